@@ -111,8 +111,8 @@ def _spoiled(logits: Any) -> Any:
 
 def shared_sum(x: Any) -> Any:
     """Return the sum of what the ranks have."""
-    mine, total = (nl.ndarray(x.shape, x.dtype, buffer=nl.private_hbm) for _ in range(2))
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    mine, total = (nl.ndarray(x.shape, x.dtype, buffer=nl.private_hbm) for _ in range(2))  # type: ignore[attr-defined]
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)  # type: ignore[attr-defined]
     nisa.dma_copy(dst=mine, src=nl.sqrt(nl.abs(nl.load(x))))
     ncc.all_reduce(srcs=[mine], dsts=[total], replica_group=ncc.ReplicaGroup([[0, 1]]), op=nl.add)
     nisa.dma_copy(dst=out, src=total)

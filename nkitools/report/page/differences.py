@@ -30,7 +30,7 @@ class WriteDifference(NamedTuple):
 
     write: Written
     other: Written
-    count: int
+    elements: int
     worst: int
     first: int
     distance: Array
@@ -61,9 +61,9 @@ def compared_writes(run: Run, against: Against) -> Compared:
 
 def _differences(write: Written, other: Written, tolerance: Tolerance) -> Iterator[WriteDifference]:
     """Yield the difference of two writes of one shape, where there is one."""
-    first, second = numbers_of(other.value), numbers_of(write.value)
     assert write.value is not None
     assert other.value is not None
+    first, second = numbers_of(other.value), numbers_of(write.value)
     names = (other.dtype, write.dtype, other.value.dtype.name, write.value.dtype.name)
     apart = diverging(first, second, *tolerance.of(names)) & ~(left_out(write) | left_out(other))
     if not apart.any():

@@ -156,7 +156,7 @@ class Gathering:
             ]
             base = bases[id(each.write)]
             place = base + each.write.position, self._storage(base, each.write.storage)
-            rows.append([*place, each.count, each.first, each.worst, *(self._tile(tile) for tile in tiles)])
+            rows.append([*place, each.elements, each.first, each.worst, *(self._tile(tile) for tile in tiles)])
         return {"name": against.name, "writes": rows, "unknown": found.unknown, "alone": found.alone}
 
     def _add_loops(self) -> None:
