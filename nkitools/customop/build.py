@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nkitools.customop.cache import being_built, digest, forget_unused, locked
-from nkitools.customop.compiler_words import authors_words
+from nkitools.customop.compiler_words import authors_words, remedies_of
 from nkitools.customop.errors import BuildError
 from nkitools.customop.process import Worker
 from nkitools.customop.sources import defines, without_comments
@@ -241,6 +241,7 @@ class Job:
                 continue
             alone = run([*compiler.command, *flags[:-1], "-fsyntax-only", "-x", "c++", source or str(unit)])
             text = authors_words(alone.stderr if alone.returncode else done.stderr, str(unit)).rstrip()
+            text += remedies_of(text)
             if alone.returncode:
                 raise BuildError(f"{os.path.basename(source)} does not compile:\n{text}", done.stderr)
             lost = re.search(rf"{re.escape(str(unit))}:(\d+):\d+: error: ", done.stderr)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from nkitools.customop import load
-from nkitools.customop.compiler_words import authors_words
+from nkitools.customop.compiler_words import authors_words, remedies_of
 from nkitools.customop.toolchain import find_compiler
+from tests.cases import each
 
 from .test_build import KERNEL, REGISTER, SHAPE, VALUES, refusal, written
 
@@ -98,3 +99,30 @@ def test_cxx_may_have_arguments(behind: bool, tmp_path: Path, monkeypatch: pytes
     compute, shape = written(tmp_path, "#ifndef FACTOR\n#define FACTOR 7\n#endif\n" + kernel, SHAPE + REGISTER)
     built = load("arguments", [compute], [shape])
     np.testing.assert_array_equal(built.absolute(VALUES), (7 if behind else 5) * VALUES)
+
+
+@each(
+    "said, remedy",
+    [
+        (
+            "s.cpp:3:10: fatal error: torch/extension.h: No such file or directory",
+            "torch/extension.h is no header of custom operators: include <torch/torch.h>.",
+        ),
+        (
+            "s.cpp:3:59: error: too few arguments to function 'torch::Tensor torch::zeros(c10::IntArrayRef, c10::X)'",
+            "Give the dtype: torch::zeros(sizes, torch::kFloat).",
+        ),
+        (
+            "s.cpp:3:1: error: 'at' does not name a type",
+            "at:: is no namespace of custom operators: write torch::Tensor.",
+        ),
+        (
+            "s.cpp:3:73: error: 'class torch::Tensor' has no member named 'options'",
+            "Give the dtype in place of options(): torch::kFloat.",
+        ),
+        ("s.cpp:3:73: error: expected ';'", ""),
+    ],
+)
+def test_what_other_extensions_have_is_refused_with_its_remedy(said: str, remedy: str) -> None:
+    """By name, behind the compiler's own words."""
+    assert remedies_of(said).strip() == remedy
