@@ -9,6 +9,12 @@ import functools
 import os
 import sys
 
+# What compiler and runtime say (Neuron Runtime troubleshooting: statuses), where FAKE_NEURON is "strict".
+_WORDS = {
+    "NK101": "[INTERNAL_ERROR] [NCC_INLA001] BIR verification failed: 256 partitions",
+    "NK402": "nrt_execute status=1006 NRT_EXEC_OOB: out-of-bounds access",
+}
+
 
 class Kernel:
     """What ``jit`` returns."""
@@ -64,5 +70,12 @@ def _computed(function, lnc, args, kwargs):
 
     # NKI_PRECISE_FP=0 (nki_simulator guide): narrow dtypes are computed with in float32.
     precision = "full" if os.environ.get("FAKE_NEURON") == "wide" else "precise"
+    strict = os.environ.get("FAKE_NEURON") == "strict"
     with options.override(precision=precision):
-        return nkitools.simulate(function, *args, grid=lnc, rules="off", **kwargs).outputs
+        try:
+            rules = "error" if strict else "off"
+            return nkitools.simulate(function, *args, grid=lnc, rules=rules, **kwargs).outputs
+        except nkitools.KernelError as error:
+            if not strict:
+                raise
+            raise RuntimeError(_WORDS.get(error.finding.rule, str(error))) from None

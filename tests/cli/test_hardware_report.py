@@ -1,0 +1,90 @@
+"""`nkitools doctor --hardware` on (fake) instances: what its one file says, and what it must not say."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nkitools.cli import hardware_report
+from tests.cases import FULL, each
+from tests.fakes import machines
+
+REPOSITORY = Path(__file__).parents[2]
+HIDDEN = {"mallory": "<user>", "build7": "<host>", "/srv/m": "<path>"}
+
+
+@each(
+    "line, shown",
+    [
+        ("File '/home/mallory/k.py', line 3", "File '<path>k.py', line 3"),
+        ("~/secret/x.neff at build7.corp", "<path>x.neff at <host>.corp"),
+        ("cd /srv/m, then /home/mallory", "cd <path>, then <path>"),
+        ("mallory's /tmp", "<user>'s <path>"),
+        ("opt=/opt/aws/nki.py 10.0.3.17 (ip-10-0-3-17.ec2.internal)", "opt=<path>nki.py <address> (<address>)"),
+        ("1/2 of 3 / 4, float32[2,4], 2.14.3.0, mallorys", "1/2 of 3 / 4, float32[2,4], 2.14.3.0, mallorys"),
+    ],
+)
+def test_what_is_private_is_taken_out(line: str, shown: str) -> None:
+    """Paths but for the names of files, addresses, and the words given; what only looks like it stays."""
+    assert hardware_report.scrubbed([{line: line}], HIDDEN) == [{shown: shown}]
+
+
+@pytest.mark.process
+@pytest.mark.soak
+def test_one_file_says_what_is_true_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each way with each degree: agreement with NumPy, errors in their own words, times, versions; nothing private."""
+    fakes = ("native", "aws") if FULL else ("aws",)  # a way with a degree takes two processes
+    driver = {"instance": "Trn2", "architecture": "NCv3"} if FULL else {}
+    chip = "trn2" if FULL else "inf2"
+    machines.neuron_root(tmp_path / "root", **driver)
+    for name in ("NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VISIBLE_CORES", "NEURON_PLATFORM_TARGET_OVERRIDE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {
+        "NKITOOLS_SYSROOT": str(tmp_path / "root"),
+        "LOGNAME": "mallory",
+        "FAKE_NEURON": "strict",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", machines.packages(*fakes, str(REPOSITORY)))
+    command = [sys.executable, "-m", "nkitools", "doctor", "--hardware", str(tmp_path / "mallory")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "mallory" / hardware_report.FILE).read_text()
+    told: dict[str, Any] = json.loads(text)
+    ways = ("numpy", "torch") if FULL else ("numpy",)
+    degrees = (1, 2) if FULL else (1,)
+    assert [(run["way"], run["degree"]) for run in told["runs"]] == [(way, each) for each in degrees for way in ways]
+    for run in told["runs"]:
+        tests = {test["name"]: test for test in run["tests"]}
+        log = "\n".join(run["log"])
+        for side in ("sim", "hw"):
+            for kernel in ("double", "softmax"):
+                test = tests[f"test_agrees[{side}-{kernel}-{run['way']}]"]
+                assert test["outcome"] == "passed", log
+                assert float(test["recorded"]["greatest_error"]) < 1e-4
+        for name, code in (("out_of_bounds", "NRT_EXEC_OOB"), ("compile_error", "NCC_INLA001")):
+            test = tests[f"test_{name}[hw-{run['way']}]"]
+            assert (test["outcome"], code in test["said"]) == ("failure", True), log
+        assert "NK402" in log, "codes are explained"
+        assert f" on {chip} " in tests[f"test_time[sim-{run['way']}]"]["said"]
+        if run["way"] != "numpy":
+            assert run["times"][0]["round_trip_seconds"]["min"] > 0
+    assert told["facts"]["instance_type"] == driver.get("instance", "Inf2")
+    for private in (
+        "mallory",
+        socket.gethostname(),
+        str(tmp_path),
+        str(Path.home()),
+        sys.prefix,
+        os.getcwd(),
+        "/dev/",
+        "/usr/",
+    ):
+        assert private not in text
