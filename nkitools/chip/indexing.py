@@ -32,7 +32,7 @@ Index: TypeAlias = int | slice | EllipsisType | DynamicSlice | DeviceNumber  # w
 Key: TypeAlias = Index | tuple[Index, ...]
 
 _BY_SLICES = (
-    "Index by slices, or in the legacy dialect by nl.arange(n)[:, None]; where data choose rows, by "
+    "Index by integers and slices, or in the legacy dialect by nl.arange(n)[:, None]; where data choose rows, by "
     "tensor.ap(..., vector_offset=index)."
 )
 

@@ -41,7 +41,8 @@ def num_programs(axes: Axes | None = 0) -> int:
 
     Errors: NK609, NK611. Source: nki.language.num_programs (NKI 0.6).
     """
-    grid = current_core("nl.num_programs").grid
+    core = current_core("nl.num_programs")
+    core.record.asks_for_count, grid = True, core.grid
     if axes is None:
         return math.prod(grid)
     chosen = axes if isinstance(axes, (tuple, list, range)) else (axes,)

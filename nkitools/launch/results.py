@@ -128,7 +128,8 @@ def _remedy_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> s
             "Nothing writes to it: store the result into this tensor, return the one that is written, and look whether "
             "the loops and branches around the store run."
         )
-    if programs <= 1 and record.asks_for_program:
+    # A kernel that knows how many programs there are divides its work by them: one program does it all.
+    if programs <= 1 and record.asks_for_program and not record.asks_for_count:
         return (
             "One program alone has run, and the kernel asks for nl.program_id: launch it with as many programs as it "
             "has tiles for (kernel[2]), or loop over the tiles."

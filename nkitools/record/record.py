@@ -111,6 +111,7 @@ class Record(OpenRows):
         self.storages: dict[int, StorageRecord] = {}
         self.calls: dict[Any, Any] = {}  # calls that return values, by place and form of the operands
         self.asks_for_program = False  # whether the kernel has asked which program it is
+        self.asks_for_count = False  # whether it has asked how many programs there are
         self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
         self.meetings: list[Meeting] = []
         self.keeps_parts = False  # what data choose, too: several programs are watched for races, or a loop's turns

@@ -491,9 +491,9 @@ def integer_output_block_never_written() -> Made:
 @wrong("PL205")
 def grid_covers_half_the_output() -> Made:
     def call(x: Any) -> Any:
-        spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+        spec = pl.BlockSpec((8, 128), lambda i: (i, 0))  # PL205
         half = pl.pallas_call(copy, out_shape=like(x), grid=(2,), in_specs=[spec], out_specs=spec)
-        return half(x)  # PL205
+        return half(x)
 
     return call, (ones((32, 128)),)
 

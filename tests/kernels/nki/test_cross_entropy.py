@@ -230,4 +230,5 @@ def test_a_tile_of_rows_left_out_is_reported(kernel: str) -> None:
         nkitools.simulate(getattr(broken, kernel), *backward_arguments(*case(130, 10)))
     assert caught.value.finding.rule == "NK403"
     assert "`result`" in caught.value.finding.message
-    assert "1280..1299 (20)" in caught.value.finding.message
+    assert "`result[128:130, 0:10]` never written (20 of 1300 elements)" in caught.value.finding.message
+    assert "round the number of tiles up" in caught.value.finding.remedy

@@ -172,4 +172,4 @@ def test_a_tile_of_tokens_left_out_is_reported() -> None:
         nkitools.simulate(broken.moe, *case(SIZE))
     assert caught.value.finding.rule == "NK403"
     assert "`result`" in caught.value.finding.message
-    assert "16384..19199 (2816)" in caught.value.finding.message
+    assert "`result[256:300, 0:64]` never written (2816 of 19200 elements)" in caught.value.finding.message
