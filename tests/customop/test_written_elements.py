@@ -97,10 +97,10 @@ def _ranges(mask: np.ndarray) -> list[tuple[int, int]]:
 
 def _said(mask: np.ndarray) -> str:
     ranges, count = _ranges(mask), int(mask.sum())
-    if len(ranges) > 3:
-        return f"{count} elements within {ranges[0][0]}..{ranges[-1][1]}"
-    spans = ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in ranges)
-    return f"element {spans}" if count == 1 else f"elements {spans} ({count})"
+    spans = ", ".join(f"output[{a}]" if a == b else f"output[{a}:{b + 1}]" for a, b in ranges[:3])
+    more = sum(b + 1 - a for a, b in ranges[3:])
+    rest = f" and {more} more element{'s' if more > 1 else ''}" if more else ""
+    return f"{spans}{rest} ({count})"
 
 
 def _judge(bursts: Operator, plan: list[Row], order: list[int], threads: bool = False) -> None:

@@ -122,16 +122,19 @@ def test_the_timeline_of_the_how_to_page_is_written(tmp_path: Path) -> None:
 
 
 def test_the_pages_of_the_how_to_page_are_written(tmp_path: Path) -> None:
-    """A report directory gets pages and an index, and a script gets a page, by the commands that the text shows."""
+    """A report directory gets pages and an index, a script and two saved runs get one, by the commands of the text."""
     for name in ("test_reference.py", "double.py"):
         shutil.copy(DOCS / "how-to" / "example" / name, tmp_path)
+    for day in ("yesterday", "today"):
+        run(tmp_path, "-m", "nkitools", "run", "--watch", "*", "--save", f"{day}.json", "double.py")
     commands = [line for block in blocks(PAGE, "sh") for line in block.splitlines()]
-    assert [command.split()[0] for command in commands] == ["pytest", "nkitools", "nkitools"]
+    assert [command.split()[0] for command in commands] == ["pytest", "nkitools", "nkitools", "nkitools"]
     for command in commands:
         done = run(tmp_path, "-m", *command.split())
         assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "report").glob("*.html"))) == 2
     assert (tmp_path / "double.html").is_file()
+    assert (tmp_path / "difference.html").is_file()
 
 
 def test_the_prints_of_the_how_to_page_are_as_shown(tmp_path: Path) -> None:
