@@ -126,6 +126,9 @@ class _Turns:
                     yield _Mixture(position, operand, old, written)
             for access in accesses:
                 if access.written:
+                    # What is added to the elements that are there goes on with them.
+                    if any(each.storage == access.storage and not each.written for each in accesses):
+                        self._replaced.pop(row.position, None)
                     self._write(row, access, olds)
 
     def _tile(self, access: Access) -> _Tile | None:
