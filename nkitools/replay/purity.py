@@ -40,7 +40,8 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _CHANGES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
 _FRAMES = frozenset({"__dict__", "__globals__", "__closure__", "__code__", "__defaults__", "f_globals", "f_locals"})
 
-_SHOWN = ("_should_repr_global_name", "_saferepr")  # pytest's functions that a rewritten assertion calls with a value
+_SHOWN = ("_should_repr_global_name", "_saferepr")  # functions of pytest's module below, called with one value
+_OF_PYTEST = "@pytest_ar"  # its name in a rewritten assertion; no source can spell it
 
 _MISSING = object()
 Lookup = Callable[[], Any]
@@ -205,8 +206,8 @@ class _Judgement:
         for at, each in enumerate(instructions):
             name = each.argval
             if each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name not in stored:
-                if at and instructions[at - 1].argval in _SHOWN:
-                    continue  # only shown, and only where the assertion fails
+                if _is_shown(instructions[max(0, at - 2) : at]):
+                    continue  # and only where the assertion fails
                 self._global(name, function, instructions[at + 1 :])
             elif each.opname == "IMPORT_NAME":
                 raise Impure(f"{function.__qualname__} imports {name} while it runs")
@@ -276,3 +277,8 @@ def is_kernel(value: Any) -> bool:
 def _is_descriptor(value: Any) -> bool:
     """Return whether a value of a class is one of Python's own, as a slot is."""
     return type(value).__name__ in ("member_descriptor", "getset_descriptor", "wrapper_descriptor")
+
+
+def _is_shown(before: list[dis.Instruction]) -> bool:
+    """Return whether a name is only shown by a rewritten assertion, of which these are the two instructions before."""
+    return len(before) == 2 and before[0].argval == _OF_PYTEST and before[1].argval in _SHOWN

@@ -92,6 +92,14 @@ def by_assertion(x: Any) -> Any:
     return scaled(x, FACTOR)
 
 
+def _saferepr(value: Any) -> Any:
+    return value
+
+
+def by_a_name_of_pytest(x: Any) -> Any:
+    return scaled(x, _saferepr(FACTOR))
+
+
 def closed_over(factor: float) -> Callable[[Any], Any]:
     def by_closure(x: Any) -> Any:
         return scaled(x, factor)
@@ -117,11 +125,12 @@ def assert_new(kernel: Any, *args: Any, value: float = 5) -> None:
     assert run.replayed.done
 
 
-def test_a_changed_global_gives_the_new_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The value of a global variable is compared before each replay."""
-    thrice(by_global, ONES)
+@pytest.mark.parametrize("kernel", [by_global, by_a_name_of_pytest])
+def test_a_changed_global_gives_the_new_result(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The value of a global variable is compared before each replay, one given to a function of pytest's name too."""
+    thrice(kernel, ONES)
     monkeypatch.setitem(globals(), "FACTOR", 5.0)
-    assert_new(by_global, ONES)
+    assert_new(kernel, ONES)
 
 
 def test_a_changed_closure_gives_the_new_result() -> None:
