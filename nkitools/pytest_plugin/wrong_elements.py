@@ -162,8 +162,8 @@ def _too_close(found: _Difference) -> list[str]:
         explained = found.run.tolerance()[found.place]
     except (ValueError, IndexError):  # the run cannot be repeated
         return []
-    sentence = explained.sentence(found.stated[0] or 0.0, found.stated[1] or 0.0)
-    return [f"tolerance: {sentence}"] if "flake" in sentence else []
+    sentence = explained.too_narrow(found.stated[0] or 0.0, found.stated[1] or 0.0)
+    return [f"tolerance: {sentence}"] if sentence else []
 
 
 def _bisected(run: Run) -> list[str]:

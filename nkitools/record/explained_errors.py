@@ -30,27 +30,37 @@ class ExplainedError:
 
     def sentence(self, rtol: float, atol: float) -> str:
         """Return what is wrong with a tolerance for this output; nothing where it fits."""
-        with np.errstate(all="ignore"):
-            allowed = atol + rtol * np.abs(self.right)
-            explained = self.atol + self.rtol * np.abs(self.right)
+        return self.too_narrow(rtol, atol) or self._too_wide(rtol, atol)
+
+    def too_narrow(self, rtol: float, atol: float) -> str:
+        """Return where a tolerance allows less than the error that was seen; nothing where it allows all of it."""
+        allowed = self._allowed(rtol, atol)
+        below = np.where(np.isfinite(allowed), self.seen - allowed, 0)
+        if not below.size or below.max() <= 0:
+            return ""
+        at = tuple(int(axis) for axis in np.unravel_index(int(below.argmax()), below.shape))
+        return (
+            f"{self.name}: rtol={rtol:g}, atol={atol:g} lies below the error that this run's dtypes and sums explain, "
+            f"{self.seen[at]:.1g} at {list(at)} where {allowed[at]:.1g} is allowed: the comparison will flake. "
+            f"They explain rtol={self.rtol:.1g}, atol={self.atol:.1g}."
+        )
+
+    def _too_wide(self, rtol: float, atol: float) -> str:
+        allowed = self._allowed(rtol, atol)
         finite = np.isfinite(allowed)
-        stated, right = f"rtol={rtol:g}, atol={atol:g}", f"rtol={self.rtol:.1g}, atol={self.atol:.1g}"
-        below = np.where(finite, self.seen - allowed, 0)
-        if below.size and below.max() > 0:
-            at = tuple(int(axis) for axis in np.unravel_index(int(below.argmax()), below.shape))
-            return (
-                f"{self.name}: {stated} lies below the error that this run's dtypes and sums explain, "
-                f"{self.seen[at]:.1g} at {list(at)} where {allowed[at]:.1g} is allowed: the comparison will flake. "
-                f"They explain {right}."
-            )
-        most, least = float(allowed[finite].sum()), float(explained[finite].sum())
-        if most > _MUCH * least:
-            much = f"{most / least:.0f} times" if least else "more than"
-            return (
-                f"{self.name}: {stated} allows {much} the error that this run's dtypes and sums explain: the "
-                f"comparison would not see a lost tile. They explain {right}."
-            )
-        return ""
+        most, least = float(allowed[finite].sum()), float(self._allowed(self.rtol, self.atol)[finite].sum())
+        if most <= _MUCH * least:
+            return ""
+        much = f"{most / least:.0f} times" if least else "more than"
+        return (
+            f"{self.name}: rtol={rtol:g}, atol={atol:g} allows {much} the error that this run's dtypes and sums "
+            f"explain: the comparison would not see a lost tile. They explain rtol={self.rtol:.1g}, "
+            f"atol={self.atol:.1g}."
+        )
+
+    def _allowed(self, rtol: float, atol: float) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(atol + rtol * np.abs(self.right))
 
 
 @dataclass(frozen=True)
