@@ -43,8 +43,8 @@ def box_text(box: Box) -> str:
     return "[" + ", ".join(str(each.start) if len(each) == 1 else f"{each.start}:{each.stop}" for each in box) + "]"
 
 
-def boxes_text(name: str, mask: Array) -> str:
-    """Return ``x[0:4, 1], x[6, 0:2] and 3 more elements``: at most three boxes."""
+def boxes_text(name: str, mask: Array, end: str = "") -> str:
+    """Return ``x[0:4, 1], x[6, 0:2] and 3 more elements``: at most three boxes, each with an ``end`` behind it."""
     boxes, more = boxes_of(mask)
-    text = ", ".join(f"{name}{box_text(box)}" for box in boxes)
+    text = ", ".join(f"{name}{box_text(box)}{end}" for box in boxes)
     return text if not more else f"{text} and {more} more element{'s' if more > 1 else ''}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nkitools.chip.element_boxes import Box, box_text, boxes_of
+from nkitools.chip.element_boxes import Box, box_text, boxes_text
 from nkitools.chip.numerics import Array
 
 if TYPE_CHECKING:
@@ -20,12 +20,11 @@ def own_box(view: StridedView) -> Box | None:
     storage, layout = view.storage, view.layout
     if view.dtype != storage.dtype or not view.size:
         return None
-    rest, firsts = view.byte_offset, list[int]()
-    for step in _steps(storage):
+    rest, firsts, steps = view.byte_offset, list[int](), _steps(storage)
+    for step in steps:
         first, rest = divmod(rest, step)
         firsts.append(first)
     box = [range(first, first + 1) for first in firsts]
-    steps = _steps(storage)
     for size, stride in zip(layout.shape, layout.strides, strict=True):
         if size == 1:
             continue
@@ -59,11 +58,8 @@ def own_boxes(view: StridedView, mask: Array) -> str:
     where = _own_mask(view, mask)
     if where is None:
         return ""
-    boxes, more = boxes_of(where)
-    name = f"`{view.name}" if view.name else f"\x00{view.storage.id}\x00"
-    end = "`" if view.name else ""
-    text = ",".join(f" {name}{box_text(box)}{end}" for box in boxes)
-    return text if not more else f"{text} and {more} more element{'s' if more > 1 else ''}"
+    name, end = (f"`{view.name}", "`") if view.name else (f"\x00{view.storage.id}\x00", "")
+    return f" {boxes_text(name, where, end)}"
 
 
 def _own_mask(view: StridedView, mask: Array) -> Array | None:

@@ -20,7 +20,7 @@ LOW_PRECISION = frozenset(dtype for dtype in DTYPES.values() if dtype.is_float a
 
 
 WIDE: ContextVar[DType] = ContextVar("wide floats", default=float32)
-"""What the elements of twins are held in."""
+"""The dtype of the arrays that hold the elements of twins."""
 
 
 @contextmanager

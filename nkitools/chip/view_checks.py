@@ -70,12 +70,13 @@ def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
 
 def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: int) -> NoReturn:
     """Refuse what lies outside of the tensor (NK402): the indices ``first`` to ``last``, which are called ``what``."""
+    part = _of_a_part(tensor)
     refuse(
         "NK402",
         f"index {what} is out of bounds for dimension {dim} of {describe(tensor)}, which has size {tensor.shape[dim]}"
-        f"{_of_a_part(tensor)}",
+        f"{part}",
         about=(tensor,),
-        remedy=_IN_A_PART if _of_a_part(tensor) else "",
+        remedy=_IN_A_PART if part else "",
         picture=lambda: picture_of_range(tensor.shape[dim], first, max(first, last)),
     )
 

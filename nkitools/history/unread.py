@@ -18,16 +18,10 @@ def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) 
 
     ``named``: only tiles that the kernel has a name for. Of the legacy dialect it is not documented which calls make a
     tile beside their result.
-    A run without results of its own is about something else. One that has found an error, or skipped a loop, has not
-    shown what is read.
     """
-    record = columns.record
-    own = [each for each in record.outputs if not record.storages[each.storage].is_given]
-    if reporter.level == "off" or not own or record.skipped_loop or reporter.findings.has_error:
+    if not shows_what_is_read(columns, reporter):
         return
-    if not columns.plans.size:
-        return
-    writes = columns.writes
+    record, writes = columns.record, columns.writes
     alone = columns.of_plans(lambda plan: [sum(plan.written) == 1] * len(plan.written))
     seen = {access.storage for access in record.outputs} | record.printed
     indices = np.frombuffer(record.beside.indices.tobytes(), np.int64).reshape(-1, 3)[:, 1]
@@ -52,6 +46,18 @@ def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) 
         if site >= 0 and site not in lines:
             lines.add(site)
             _report(record, reporter, storage, position, site)
+
+
+def shows_what_is_read(columns: Columns, reporter: Reporter) -> bool:
+    """Return whether what a run does not read is read by nothing.
+
+    A run without results of its own is about something else. One that has found an error, or skipped a loop, has not
+    shown what is read.
+    """
+    record = columns.record
+    own = any(not record.storages[each.storage].is_given for each in record.outputs)
+    stopped = record.skipped_loop or reporter.findings.has_error
+    return own and not stopped and reporter.level != "off" and bool(columns.plans.size)
 
 
 def _report(record: Record, reporter: Reporter, storage: int, position: int, site: int) -> None:

@@ -11,6 +11,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.history.unread import shows_what_is_read
 from nkitools.record.columns import Columns, distinct
 from nkitools.record.record import StorageRecord
 from nkitools.record.reporter import Reporter
@@ -34,12 +35,7 @@ def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, 
     may reach counts as read. A run that reads indices or addresses on the device shows only what these arguments need.
     """
     record = columns.record
-    if record.beside.indices or record.beside.flow:
-        return
-    own = [each for each in record.outputs if not record.storages[each.storage].is_given]
-    if reporter.level == "off" or not own or record.skipped_loop or reporter.findings.has_error:
-        return
-    if not columns.plans.size:
+    if record.beside.indices or record.beside.flow or not shows_what_is_read(columns, reporter):
         return
     writes, storages = columns.writes, columns.storages
     if distinct(storages[~writes]).isdisjoint(inputs):

@@ -160,11 +160,11 @@ def _remedy_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> s
 def _line_of_same_stores(tensor: NkiTensor, record: Record) -> int:
     """Return the line that has stored to the same elements of a tensor several times; 0 where none has."""
     columns = Columns(record)
-    writes = columns.of_plans(lambda plan: plan.written) & (columns.storages == tensor.storage.id)
+    writes = columns.writes & (columns.storages == tensor.storage.id)
     seen = set[tuple[int, int, int]]()
     places = zip(columns.layouts[writes].tolist(), columns.byte_offsets[writes].tolist(), strict=True)
     for position, (layout, offset) in zip(columns.positions[writes].tolist(), places, strict=True):
-        site = record.row(position).site
+        site = int(columns.sites[position])
         if (site, layout, offset) in seen:
             return record.sites[site].line
         seen.add((site, layout, offset))

@@ -13,8 +13,7 @@ from nkitools.rules.finding import KernelError
 from nkitools.why.targets import Expected, Target
 from nkitools.why.traced_calls import Call, Trace, Write
 
-_NONE = 1e-6  # parts of the largest value of a target, below which a change is none
-_NOISE = 1e-6  # the same of a kernel
+_NONE = 1e-6  # parts of the largest value of a target, below which a change is none, of the kernel or the reference
 _ALIKE = 0.02  # parts of a change, within which two are the same
 _PARTS = 32  # an axis is looked at in parts of so many
 
@@ -96,12 +95,12 @@ class ChangedArguments:
         """Return the influence that a change shows on an element of the target."""
         theirs = float(change.reference[element])
         ours = 0.0 if change.kernel is None else float(change.kernel[element])
-        needs, has = abs(theirs) > _NONE * self._scale, abs(ours) > _NOISE * self._scale
+        needs, has = abs(theirs) > _NONE * self._scale, abs(ours) > _NONE * self._scale
         if not needs or not has:
-            if needs and abs(theirs) <= 2 * _NOISE * self._scale:
+            if needs and abs(theirs) <= 2 * _NONE * self._scale:
                 return Influence.RIGHT  # too little to be seen in float32
             return Influence.LOST if needs else Influence.EXTRA if has else Influence.NONE
-        near = abs(theirs - ours) <= _ALIKE * max(abs(theirs), abs(ours)) + _NOISE * self._scale
+        near = abs(theirs - ours) <= _ALIKE * max(abs(theirs), abs(ours)) + _NONE * self._scale
         return Influence.RIGHT if near else Influence.OTHER
 
     def needed(self, name: str, element: tuple[int, ...], among: Array) -> Array:
