@@ -108,7 +108,7 @@ def build(builder: Builder, chosen: list[Case]) -> dict[str, Operator]:
 
 @dataclass
 class Outcome:
-    """What a run said, and how the call after it went."""
+    """The findings of a run, and the outcome of the call after it."""
 
     case: Case
     findings: list[tuple[str, int, str]]
@@ -117,12 +117,12 @@ class Outcome:
 
     @property
     def named(self) -> bool:
-        """Whether the rule speaks."""
+        """Return whether a finding has the rule."""
         return any(rule in self.case.expected.split() for rule, *_ in self.findings)
 
     @property
     def at_its_line(self) -> bool:
-        """Whether it does at the line."""
+        """Return whether one of them is at the line."""
         return any(rule in self.case.expected.split() and line == self.case.line for rule, line, _ in self.findings)
 
 

@@ -19,7 +19,7 @@ def run(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
 
 
 def outputs(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
-    """What ``function`` returns, after a run without findings; many read a part of an argument alone (NK513)."""
+    """Return the result of ``function`` from a run without findings; many read a part of an argument alone (NK513)."""
     done = run(function, *arrays, **options)
     assert [each for each in done.findings if each.rule != "NK513"] == []
     return done.outputs
