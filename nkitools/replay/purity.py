@@ -280,5 +280,5 @@ def _is_descriptor(value: Any) -> bool:
 
 
 def _is_shown(before: list[dis.Instruction]) -> bool:
-    """Return whether a name is only shown by a rewritten assertion, of which these are the two instructions before."""
+    """Return whether a name is only shown by an assertion: the two instructions before call a function of pytest."""
     return len(before) == 2 and before[0].argval == _OF_PYTEST and before[1].argval in _SHOWN
