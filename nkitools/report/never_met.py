@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nkitools.record.columns import Columns
+from nkitools.rules.shown_text import shown_line
 
 if TYPE_CHECKING:
     from nkitools.record.record import Record
@@ -56,8 +57,7 @@ def _of_record(record: Record) -> Met:
     lines = np.unique(columns.sites).size
     if lines < columns.sites.size:
         found["partial"] = pairs > lines
-    plans = [number for number, each in record.plans.items() if each.plan.name.startswith("nc_matmul")]
-    products = np.flatnonzero(np.isin(columns.plans[: first.size], np.array(plans, np.int64)))
+    products = np.flatnonzero(columns.of_each_plan(lambda plan: plan.name.startswith("nc_matmul"))[: first.size])
     if products.size:
         sums = np.stack((columns.storages[first[products]], columns.byte_offsets[first[products]]))
         found["depth"] = np.unique(sums, axis=1).shape[1] < products.size
@@ -77,7 +77,7 @@ def sentence(kernels: Mapping[str, Met]) -> str:
     missing = {
         kernel: [text for name, text in _SENTENCES.items() if met.get(name) is False] for kernel, met in kernels.items()
     }
-    parts = [f"{kernel}: {', '.join(texts)}" for kernel, texts in sorted(missing.items()) if texts]
+    parts = [f"{shown_line(kernel)}: {', '.join(texts)}" for kernel, texts in sorted(missing.items()) if texts]
     if not parts:
         return ""
     more = len(parts) - _MOST_KERNELS

@@ -82,3 +82,9 @@ def test_many_kernels() -> None:
     assert (
         text == "never met: " + "; ".join(f"{name}: K never beyond one tile" for name in "abc") + "; and 2 more kernels"
     )
+
+
+def test_a_kernel_is_shown_by_a_name_that_commands_nothing() -> None:
+    """A kernel's name that would turn a terminal's text or begin a second line is escaped."""
+    line = never_met.sentence({"mat\nmul\x1b[31m": {"depth": False}})
+    assert line == "never met: mat\\nmul\\x1b[31m: K never beyond one tile"
