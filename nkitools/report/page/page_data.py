@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,24 +10,21 @@ import numpy as np
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import generation_of
-from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print
-from nkitools.record.record import Record
 from nkitools.record.rows import Access
 from nkitools.record.run import Run
 from nkitools.record.saved.encoding import leaves
-from nkitools.record.source_sites import UNKNOWN, Site
 from nkitools.record.watch.written import Written
 from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
 from nkitools.report.page.differences import Against, compared_writes
+from nkitools.report.page.named import Named
 from nkitools.report.page.occupancy import Life, capacities, lives_of
 from nkitools.report.page.packed_columns import packed
-from nkitools.report.page.shown_files import excerpt, short_names
 from nkitools.report.page.tables import Table, number
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
 from nkitools.report.page.time_data import time_of
@@ -35,7 +32,6 @@ from nkitools.report.page.ways import loose_instructions, memories_of
 
 SCHEMA = 2
 
-_NAMED = ("places", "loops", "programs", "callers", "storages", "layouts", "plans", "dtypes", "element_maps")
 _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than one that an instruction wrote
 _MOST_FIRST = 16  # wrong tiles that are exact before others are
 _WRITE = (
@@ -68,14 +64,12 @@ class Gathering:
         self.run = run
         self.reference = reference
         self.passed = passed
-        self._named = {name: Table() for name in _NAMED}
         self._shown: list[Shown] = []
         self._columns = [Columns(record) for record in run.all_records]
         # Of ranks the instructions of one follow those of the other.
         counts = [record.count for record in run.all_records]
         self._bases = [sum(counts[:at]) for at in range(len(counts))]
-        self._named["loops"].place(())
-        self._storages = Table()
+        self._named = Named(run, self._bases)
         self.columns: dict[str, Array] = {}
         self.tables = self._tables(title)
         self.tables["against"] = None if against is None else self._against(against)
@@ -86,14 +80,14 @@ class Gathering:
 
     def _tables(self, title: str) -> dict[str, Any]:
         run = self.run
-        writes = [self._write(base, each) for base, record in self._by_record() for each in record.writes]
+        writes = [self._write(base, each) for base, record in self._named.by_record() for each in record.writes]
         self._add("write", _WRITE, writes)
         self._instructions(writes)
         self._flow()
         prints = [self._print(each) for each in run.prints]
         findings = [self._finding(each, expected=any(each is one for one in run.expected)) for each in run.findings]
         outputs = self._outputs()
-        inputs = [self._value(base, each) for base, record in self._by_record() for each in record.inputs]
+        inputs = [self._value(base, each) for base, record in self._named.by_record() for each in record.inputs]
         memory = self._memory()
         self._add_ways()
         self._put_first(outputs, writes)
@@ -111,15 +105,15 @@ class Gathering:
                 "left_out": run.findings_left_out,
                 "watched": bool(writes or inputs),
             },
-            "storage_kinds": self._named["storages"].rows,
+            "storage_kinds": self._named.tables["storages"].rows,
             "prints": prints,
             "findings": findings,
             "allowed": [{**self._finding(each), "reason": run.reasons[each.rule]} for each in run.allowed],
             "outputs": outputs,
             "inputs": inputs,
             "memory": memory,
-            "files": self._files(),
-            **{name: table.rows for name, table in self._named.items() if name not in ("loops", "storages")},
+            "files": self._named.files(),
+            **{name: table.rows for name, table in self._named.tables.items() if name not in ("loops", "storages")},
         }
 
     def _add(self, name: str, fields: Sequence[str], rows: Sequence[Sequence[int]]) -> None:
@@ -130,9 +124,9 @@ class Gathering:
 
     def _add_ways(self) -> None:
         """Add the storages: the kind of each, and where it lies; and the instructions in which data have a part."""
-        self.columns["storages"] = np.array(self._storages.rows, np.int64)
-        records = list(self._by_record())
-        memories, firsts = memories_of(records, self._storages.keys)
+        self.columns["storages"] = np.array(self._named.storages.rows, np.int64)
+        records = list(self._named.by_record())
+        memories, firsts = memories_of(records, self._named.storages.keys)
         self.columns["storages.memory"], self.columns["storages.first"] = memories, firsts
         loose = [loose_instructions(base, each) for base, each in zip(self._bases, self._columns, strict=True)]
         self.columns["loose.position"] = np.concatenate([np.zeros(0, np.int64), *loose])
@@ -146,7 +140,7 @@ class Gathering:
     def _against(self, against: Against) -> dict[str, Any]:
         """Return what differs from another run, write by write: how many elements, the first, the worst, two tiles."""
         found = compared_writes(self.run, against)
-        bases = {id(write): base for base, record in self._by_record() for write in record.writes}
+        bases = {id(write): base for base, record in self._named.by_record() for write in record.writes}
         rows = []
         for at, each in enumerate(found.different):
             first = at < _MOST_FIRST
@@ -155,14 +149,14 @@ class Gathering:
                 Shown(each.write.shape, each.distance, is_rounded=True, comes_first=first),
             ]
             base = bases[id(each.write)]
-            place = base + each.write.position, self._storage(base, each.write.storage)
+            place = base + each.write.position, self._named.storage(base, each.write.storage)
             rows.append([*place, each.elements, each.first, each.worst, *(self._tile(tile) for tile in tiles)])
         return {"name": against.name, "writes": rows, "unknown": found.unknown, "alone": found.alone}
 
     def _add_loops(self) -> None:
         """Add the counters: their names by kind, and their values one after the other."""
         kinds = Table()
-        rows = [tuple(counters) for counters in self._named["loops"].rows]
+        rows = [tuple(counters) for counters in self._named.tables["loops"].rows]
         places = [kinds.place(tuple(name for name, _ in row), [name for name, _ in row]) for row in rows]
         self.tables["loop_kinds"] = kinds.rows
         self.columns["loops.kind"] = np.array(places, np.int64)
@@ -197,58 +191,9 @@ class Gathering:
         self.columns["tiles"] = np.frombuffer(pack.joined(), np.uint8)
         self.tables["left_out"] = sum(row[2] == LEFT_OUT for row in rows)
 
-    def _by_record(self) -> Iterable[tuple[int, Record]]:
-        return zip(self._bases, self.run.all_records, strict=True)
-
-    def _place(self, site: Site) -> int:
-        return self._named["places"].place((site.file, site.line))
-
-    def _at(self, file: str, line: int) -> int:
-        return self._named["places"].place((file or UNKNOWN.file, line))
-
-    def _counters(self, loops: dict[str, int]) -> int:
-        return self._named["loops"].place(tuple(loops.items()))
-
-    def _program(self, rank: int | None, program: Sequence[int]) -> int:
-        return self._named["programs"].place((rank, tuple(program)), [rank, list(program)])
-
-    def _storage(self, base: int, number: int) -> int:
-        """Return a storage by its place; storages of different ranks may have one number."""
-        return self._storages.place((base, number), lambda: self._storage_kind(base, number))
-
-    def _storage_kind(self, base: int, number: int) -> int:
-        for start, record in self._by_record():
-            known = record.storages.get(number)
-            if start == base and known is not None:
-                site = record.sites[known.site] if known.site >= 0 else UNKNOWN
-                row = [
-                    record.name_of(number),
-                    known.memory,
-                    known.dtype,
-                    list(known.shape),
-                    self._place(site),
-                    int(known.has_address),
-                    list(known.tile_shape),
-                    list(known.elements),
-                ]
-                return self._named["storages"].place(repr(row), row)
-        return self._named["storages"].place("unknown", ["", "", "", [], self._place(UNKNOWN), 0, [], []])
-
-    def _layout(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
-        key = (tuple(shape), tuple(strides), itemsize)
-        return self._named["layouts"].place(key, [list(shape), list(strides), itemsize])
-
     def _tile(self, shown: Shown) -> int:
         self._shown.append(shown)
         return len(self._shown) - 1
-
-    def _files(self) -> list[dict[str, Any]]:
-        """Return the author's files, that of the first instruction first, as far as they are at hand."""
-        sources = self.run.sources
-        named = dict.fromkeys(file for file, _ in self._named["places"].rows if file != UNKNOWN.file)
-        short = short_names(list(named))
-        lines = {file: [line for other, line in self._named["places"].rows if other == file] for file in named}
-        return [{"path": file, "name": short[file], **excerpt(sources.get(file, ""), lines[file])} for file in named]
 
     def _write(self, base: int, write: Written) -> list[Any]:
         itemsize = as_dtype(write.dtype).itemsize
@@ -256,16 +201,18 @@ class Gathering:
         tile = self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced, line=line))
         return [
             base + write.position,
-            self._storage(base, write.storage),
-            self._layout(write.shape, write.strides, itemsize),
+            self._named.storage(base, write.storage),
+            self._named.layout(write.shape, write.strides, itemsize),
             write.byte_offset,
-            self._at(write.file, write.line),
-            self._counters(write.loops),
-            self._program(write.rank, write.program),
-            self._named["dtypes"].place(write.dtype),
+            self._named.place_at(write.file, write.line),
+            self._named.counters(write.loops),
+            self._named.program(write.rank, write.program),
+            self._named.tables["dtypes"].place(write.dtype),
             tile,
             int(write.scattered),
-            self._named["callers"].place(write.callers, [self._at(file, line) for file, line in write.callers]),
+            self._named.tables["callers"].place(
+                write.callers, [self._named.place_at(file, line) for file, line in write.callers]
+            ),
         ]
 
     def _instructions(self, writes: list[list[Any]]) -> None:
@@ -281,16 +228,18 @@ class Gathering:
 
     def _add_instructions(self, to: dict[str, list[int]], base: int, columns: Columns) -> None:
         record = columns.record
-        plans = {key: self._plan(planned.plan) for key, planned in record.plans.items()}
-        places = {key: self._place(record.sites[key]) for key in np.unique(columns.sites).tolist()}
-        states = {state: self._counters(record.loops(state)) for state in set(record.states)}
-        turns = [self._program(record.rank, program) for _, program in record.programs] or [self._program(None, ())]
+        plans = {key: self._named.plan(planned.plan) for key, planned in record.plans.items()}
+        places = {key: self._named.place(record.sites[key]) for key in np.unique(columns.sites).tolist()}
+        states = {state: self._named.counters(record.loops(state)) for state in set(record.states)}
+        turns = [self._named.program(record.rank, program) for _, program in record.programs] or [
+            self._named.program(None, ())
+        ]
         to["plan"] += [plans[plan] for plan in columns.plans.tolist()]
         to["place"] += [places[site] for site in columns.sites.tolist()]
         to["loops"] += [states[state] for state in record.states]
         to["program"] += [turns[turn] for turn in programs_at(record, np.arange(record.count)).tolist()]
-        storages = {key: self._storage(base, key) for key in np.unique(columns.storages).tolist()}
-        layouts = {key: self._layout_of(key) for key in np.unique(columns.layouts).tolist()}
+        storages = {key: self._named.storage(base, key) for key in np.unique(columns.storages).tolist()}
+        layouts = {key: self._named.layout_of(key) for key in np.unique(columns.layouts).tolist()}
         to["storage"] += [storages[each] for each in columns.storages.tolist()]
         to["layout"] += [layouts[each] for each in columns.layouts.tolist()]
         to["offset"] += columns.byte_offsets.tolist()
@@ -313,27 +262,15 @@ class Gathering:
         self.columns["others.position"] = others_at
         self.columns["others.source"] = sources - 2
 
-    def _plan(self, plan: Any) -> int:
-        # For each operand: 0 is read, 1 is written to, 2 is overwritten whole.
-        written = [int(each) for each in plan.written]
-        elements = self._named["element_maps"].place(plan.element_text())
-        cost = number(float(plan.nanoseconds or plan.cycles))
-        row = [plan.name, plan.engine, cost, written, list(plan.operands), elements]
-        return self._named["plans"].place(repr((row, plan.names_only)), row)
-
-    def _layout_of(self, key: int) -> int:
-        layout = LAYOUTS[key]
-        return self._layout(layout.shape, layout.strides, layout.dtype.itemsize)
-
     def _print(self, one: Print) -> dict[str, Any]:
         hidden = one.unwritten if one.mask is None else one.mask if one.unwritten is None else one.mask | one.unwritten
         value = None if one.reduced is not None else one.value
         return {
             "prefix": one.prefix,
             "issued": one.issued + (self._bases[one.rank] if one.rank is not None and self._bases else 0),
-            "place": self._at(one.file, one.line),
-            "loops": self._counters(one.loops),
-            "program": self._program(one.rank, one.program),
+            "place": self._named.place_at(one.file, one.line),
+            "loops": self._named.counters(one.loops),
+            "program": self._named.program(one.rank, one.program),
             "memory": one.memory,
             "dtype": one.dtype,
             "shape": list(one.shape),
@@ -346,9 +283,9 @@ class Gathering:
     def _finding(self, finding: Any, *, expected: bool = False) -> dict[str, Any]:
         return {
             **finding_as_plain(finding),
-            "place": self._at(finding.file, finding.line),
-            "counters": self._counters(finding.loops),
-            "program": self._program(finding.rank, finding.program),
+            "place": self._named.place_at(finding.file, finding.line),
+            "counters": self._named.counters(finding.loops),
+            "program": self._named.program(finding.rank, finding.program),
             "expected": expected,
         }
 
@@ -359,7 +296,7 @@ class Gathering:
             "dtype": write.dtype,
             "shape": list(write.shape),
             "rank": write.rank,
-            "storage": self._storage(base, write.storage),
+            "storage": self._named.storage(base, write.storage),
             "tile": self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced, _RESULT)),
         }
 
@@ -389,8 +326,8 @@ class Gathering:
         }
         if place is not None:
             at, access = place
-            about["storage"] = self._storage(self._bases[at], access.storage)
-            about["layout"], about["offset"] = self._layout_of(access.layout.id), access.byte_offset
+            about["storage"] = self._named.storage(self._bases[at], access.storage)
+            about["layout"], about["offset"] = self._named.layout_of(access.layout.id), access.byte_offset
             about["memory"] = MEMORY_NAMES[access.layout.memory]
             about["rank"] = self.run.all_records[at].rank
         if comparison is not None:
@@ -437,7 +374,7 @@ class Gathering:
             for name, found in lives_of(columns.record, columns, chip).items():
                 lives[name] += [
                     (
-                        self._storage(base, life.storage),
+                        self._named.storage(base, life.storage),
                         base + life.begin,
                         base + life.end,
                         life.partition,
