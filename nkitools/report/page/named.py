@@ -1,4 +1,4 @@
-"""What the columns of a page say by a number: lines, counters, programs, storages, layouts, plans."""
+"""Lines, counters, programs, storages, layouts and plans by the numbers that stand for them in a page's columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TABLES = ("places", "loops", "programs", "callers", "storages", "layouts", "pla
 class Named:
     """Tables of things of a run, each with its number; ``bases``: the first position of each record of the run.
 
-    ``tables``: by name. ``storages``: the storages of the run, of which several may look alike.
+    ``tables``: by name. ``storages``: the storages of the run; several may look alike.
     """
 
     def __init__(self, run: Run, bases: Sequence[int]) -> None:

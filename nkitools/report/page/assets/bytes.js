@@ -5,9 +5,10 @@ const element = document.getElementById("bytes");
 const text = element.textContent.trim();
 
 const PIECE = 1 << 20; // characters that are decoded at a time
+const LONG = 1 << 20; // elements that are worked on without a pause
 const SIZES = { i4: 4, f4: 4, f8: 8, u1: 1 };
 
-const pause = () => new Promise((resolve) => setTimeout(resolve));
+export const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 async function decoded(place, length) {
   const raw = new Uint8Array(length);
@@ -38,12 +39,26 @@ export function unplaned(raw, size) {
 }
 
 async function unpacked([form, count, place, length]) {
-  const raw = unplaned(await inflated(await decoded(place, length)), SIZES[form]);
+  const planes = await inflated(await decoded(place, length));
+  if (count > LONG) await pause();
+  if (form === "i4") return summed(planes, count);
+  const raw = unplaned(planes, SIZES[form]);
   if (form === "u1") return raw;
   if (form === "f4") return new Float32Array(raw.buffer, 0, count);
-  if (form === "f8") return new Float64Array(raw.buffer, 0, count);
-  const values = new Int32Array(raw.buffer, 0, count);
-  for (let at = 1; at < count; at++) values[at] += values[at - 1];
+  return new Float64Array(raw.buffer, 0, count);
+}
+
+// Integers, of which the differences of neighbours are stored.
+async function summed(planes, count) {
+  const values = new Int32Array(count), [two, three, four] = [count, 2 * count, 3 * count];
+  let value = 0;
+  for (let from = 0; from < count; from += LONG) {
+    if (from) await pause();
+    for (let at = from; at < Math.min(count, from + LONG); at++) {
+      value = (value + (planes[at] | (planes[two + at] << 8) | (planes[three + at] << 16) | (planes[four + at] << 24))) | 0;
+      values[at] = value;
+    }
+  }
   return values;
 }
 

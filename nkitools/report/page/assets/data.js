@@ -1,5 +1,5 @@
 // The run: its tables, its tiles, and what follows from them. Places count from 0, positions are those of instructions.
-import { columns, head, unplaned } from "./bytes.js";
+import { columns, head, pause, unplaned } from "./bytes.js";
 import { bytes, grouped, shown } from "./words.js";
 
 export const run = head;
@@ -109,6 +109,18 @@ function blocks({ plain, bits, values: both }, number) {
 
 const finite = (value) => (Number.isFinite(value) ? value : null);
 
+// The least and the largest element of some items, null where none is finite.
+export function limitsOf(items) {
+  const least = columns["number.low"], most = columns["number.high"];
+  let low = Infinity, high = -Infinity;
+  for (let at = 0; at < items.length; at++) {
+    const { tile: of } = items[at];
+    if (least[of] < low) low = least[of];
+    if (most[of] > high) high = most[of];
+  }
+  return low <= high ? { low, high } : { low: null, high: null };
+}
+
 export function numbers(number) {
   const of = (name) => columns[`number.${name}`][number];
   return {
@@ -120,11 +132,19 @@ export function numbers(number) {
 // --- counters and storages ----------------------------------------------------------------------------------------------
 
 const firstCounters = new Uint32Array(columns["loops.kind"].length + 1);
-columns["loops.kind"].forEach((kind, at) => (firstCounters[at + 1] = firstCounters[at] + run.loop_kinds[kind].length));
+for (let at = 0; at < columns["loops.kind"].length; at++) {
+  firstCounters[at + 1] = firstCounters[at] + run.loop_kinds[columns["loops.kind"][at]].length;
+}
 
 // The counters of a turn: name and value of each, the outermost first.
 export function loopsOf(loops) {
   return run.loop_kinds[columns["loops.kind"][loops]].map((name, at) => [name, columns["loops.value"][firstCounters[loops] + at]]);
+}
+
+// One of them, undefined where the turn has no such counter.
+export function counterOf(loops, name) {
+  const at = run.loop_kinds[columns["loops.kind"][loops]].indexOf(name);
+  return at < 0 ? undefined : columns["loops.value"][firstCounters[loops] + at];
 }
 
 export const storageOf = (storage) => run.storage_kinds[columns.storages[storage]];
@@ -146,6 +166,7 @@ for (const name of ["position", "storage", "layout", "offset", "place", "loops",
 }
 
 export const writes = Array.from({ length: columns["write.position"].length }, (_, index) => new Write(index));
+await pause();
 export const prints = run.prints.map((print, index) => ({
   ...print, kind: "print", index, position: print.issued, places: [print.place],
 }));
@@ -195,6 +216,7 @@ const counts = columns["flow.counts"], sources = columns["flow.sources"];
 const edges = new Uint32Array(counts.length + 1);
 for (let at = 0; at < counts.length; at++) edges[at + 1] = edges[at] + counts[at];
 
+await pause();
 export const GIVEN = -1;
 export const NEVER_WRITTEN = -2;
 
@@ -236,11 +258,9 @@ export function consumersOf(position) {
   return [...new Set(found.subarray(starts[position], starts[position + 1]))];
 }
 
-const writesAt = new Map();
-for (const write of writes) {
-  if (!writesAt.has(write.position)) writesAt.set(write.position, write);
-}
-export const writeAt = (position) => writesAt.get(position);
+const firstWrites = new Int32Array(count).fill(-1); // by position, which are few or as many as there are writes
+for (let at = writes.length - 1; at >= 0; at--) firstWrites[columns["write.position"][at]] = at;
+export const writeAt = (position) => writes[firstWrites[position]];
 
 // --- words --------------------------------------------------------------------------------------------------------------
 

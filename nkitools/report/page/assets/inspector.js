@@ -1,7 +1,7 @@
 // The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
 import { canvas, color, fill, h } from "./dom.js";
 import {
-  GIVEN, NEVER_WRITTEN, cellAt, differenceOf, consumersOf, count, dtypeOf, isLeftOut, nameOf, leftOutText, numbers, numbersText, operandsOf, otherName, othersOf, placeText, planOf, prints,
+  GIVEN, NEVER_WRITTEN, cellAt, differenceOf, consumersOf, count, dtypeOf, isLeftOut, limitsOf, nameOf, leftOutText, numbers, numbersText, operandsOf, otherName, othersOf, placeText, planOf, prints,
   region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, writes, wrong,
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
@@ -110,7 +110,6 @@ function heading(item) {
 const describe = (value) => `${value.memory ? `${value.memory} ` : ""}${value.dtype} ${shape(value.shape)}`;
 
 function steppers() {
-  const here = series.coordinates[at];
   const one = (axis) => {
     const button = (text, direction) => {
       const next = step(series, at, axis, direction);
@@ -119,7 +118,7 @@ function steppers() {
         onclick: () => showItem(series.items[step(series, at, axis, direction)], { keepLine: true }),
       }, text);
     };
-    const value = axis.of(here);
+    const value = axis.of(at);
     return h("span.stepper", { data: { axis: axis.name } }, button("◀", -1),
       h("span", {}, h("b", {}, axis.name), " ", h("output", {}, value === undefined ? "–" : axis.text(value))), button("▶", 1));
   };
@@ -138,10 +137,16 @@ function scales() {
 
 // The same place of every turn, in order.
 function alike() {
-  const nth = series.coordinates[at].nth;
-  return series.items.map((item, index) => [item, index]).filter(([item, index]) =>
-    series.coordinates[index].nth === nth && item.kind === state.item.kind && item.tile !== null);
+  const { items, nths } = series, key = `${nths[at]}|${state.item.kind}`;
+  if (!alikeOf.has(series)) alikeOf.set(series, new Map());
+  const found = alikeOf.get(series);
+  if (!found.has(key)) {
+    found.set(key, items.filter((item, index) => nths[index] === nths[at] && item.kind === state.item.kind && item.tile !== null));
+  }
+  return found.get(key);
 }
+
+const alikeOf = new WeakMap(); // by series: what is found by place in a turn
 
 // A bar from minimum to maximum for each turn, the one that is shown marked; wrong tiles and NaN stand out.
 function strip() {
@@ -149,7 +154,7 @@ function strip() {
   if (shownItems.length < 2) return null;
   const width = Math.max(120, (element.clientWidth || 600) - 28), height = 46;
   const bars = barsOf(shownItems, Math.floor(width / 2));
-  const { low, high } = limitsOf(shownItems);
+  const { low, high } = limitsOfTurns();
   const reach = high > low ? high - low : 1;
   const wide = width / bars.length;
   const y = (value) => 4 + (height - 10) * (1 - (value - low) / reach);
@@ -178,20 +183,20 @@ function strip() {
   picture.addEventListener("click", (event) => {
     const index = Math.floor((event.offsetX / picture.clientWidth) * shownItems.length);
     const found = shownItems[Math.min(shownItems.length - 1, Math.max(0, index))];
-    showItem(found[0], { keepLine: true });
+    showItem(found, { keepLine: true });
   });
   return h("div.strip", {}, picture, h("p.hint", {},
     `${counted(shownItems.length, "turn")}: smallest to largest element of ${bars.length < shownItems.length ? "several together" : "each (line: mean)"}`,
-    shownItems.some(([item]) => isWrong(item)) && [" · ", h("span.wrongtext", {}, `red: differs from ${otherName}`)],
-    shownItems.some(([item]) => isStrange(item)) && [" · ", h("span.nantext", {}, "pink: NaN or infinite")]));
+    shownItems.some(isWrong) && [" · ", h("span.wrongtext", {}, `red: differs from ${otherName}`)],
+    shownItems.some(isStrange) && [" · ", h("span.nantext", {}, "pink: NaN or infinite")]));
 }
 
 // A bar for each turn, for several together where there are more of them than room.
 function barsOf(items, most) {
   const together = Math.ceil(items.length / Math.max(1, most)), bars = [];
   for (let from = 0; from < items.length; from += together) {
-    const some = items.slice(from, from + together).map(([item]) => item);
-    const { low, high } = limitsOf(some.map((item) => [item]));
+    const some = items.slice(from, from + together);
+    const { low, high } = limitsOf(some);
     bars.push({
       low, high, mean: together === 1 ? numbers(some[0].tile).mean : null, current: some.includes(state.item),
       wrong: some.some(isWrong), strange: some.some(isStrange),
@@ -200,26 +205,12 @@ function barsOf(items, most) {
   return bars;
 }
 
-// The least and the largest element of some turns, null where none is finite.
-function limitsOf(items) {
-  let low = null, high = null;
-  for (const [item] of items) {
-    const each = numbers(item.tile);
-    if (each.low === null) continue;
-    if (low === null || each.low < low) low = each.low;
-    if (high === null || each.high > high) high = each.high;
-  }
-  return { low, high };
-}
-
-const turnLimits = new WeakMap(); // by series and place in a turn: the limits of all turns
-
 function limitsOfTurns() {
-  if (!turnLimits.has(series)) turnLimits.set(series, new Map());
-  const found = turnLimits.get(series), key = `${series.coordinates[at].nth}|${state.item.kind}`;
-  if (!found.has(key)) found.set(key, limitsOf(alike()));
-  return found.get(key);
+  if (!turnLimits.has(alike())) turnLimits.set(alike(), limitsOf(alike()));
+  return turnLimits.get(alike());
 }
+
+const turnLimits = new WeakMap(); // by the items of all turns
 
 function scale(item) {
   const { low, high } = !state.sameScale || !series || at < 0 ? numbers(item.tile) : limitsOfTurns();

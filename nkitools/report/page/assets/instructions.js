@@ -6,11 +6,9 @@ import { virtualList } from "./list.js";
 import { listen, state } from "./state.js";
 import { counted, grouped, shown } from "./words.js";
 
-const engines = new Map();
-for (let at = 0; at < count; at++) {
-  const engine = run.plans[instructions.plan[at]][1];
-  engines.set(engine, (engines.get(engine) ?? 0) + 1);
-}
+const engines = new Map(), times = new Uint32Array(run.plans.length);
+for (let at = 0; at < count; at++) times[instructions.plan[at]]++;
+run.plans.forEach(([, engine], plan) => engines.set(engine, (engines.get(engine) ?? 0) + times[plan]));
 const chosen = new Set(engines.keys());
 let kept = [];
 
@@ -45,7 +43,8 @@ export function draw() {
     "aria-pressed": chosen.has(engine), onclick: () => toggle(engine),
   }, `${engine} ${grouped(number)}`)), h("span.hint", {}, `${counted(count, "instruction")}; cost: cycles of the engine, of dma nanoseconds, where published`));
   kept = [];
-  for (let at = 0; at < count; at++) if (chosen.has(run.plans[instructions.plan[at]][1])) kept.push(at);
+  const isKept = run.plans.map(([, engine]) => chosen.has(engine));
+  for (let at = 0; at < count; at++) if (isKept[instructions.plan[at]]) kept.push(at);
   list.show(kept, kept.indexOf(state.position));
 }
 

@@ -14,7 +14,7 @@ function address() {
       const turn = loopsOf(item.loops).map(([name, value]) => `${name}:${value}`).join(",");
       if (turn) parts.push(["turn", turn]);
       if (item.program) parts.push(["program", item.program]);
-      const { nth } = seriesOf(items).coordinates[at];
+      const nth = seriesOf(items).nths[at];
       if (nth) parts.push(["write", nth]);
     }
   }
@@ -34,9 +34,9 @@ export function follow() {
   if (said.has("tab")) set({ tab: said.get("tab") });
   const line = { file: Number(said.get("file") ?? 0), line: Number(said.get("line") ?? 0) };
   if (!line.line || !run.files[line.file]) return false;
-  const items = itemsAt(line), { coordinates } = seriesOf(items);
+  const items = itemsAt(line), { nths } = seriesOf(items);
   const turn = said.get("turn") ?? "", program = Number(said.get("program") ?? 0), nth = Number(said.get("write") ?? 0);
-  const at = items.findIndex((item, index) => item.program === program && coordinates[index].nth === nth
+  const at = items.findIndex((item, index) => item.program === program && nths[index] === nth
     && loopsOf(item.loops).map(([name, value]) => `${name}:${value}`).join(",") === turn);
   const item = items[at];
   showLine(line, item);

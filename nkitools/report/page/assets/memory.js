@@ -11,10 +11,11 @@ const HUES = [212, 28, 150, 280, 350, 90, 190, 55, 320, 240];
 const STORAGE = 0, BEGIN = 1, END = 2, PARTITION = 3, PARTITIONS = 4, BYTE = 5, BYTES = 6, PLACED = 7;
 const FIELDS = ["storage", "begin", "end", "partition", "partitions", "byte", "nbytes", "placed"];
 const rows = new Map();
+const fieldsOf = (name) => FIELDS.map((field) => columns[`${name}.${field}`]);
 
 export function livesOf(name) {
   if (!rows.has(name)) {
-    const fields = FIELDS.map((field) => columns[`${name}.${field}`]);
+    const fields = fieldsOf(name);
     rows.set(name, Array.from(fields[BEGIN], (_, at) => fields.map((field) => field[at])));
   }
   return rows.get(name);
@@ -27,16 +28,40 @@ export function shareOf(name, life) {
 
 // The bytes of each partition in use, by position.
 function curves(name) {
-  const found = new Map();
-  for (const life of livesOf(name)) {
-    const program = instructions.program[life[BEGIN]] ?? 0;
+  const found = new Map(), fields = fieldsOf(name), quarters = run.memory[name].partitions / 32;
+  for (let at = 0; at < fields[BEGIN].length; at++) {
+    const begin = fields[BEGIN][at], program = instructions.program[begin] ?? 0;
     if (!found.has(program)) found.set(program, new Float64Array(count + 1));
-    const curve = found.get(program), share = shareOf(name, life);
-    curve[life[BEGIN]] += share;
-    curve[life[END] + 1] -= share;
+    const curve = found.get(program), share = (Math.ceil(fields[PARTITIONS][at] / 32) / quarters) * fields[BYTES][at];
+    curve[begin] += share;
+    curve[fields[END][at] + 1] -= share;
   }
   for (const curve of found.values()) for (let at = 1; at < curve.length; at++) curve[at] += curve[at - 1];
   return found;
+}
+
+// The largest value of each of so many stretches of a curve.
+const mosts = new WeakMap();
+function mostsOf(curve, width) {
+  if (mosts.get(curve)?.length !== width + 1) {
+    mosts.set(curve, Float64Array.from({ length: width + 1 }, (_, x) => {
+      const first = Math.floor((x / width) * count), last = Math.max(first + 1, Math.min(count, Math.ceil(((x + 1) / width) * count)));
+      let most = 0;
+      for (let at = first; at < last; at++) if (curve[at] > most) most = curve[at];
+      return most;
+    }));
+  }
+  return mosts.get(curve);
+}
+
+const peaks = new Map();
+function peakOf(name) {
+  if (!peaks.has(name)) {
+    let peak = 0, peakAt = 0;
+    for (const curve of curveOf(name).values()) for (let at = 0; at < curve.length; at++) if (curve[at] > peak) [peak, peakAt] = [curve[at], at];
+    peaks.set(name, { peak, peakAt });
+  }
+  return peaks.get(name);
 }
 
 const known = new Map();
@@ -47,8 +72,7 @@ function curveOf(name) {
 
 function timeline(name, width) {
   const memory = run.memory[name], height = 74, found = curveOf(name);
-  let peak = 0, peakAt = 0;
-  for (const curve of found.values()) curve.forEach((each, at) => { if (each > peak) [peak, peakAt] = [each, at]; });
+  const { peak, peakAt } = peakOf(name);
   const top = Math.max(1, peak * 1.08, Math.min(memory.usable * 1.05, peak * 4));
   const picture = canvas(width, height, (context) => {
     const y = (value) => height - (value / top) * (height - 6);
@@ -62,12 +86,7 @@ function timeline(name, width) {
       context.globalAlpha = 0.45;
       context.beginPath();
       context.moveTo(0, height);
-      for (let x = 0; x <= width; x++) {
-        const first = Math.floor((x / width) * count), last = Math.min(count, Math.ceil(((x + 1) / width) * count));
-        let most = 0;
-        for (let at = first; at < Math.max(last, first + 1); at++) most = Math.max(most, curve[at] ?? 0);
-        context.lineTo(x, y(most));
-      }
+      mostsOf(curve, width).forEach((most, x) => context.lineTo(x, y(most)));
       context.lineTo(width, height);
       context.fill();
       context.globalAlpha = 1;
@@ -95,9 +114,12 @@ function timeline(name, width) {
 }
 
 function aliveNow(name) {
-  const program = instructions.program[state.position];
-  return livesOf(name).filter((life) => life[BEGIN] <= state.position && state.position <= life[END]
-    && instructions.program[life[BEGIN]] === program);
+  const program = instructions.program[state.position], fields = fieldsOf(name), found = [];
+  for (let at = 0; at < fields[BEGIN].length; at++) {
+    const begin = fields[BEGIN][at];
+    if (begin <= state.position && state.position <= fields[END][at] && instructions.program[begin] === program) found.push(fields.map((each) => each[at]));
+  }
+  return found;
 }
 
 const hue = (storage) => HUES[storage % HUES.length];

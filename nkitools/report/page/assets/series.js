@@ -1,15 +1,18 @@
 // What was written (or printed) at a line, turn by turn: which turns there are, and how to step from one to the next.
-import { loopsOf, numbers, prints, run, wrong, writes } from "./data.js";
+import { columns, pause } from "./bytes.js";
+import { counterOf, prints, run, wrong, writes } from "./data.js";
 
 const byPlace = new Map(); // by the number of a place: the items
 for (const items of [writes, prints]) {
   for (const item of items) {
-    for (const place of new Set(item.places)) {
-      if (!byPlace.has(place)) byPlace.set(place, []);
-      byPlace.get(place).push(item);
+    for (const place of item.places.length > 1 ? new Set(item.places) : item.places) {
+      const found = byPlace.get(place);
+      if (found) found.push(item);
+      else byPlace.set(place, [item]);
     }
   }
 }
+await pause();
 for (const items of byPlace.values()) {
   if (items.some((each) => each.kind === "print")) items.sort((a, b) => a.position - b.position || a.index - b.index);
 }
@@ -30,7 +33,7 @@ export function busyLines(file) {
   return [...found].sort((a, b) => a - b);
 }
 
-// Of each item the program, the counters, and which of its turn it is.
+// The axes along which the items of a line can be stepped, and of each item which one of its turn it is.
 const known = new WeakMap();
 
 export function seriesOf(items) {
@@ -38,29 +41,24 @@ export function seriesOf(items) {
   return known.get(items);
 }
 
-const counters = new Map();
-function countersOf(loops) {
-  if (!counters.has(loops)) counters.set(loops, Object.fromEntries(loopsOf(loops)));
-  return counters.get(loops);
-}
-
 function seriesMade(items) {
-  const turns = new Map(), names = [];
-  const coordinates = items.map((item) => {
-    const loops = countersOf(item.loops);
-    for (const name in loops) if (!names.includes(name)) names.push(name);
-    const key = item.loops * run.programs.length + item.program;
-    turns.set(key, (turns.get(key) ?? 0) + 1);
-    return { program: item.program, nth: turns.get(key) - 1, loops };
+  const programs = new Set(), kinds = new Set(), nths = new Int32Array(items.length);
+  const turns = new Int32Array(columns["loops.kind"].length * run.programs.length);
+  let most = 0;
+  items.forEach((item, at) => {
+    programs.add(item.program);
+    kinds.add(columns["loops.kind"][item.loops]);
+    const key = item.loops * run.programs.length + item.program, nth = turns[key]++;
+    nths[at] = nth;
+    if (nth > most) most = nth;
   });
   const axes = [];
-  const programs = new Set(coordinates.map((each) => each.program));
   const kind = run.programs.every(([, index]) => !index.length) ? "rank" : "program";
-  if (programs.size > 1) axes.push({ name: kind, of: (each) => each.program, text: programText });
-  for (const name of names) axes.push({ name, of: (each) => each.loops[name], text: String });
-  const most = coordinates.reduce((found, each) => Math.max(found, each.nth), 0);
-  if (most > 0) axes.push({ name: "write", of: (each) => each.nth, text: (nth) => `${nth + 1} of ${most + 1}` });
-  return { items, coordinates, axes, turns: turns.size };
+  if (programs.size > 1) axes.push({ name: kind, of: (at) => items[at].program, text: programText });
+  const names = new Set([...kinds].flatMap((each) => run.loop_kinds[each]));
+  for (const name of names) axes.push({ name, of: (at) => counterOf(items[at].loops, name), text: String });
+  if (most > 0) axes.push({ name: "write", of: (at) => nths[at], text: (nth) => `${nth + 1} of ${most + 1}` });
+  return { items, nths, axes };
 }
 
 function programText(program) {
@@ -71,39 +69,32 @@ function programText(program) {
 
 // The place in the series with the next larger (or smaller) value on an axis, in all else as much like now as can be.
 export function step(series, at, axis, direction) {
-  const here = series.coordinates[at];
-  const now = axis.of(here);
+  const now = axis.of(at), others = series.axes.filter((each) => each !== axis), here = others.map((each) => each.of(at));
   let best = -1, nearest = null, alike = -1;
-  series.coordinates.forEach((each, index) => {
-    const value = axis.of(each);
-    if (value === undefined || (value - now) * direction <= 0) return;
+  for (let index = 0; index < series.items.length; index++) {
+    const value = axis.of(index);
+    if (value === undefined || (value - now) * direction <= 0) continue;
     const distance = Math.abs(value - now);
-    const same = series.axes.filter((other) => other !== axis && other.of(each) === other.of(here)).length;
+    let same = 0;
+    for (let each = 0; each < others.length; each++) if (others[each].of(index) === here[each]) same++;
     if (nearest === null || same > alike || (same === alike && distance < nearest)) {
       [best, nearest, alike] = [index, distance, same];
     }
-  });
+  }
   return best;
 }
 
 // The next (or previous) turn, with the same place in it.
-export function turn(series, at, direction) {
-  const { nth, program, loops } = series.coordinates[at];
-  for (let next = at + direction; next >= 0 && next < series.items.length; next += direction) {
-    const each = series.coordinates[next];
-    if (each.nth === nth && (each.program !== program || each.loops !== loops)) return next;
+export function turn({ items, nths }, at, direction) {
+  const { program, loops } = items[at];
+  for (let next = at + direction; next >= 0 && next < items.length; next += direction) {
+    if (nths[next] === nths[at] && (items[next].program !== program || items[next].loops !== loops)) return next;
   }
   return -1;
 }
 
-export function valuesText(axis, series) {
-  return [...new Set(series.coordinates.map(axis.of))].length;
-}
-
-export function isStrange(item) {
-  if (item.tile === null) return false;
-  const { nan, inf } = numbers(item.tile);
-  return nan > 0 || inf > 0;
+export function isStrange({ tile }) {
+  return tile !== null && (columns["number.nan"][tile] > 0 || columns["number.inf"][tile] > 0);
 }
 
 export const isWrong = (item) => item.kind === "write" && wrong.has(item.position);
@@ -111,4 +102,4 @@ export const isWrong = (item) => item.kind === "write" && wrong.has(item.positio
 export const firstWrong = writes.find(isWrong);
 
 // The first write of the run that holds a NaN or an infinity.
-export const firstStrange = writes.find((write) => numbers(write.tile).nan > 0) ?? writes.find(isStrange);
+export const firstStrange = writes.find(({ tile }) => columns["number.nan"][tile] > 0) ?? writes.find(isStrange);
