@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nkitools.chip.memory_region import MEMORY_NAMES
@@ -12,6 +12,7 @@ from nkitools.record.record import Record
 from nkitools.record.rows import access_of, packed_operands
 
 _MOST_KEPT = 1 << 14  # operands that are kept for the instructions to come
+_SPARSE = 16  # instructions for each wanted one, from which on those between are not read
 
 # Makes an object whose fields are then set all at once: __init__ of a frozen dataclass takes four times as long.
 _new = object.__new__
@@ -21,6 +22,17 @@ def instruction_at(record: Record, position: int) -> InstructionRecord:
     """Return the instruction at a position of a record."""
     (found,) = instructions_between(record, position, position + 1)
     return found
+
+
+def instructions_at(record: Record, positions: Sequence[int]) -> Iterator[InstructionRecord]:
+    """Yield the instructions at some positions of a record, which ascend."""
+    if not positions or positions[-1] - positions[0] >= _SPARSE * len(positions):
+        yield from (instruction_at(record, position) for position in positions)
+        return
+    wanted = set(positions)
+    for position, found in enumerate(instructions_between(record, positions[0], positions[-1] + 1), positions[0]):
+        if position in wanted:
+            yield found
 
 
 def instructions_between(record: Record, first: int, last: int) -> Iterator[InstructionRecord]:

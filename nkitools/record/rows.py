@@ -339,12 +339,13 @@ class Rows:
     def packed_rows(self, first: int, last: int) -> Iterator[tuple[int, bytes]]:
         """Yield head and bytes of the rows of the instructions from ``first`` to the one before ``last``."""
         start = self._start(first) if first < last else 0
+        behind = len(self.row_words) if last >= self.count else self._start(last)
         while first < last:
-            packed = self.row_words[start : start + _BLOCK].tobytes()
+            packed = self.row_words[start : min(start + _BLOCK, behind)].tobytes()
             words = np.frombuffer(packed, np.int64)
             places = head_places(words)
-            ends = np.append(places, words.size) if start + _BLOCK >= len(self.row_words) else places
-            edges = (ends[: last - first + 1] * _WORD).tolist()
+            ends = np.append(places, words.size) if start + _BLOCK >= behind else places
+            edges = (ends * _WORD).tolist()
             for head, (begin, end) in zip(words[places].tolist(), pairwise(edges), strict=False):
                 yield head, packed[begin:end]
             first += len(edges) - 1

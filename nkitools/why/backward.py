@@ -11,7 +11,7 @@ import gc
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from nkitools.record.run import Run
 from nkitools.why.indirect_views import IndirectView
 from nkitools.why.known_turns import LastWriters, RepeatedVisits, elements_of
 from nkitools.why.meetings import Meetings, Node
-from nkitools.why.memory_units import Memories, Memory, starts_of
+from nkitools.why.memory_units import Memories, Memory
 from nkitools.why.visits import INDEX, Read, Visit
 
 
@@ -381,13 +381,17 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def array_of(memories: Memories, access: Access, known: tuple[Array, Array], wanted: Array | None = None) -> Array:
-    """Return a view's elements, or those of a mask, by the bytes of its units (sorted); zeros for unknown ones."""
-    layout, (units, raw) = access.layout, known
-    unit = raw.shape[1]
-    starts = bytes_of(layout).reshape(-1) if wanted is None else starts_of(layout, wanted)
-    firsts = (starts + memories.first_byte(access)) // unit
-    every = (firsts[:, None] + np.arange(layout.dtype.itemsize // unit)).reshape(-1)
+def array_of(memories: Memories, access: Access, known: tuple[Array, Array]) -> Array:
+    """Return a view's elements, by the bytes of its units (sorted); zeros for unknown ones."""
+    layout = access.layout
+    every = memories.every_unit(access, bytes_of(layout).reshape(-1))
+    return elements_from_units(known, every, layout.dtype.dtype).reshape(layout.shape)
+
+
+def elements_from_units(known: tuple[Array, Array], every: Array, dtype: np.dtype[Any]) -> Array:
+    """Return the elements that have ``every`` unit in turn, by the bytes of known units, sorted; zeros for others."""
+    units, raw = known
     places = np.minimum(np.searchsorted(units, every), units.size - 1)
-    found = np.where((units[places] == every)[:, None], raw[places], np.uint8(0))
-    return np.frombuffer(found.tobytes(), layout.dtype.dtype).reshape(layout.shape if wanted is None else -1)
+    same = units[places] == every
+    found = raw[places] if same.all() else np.where(same[:, None], raw[places], np.uint8(0))
+    return np.frombuffer(found.tobytes(), dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.record.dataflow.last_accesses import GIVEN, UNWRITTEN
 from nkitools.record.element_slice import Slice, SliceDetails, SlicePart, SliceStep
-from nkitools.record.instruction_reader import instruction_at
+from nkitools.record.instruction_reader import instruction_at, instructions_at
 from nkitools.record.instruction_record import InstructionRecord
 from nkitools.record.record import StorageRecord
 from nkitools.record.run import Run
 from nkitools.why.asked_elements import Asked, asked_of
-from nkitools.why.backward import Backward, array_of
+from nkitools.why.backward import Backward, elements_from_units
 from nkitools.why.element_indices import form_of, indices_of
 from nkitools.why.findings_of_values import marks_of, terms_of
 from nkitools.why.meetings import Node
@@ -97,11 +97,15 @@ class _Told:
     def __init__(self, run: Run, way: _Way) -> None:
         self._back, self._values, self._reason = way.back, way.values, way.reason
         self._bases = run.dependences.bases
+        # By view and mask, which ways back through alike turns share: what does not depend on the instruction.
+        self._views: dict[tuple[int, int, int, int, int], _View] = {}
 
     def details(self) -> SliceDetails:
         """Return the contents of the slice."""
         back = self._back
-        steps = [self._step(node, visit) for node, visit in sorted(back.visits.items(), key=_last_first)]
+        instructions = self._instructions()
+        nodes = sorted(back.visits, key=_last_first)
+        steps = [self._step(node, back.visits[node], instructions[node]) for node in nodes]
         ends = {kind: list(self._ends(kind)) for kind in ("argument", "constant", "unwritten")}
         return SliceDetails(
             self._part(back.asked[0]),
@@ -113,17 +117,26 @@ class _Told:
             back.is_exact,
         )
 
-    def _step(self, node: Node, visit: Visit) -> SliceStep:
+    def _instructions(self) -> dict[Node, InstructionRecord]:
+        """Return the instructions on the way."""
+        found = dict[Node, InstructionRecord]()
+        for number, record in enumerate(self._back.records):
+            positions = sorted(position for each, position in self._back.visits if each == number)
+            nodes = [(number, position) for position in positions]
+            found.update(zip(nodes, instructions_at(record, positions), strict=True))
+        return found
+
+    def _step(self, node: Node, visit: Visit, instruction: InstructionRecord) -> SliceStep:
         number, position = node
         operands = [self._part(read) for read in visit.reads.values() if read.writers]
         results = [
-            self._part(_made(node, name, visit, self._back))
+            self._part(self._made(node, name, visit))
             for name in visit.made
             if name in visit.results and visit.made[name].any()
         ]
-        instruction = instruction_at(self._back.records[number], position)
         found = SliceStep(self._bases[number] + position, instruction, tuple(results), tuple(operands))
-        return SliceStep(found.position, instruction, found.results, found.operands, marks_of(found), terms_of(found))
+        terms = terms_of(found)
+        return replace(found, marks=marks_of(found, terms), terms=terms)
 
     def _ends(self, kind: str) -> Iterator[SlicePart]:
         """Yield the elements where the way ends, storage by storage."""
@@ -153,46 +166,73 @@ class _Told:
         return SlicePart("", name, memory, known.dtype if known else "", shape, record.rank, indices, None)
 
     def _part(self, read: Read) -> SlicePart:
-        record, access = self._back.records[read.number], read.access
-        known = record.storages.get(access.storage)
-        shape, item = form_of(known, access)
-        starts = access.byte_offset + starts_of(access.layout, read.wanted)
-        base = self._bases[read.number]
+        record, base, view = self._back.records[read.number], self._bases[read.number], self._view(read)
         return SlicePart(
             read.operand,
-            record.name_of(access.storage),
-            known.memory if known else "",
-            access.layout.dtype.name,
-            shape,
+            record.name_of(read.access.storage),
+            view.memory,
+            read.access.layout.dtype.name,
+            view.shape,
             record.rank,
-            indices_of(known, shape, item, starts),
-            self._values_of(read),
-            tuple(each if each < 0 else base + each for each in sorted(read.writers)),
+            view.indices,
+            self._values_of(read, view),
+            tuple([each if each < 0 else base + each for each in sorted(read.writers)]),
         )
 
-    def _values_of(self, read: Read) -> Array | None:
+    def _made(self, node: Node, name: str, visit: Visit) -> Read:
+        """Return what an instruction has made, in the form in which later instructions read it."""
+        number, position = node
+        access, mask = visit.results[name], visit.made[name]
+        indirect = self._back.view_of(node, name)
+        if indirect is not None:
+            access, mask = indirect.all_of_it, indirect.sources(mask)
+        read = Read(name, number, position, access, mask)
+        read.writers[position] = self._view(read).units
+        return read
+
+    def _view(self, read: Read) -> _View:
+        """Return the elements of an operand that are on the way."""
+        access = read.access
+        key = read.number, access.storage, access.layout.id, access.byte_offset, id(read.wanted)
+        found = self._views.get(key)
+        if found is None:
+            memories = self._back.memories[read.number]
+            known = memories.record.storages.get(access.storage)
+            shape, item = form_of(known, access)
+            starts = starts_of(access.layout, read.wanted)
+            indices = indices_of(known, shape, item, access.byte_offset + starts)
+            units = memories.every_unit(access, starts)
+            memory = known.memory if known else ""
+            found = self._views[key] = _View(read.wanted, memory, shape, indices, units, np.unique(units))
+        return found
+
+    def _values_of(self, read: Read, view: _View) -> Array | None:
         if self._values is None:
             return None
         memories = self._back.memories[read.number]
         known = self._values.read(read.number, memories.memory_of(read.access.storage), read.writers)
         if known is None or UNWRITTEN in read.writers:
             return None
-        return array_of(memories, read.access, known, read.wanted)
+        return elements_from_units(known, view.every_unit, read.access.layout.dtype.dtype)
 
 
-def _last_first(item: tuple[Node, Visit]) -> tuple[int, int]:
-    return -item[0][1], item[0][0]
+@dataclass(eq=False, slots=True)
+class _View:
+    """Some elements of a view. ``every_unit``: those of each element in turn; ``units``: each once, sorted.
+
+    ``wanted``: their mask, kept as long as its id stands for it.
+    """
+
+    wanted: Array
+    memory: str
+    shape: tuple[int, ...]
+    indices: Array
+    every_unit: Array
+    units: Array
 
 
-def _made(node: Node, name: str, visit: Visit, back: Backward) -> Read:
-    """Return what an instruction has made, in the form in which later instructions read it."""
-    number, position = node
-    access, mask = visit.results[name], visit.made[name]
-    view = back.view_of(node, name)
-    if view is not None:
-        access, mask = view.all_of_it, view.sources(mask)
-    units = back.memories[number].units_of(access, mask)
-    return Read(name, number, position, access, mask, {position: units})
+def _last_first(node: Node) -> tuple[int, int]:
+    return -node[1], node[0]
 
 
 def _is_argument(known: StorageRecord | None) -> bool:

@@ -14,8 +14,8 @@ LOST = 2.0**-10
 """A sum below this part of its terms has lost at least ten bits."""
 
 
-def marks_of(step: SliceStep) -> tuple[str, ...]:
-    """Return what entered with an instruction, by the values that it has read and made."""
+def marks_of(step: SliceStep, terms: Array | None) -> tuple[str, ...]:
+    """Return what entered with an instruction, by the values that it has read and made; ``terms``: see `terms_of`."""
     made, read = _numbers(step.results), _numbers(step.operands)
     if made is None or not made.size:
         return ()
@@ -28,7 +28,6 @@ def marks_of(step: SliceStep) -> tuple[str, ...]:
         found.append("infinity entered here")
     if is_known and _saturates(step, known):
         found.append("saturated here")
-    terms = terms_of(step)
     if terms is not None and np.isfinite(terms).all():
         largest, total = np.abs(terms).sum(), abs(float(made.reshape(-1)[0]))
         if largest > 0 and total < LOST * largest:

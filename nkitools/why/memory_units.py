@@ -83,13 +83,15 @@ class Memories:
 
     def units_of(self, access: Access, mask: Array | None = None) -> Array:
         """Return the units of the elements of a view, or of those in a mask, sorted."""
-        layout, unit = access.layout, self.unit(self.memory_of(access.storage))
-        starts = bytes_of(layout) if mask is None else starts_of(layout, mask)
-        firsts = (starts.reshape(-1) + self.first_byte(access)) // unit
-        width = layout.dtype.itemsize // unit
-        if width > 1:
-            firsts = (firsts[:, None] + np.arange(width)).reshape(-1)
-        return np.unique(firsts)
+        starts = bytes_of(access.layout) if mask is None else starts_of(access.layout, mask)
+        return np.unique(self.every_unit(access, starts.reshape(-1)))
+
+    def every_unit(self, access: Access, starts: Array) -> Array:
+        """Return the units of elements of a view, one element after the other, by where they begin in the view."""
+        unit = self.unit(self.memory_of(access.storage))
+        firsts = (starts + self.first_byte(access)) // unit
+        width = access.layout.dtype.itemsize // unit
+        return firsts if width <= 1 else (firsts[:, None] + np.arange(width)).reshape(-1)
 
     def element_of(self, access: Access, units: Array) -> Array:
         """Return for each unit the number, in C order, of the view's element that has it; -1 where none has."""

@@ -48,12 +48,15 @@ class Values:
             known = self._kept.get((number, memory, writer))
             if known is None:
                 return None
+            if known[0].size == units.size and (known[0] == units).all():
+                found.append(known)
+                continue
             places = np.minimum(np.searchsorted(known[0], units), known[0].size - 1)
             if not (known[0][places] == units).all():
                 return None
             found.append((units, known[1][places]))
-        if not found:
-            return None
+        if len(found) <= 1:
+            return found[0] if found else None
         units, raw = (np.concatenate(each) for each in zip(*found, strict=True))
         order = np.argsort(units)
         return units[order], raw[order]
