@@ -100,7 +100,7 @@ class Backward:
         shapes |= dict.fromkeys(row.plan.registers, ())
         for result, wanted in made.items():
             if result in shapes and result in names:
-                visit.results[result] = accesses[names.index(result)]
+                visit.results = {**visit.results, result: accesses[names.index(result)]}
                 self._read_index(node, names.index(result), wanted)
             for source, mask in self.sources(node, row, elements, result, wanted, shapes):
                 if source.operand in STATES:

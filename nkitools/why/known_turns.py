@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Results = dict[str, Array]
 """Elements by result, as masks."""
 
+_NOT_ASKED: Results = {}
+
 
 @dataclass(eq=False, slots=True)
 class Step:
@@ -161,14 +163,14 @@ class RepeatedVisits:
         form = known.form(position)
         if form is None or not form.is_plain or visit.reads:
             return False
-        made = {result: known.one(mask) for result, mask in made.items()}
-        key = tuple([(result, id(mask)) for result, mask in made.items()])
+        key = tuple([(result, id(known.one(mask))) for result, mask in made.items()])
         found = form.steps.get(key)
         if found is None:
+            made = {result: known.one(mask) for result, mask in made.items()}
             found = form.steps[key] = self._steps(node, form, made)
-        visit.results.update(found[0])
+        visit.results = found[0]
         for step in found[1]:
-            read = Read(step.name, number, position, step.access, step.wanted)
+            read = Read(step.name, number, position, step.access, step.wanted, {})
             visit.reads[number, position, step.operand] = read
             if not self._follow_as_known(node, step, read):
                 self._back.follow(number, step.access, step.units, read, step.operand)
@@ -193,18 +195,18 @@ class RepeatedVisits:
 
     def _follow_as_known(self, node: Node, step: Step, read: Read) -> bool:
         """Go back to the one writer of all that was read; return whether there is one alone."""
-        number, position = node
-        writer = self._last_writers.last(number, position, step.operand) if step.is_plain else -1
+        number = node[0]
+        writer = self._last_writers.last(number, node[1], step.operand) if step.is_plain else -1
         form = self._turns[number].form(writer) if writer >= 0 else None
         if form is None:
             return False
-        if id(step) not in form.covered:
-            form.covered[id(step)] = self._covered((number, writer), form, step)
-        taken = form.covered[id(step)]
+        taken = form.covered.get(id(step), _NOT_ASKED)
+        if taken is _NOT_ASKED:
+            taken = form.covered[id(step)] = self._covered((number, writer), form, step)
         if taken is None:
             return False
         read.writers[writer] = step.units
-        if not (self._back.right and self._back.is_right(number, step.access.storage, writer, position)):
+        if not (self._back.right and self._back.is_right(number, step.access.storage, writer, node[1])):
             for result, mask in taken.items():
                 self._back.want((number, writer), result, mask)
         return True
