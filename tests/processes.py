@@ -16,6 +16,9 @@ import pytest
 # Rooms in which nearly every test starts one, some of them only where a browser, torch or libtpu is installed.
 ROOMS = ("cpp_ops", "customop", "kernels/pallas", "pallas", "pytest_plugin", "report/page")
 
+LEAN = ("-p", "no:hypothesispytest")
+"""For a session of a process of its own: as it ends, that plugin imports all of Hypothesis, which takes a second."""
+
 _unmarked: list[pytest.Item] = []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import nkitools
+from tests.processes import LEAN
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -142,7 +143,7 @@ def test_pytests_debugger_stops_at_the_line_of_a_finding(tmp_path: Path, monkeyp
     test = "import nkitools\n\ndef test_it():\n    nki.simulate(kernel)(x)\n"
     Path("test_it.py").write_text(KERNEL.replace("STOP", wrong) + test)
     load = ("-p", "no:cacheprovider", "-p", "nkitools.pytest_plugin") if not _is_installed() else ()
-    said = debugged("m\ntile.shape\nq\n", "-m", "pytest", "--pdb", *load, "test_it.py")
+    said = debugged("m\ntile.shape\nq\n", "-m", "pytest", "--pdb", *LEAN, *load, "test_it.py")
     assert f"> {tmp_path / 'test_it.py'}(12)kernel()\n-> {wrong}\n(Pdb) 0\n(Pdb) (4, 2)\n" in said
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import LEAN
+
 LINE = "import nkitools; nkitools.install_stand_in()"
 
 
@@ -57,7 +59,7 @@ def test_pytest_alone_adds_nothing(tmp_path: Path) -> None:
         "                   for each in sys.meta_path)\n"
     )
     load = [] if _is_installed() else ["-p", "nkitools.pytest_plugin"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *load, "test_it.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *LEAN, *load, "test_it.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
 

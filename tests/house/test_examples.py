@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import LEAN
+
 pytestmark = pytest.mark.process
 
 REPOSITORY = Path(__file__).parents[2]
@@ -44,7 +46,7 @@ def run(directory: Path, *command: str, typed: str = "") -> subprocess.Completed
 
 
 def run_pytest(directory: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    return run(directory, "-m", "pytest", "-m", "sim", "-p", "no:cacheprovider", *flags)
+    return run(directory, "-m", "pytest", "-m", "sim", "-p", "no:cacheprovider", *LEAN, *flags)
 
 
 def blocks(page: Path, language: str) -> list[str]:

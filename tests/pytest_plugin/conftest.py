@@ -20,6 +20,7 @@ from nkitools import dialects
 from nkitools.options import OPTIONS
 from nkitools.targets import packages
 from tests.fakes import machines
+from tests.processes import LEAN
 from tests.pytest_plugin.scripted import on_a_laptop
 
 # JAX ends the process where it is imported twice.
@@ -73,7 +74,7 @@ class Author:
         """Run pytest in a process of its own, as on the author's command line."""
         self.write(conftest=self.elsewhere)
         self._write_test(test)
-        return self.pytester.runpytest_subprocess(*_arguments(), *args)
+        return self.pytester.runpytest_subprocess(*_arguments(), *LEAN, *args)
 
     def _write_test(self, test: str | None) -> None:
         if test is not None:

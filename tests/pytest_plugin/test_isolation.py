@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.processes import LEAN
+
 ORDINARY = """
 import sys
 import warnings
@@ -172,7 +174,7 @@ def test_turn(turn):
     result = inf2.pytester.runpytest_inprocess("-p", "no:randomly", "-x")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*stopping after 1 failures*"])
-    result = inf2.pytester.runpytest_subprocess("--lf", "-s")
+    result = inf2.pytester.runpytest_subprocess(*LEAN, "--lf", "-s")
     result.assert_outcomes(failed=1)
     assert {"one", "three"} <= set(result.outlines)
     assert {"two", "four"} <= set(result.errlines)

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from nkitools.pytest_plugin.adoption import mentions_us
+from tests.processes import LEAN
+
+PLAIN = ("-p", "no:randomly", *LEAN)
 
 # A project that has never heard of nkitools, with what it might share with a project that has.
 CONFTEST = """
@@ -74,7 +77,7 @@ def test_mark(request):
 
 def outcome(pytester: pytest.Pytester, *args: str) -> tuple[dict[str, int], list[str], dict[str, Any]]:
     """Return the outcomes of a session of its own, its warnings, and what its conftest.py saw."""
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:randomly", *args)
+    result = pytester.runpytest_subprocess(*PLAIN, "-p", "no:cacheprovider", *args)
     warned = [line.strip() for line in result.outlines if "Warning:" in line]
     seen = json.loads((pytester.path / "told.json").read_text())
     return result.parseoutcomes(), warned, seen
@@ -126,7 +129,7 @@ def test_a_fixture_is_use_enough(pytester: pytest.Pytester, place: str) -> None:
     path = pytester.path / place
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(BY_FIXTURE)
-    result = pytester.runpytest_subprocess("-p", "no:randomly", "-o", "pythonpath=.", "--strict-markers", "-m", "sim")
+    result = pytester.runpytest_subprocess(*PLAIN, "-o", "pythonpath=.", "--strict-markers", "-m", "sim")
     result.assert_outcomes(passed=1, deselected=1)
 
 
@@ -134,7 +137,7 @@ def test_a_fixture_is_use_enough(pytester: pytest.Pytester, place: str) -> None:
 def test_a_kernel_without_any_sign_of_use_is_not_served(pytester: pytest.Pytester) -> None:
     """The ini key decides for a suite that only imports nki."""
     pytester.makepyfile(kernels_of_mine=KERNEL, test_a="import kernels_of_mine\n\ndef test_a():\n    pass\n")
-    plain = ("-p", "no:randomly", "-o", "pythonpath=.")
+    plain = (*PLAIN, "-o", "pythonpath=.")
     pytester.runpytest_subprocess(*plain).assert_outcomes(errors=1)
     pytester.runpytest_subprocess(*plain, "-o", "nki_stand_in=always").assert_outcomes(passed=1)
 
@@ -158,7 +161,7 @@ def test_marks_of_tests_without_our_fixtures(pytester: pytest.Pytester, *, is_ou
         """
     )
     options = ("-o", "nki_marks=true") if is_ours else ()
-    result = pytester.runpytest_subprocess("-p", "no:randomly", *options)
+    result = pytester.runpytest_subprocess(*PLAIN, *options)
     result.assert_outcomes(passed=1 if is_ours else 2, skipped=1 if is_ours else 0)
 
 

@@ -14,6 +14,7 @@ import pytest
 import nkitools.launch.simulate
 import nkitools.pytest_plugin.wrong_elements
 import nkitools.why.narrative  # noqa: F401
+from tests.processes import LEAN
 from tests.pytest_plugin.test_reports import block
 
 KERNEL = """
@@ -76,7 +77,7 @@ def test_the_command_tells_more(author: Any, monkeypatch: pytest.MonkeyPatch) ->
     body = "out = run(doubled, X)\n    want = 2 * X\n    assert (out == want).all()\n"
     author.write(test_it=f"from doubling import *\ndef test_it():\n    {body}")
     is_installed = any(entry.name == "nkitools" for entry in entry_points(group="pytest11"))
-    result = author.pytester.runpytest_subprocess(*([] if is_installed else ["-p", "nkitools.pytest_plugin"]))
+    result = author.pytester.runpytest_subprocess(*LEAN, *([] if is_installed else ["-p", "nkitools.pytest_plugin"]))
     command = block(result, "nki why")[4].removeprefix("more: ").partition(";")[0].split()
     assert command[:2] == ["nkitools", "why"]
     monkeypatch.chdir(author.pytester.path)
