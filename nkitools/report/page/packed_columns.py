@@ -28,7 +28,7 @@ def packed(columns: Mapping[str, Array]) -> tuple[dict[str, list[Any]], bytes]:
     """Return the directory of the columns and their bytes.
 
     The directory has for each name its form, its number of elements, where its bytes begin and how many there are.
-    Forms: ``i4`` (differences), ``f4``, ``f8`` and ``u1``.
+    Forms: ``i1``, ``i2`` and ``i4`` (differences of so many bytes), ``f4``, ``f8`` and ``u1``.
     """
     directory: dict[str, list[Any]] = {}
     parts: list[bytes] = []
@@ -50,4 +50,7 @@ def _formed(column: Array) -> tuple[str, bytes]:
         return "f4", planes(values.astype("<f4"))
     if values.dtype.kind == "f" or (values.size and np.abs(values).max() >= 1 << 31):
         return "f8", planes(values.astype("<f8"))
-    return "i4", planes(np.diff(values.astype(np.int64).reshape(-1), prepend=0).astype("<u4"))
+    steps = np.diff(values.astype(np.int64).reshape(-1), prepend=0)
+    least, most = int(steps.min(initial=0)), int(steps.max(initial=0))
+    size = next((size for size in (1, 2) if -1 << 8 * size - 1 <= least and most < 1 << 8 * size - 1), 4)
+    return f"i{size}", planes(steps.astype(f"<i{size}"))

@@ -26,7 +26,7 @@ from nkitools.report.page.named import Named
 from nkitools.report.page.occupancy import Life, capacities, lives_of
 from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.tables import Table, number
-from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
+from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, rounded_outwards, shares
 from nkitools.report.page.time_data import time_of
 from nkitools.report.page.ways import loose_instructions, memories_of
 
@@ -41,7 +41,7 @@ _WRITE = (
 _INSTRUCTION = ("plan", "place", "loops", "program", "storage", "layout", "offset")
 _TILE = ("place", "form", "quality", "rows", "columns", "down", "across")
 _NUMBERS = ("low", "high", "mean", "nan", "inf", "unwritten", "strange", "largest")
-_MANY = 200_000  # from so many values on their numbers are kept in float32
+_MANY = 200_000  # from so many values on their numbers are kept in three digits
 
 
 class Gathering:
@@ -164,10 +164,14 @@ class Gathering:
 
     def _add_numbers(self) -> None:
         found = [numbers_of(shown) for shown in self._shown]
+        are_many = self.tables["rounded_numbers"] = len(found) > _MANY
         for at, name in enumerate(_NUMBERS):
-            values = [np.nan if row[at] is None else row[at] for row in found]
-            kept: Any = np.int64 if at > 2 else np.float32 if len(found) > _MANY else np.float64
-            self.columns[f"number.{name}"] = np.array(values, kept)
+            values = np.array([np.nan if row[at] is None else row[at] for row in found])
+            if at > 2:
+                values = values.astype(np.int64)
+            elif are_many:
+                values = rounded_outwards(values, up=name == "high")
+            self.columns[f"number.{name}"] = values
 
     def _put_first(self, outputs: list[dict[str, Any]], writes: list[list[int]]) -> None:
         """Let what a reader is likely to open be exact before other values are: outputs and wrong tiles."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.record.prints.summaries import Blocks, Summary, as_matrix, as_numbers, blocks_of, counts_of
+from nkitools.record.prints.summaries import Blocks, Summary, as_matrix, as_numbers, blocks_of, counts_of, starts_of
 from nkitools.report.page.packed_columns import planes
 
 BUDGET = 6 << 20  # bytes of all tiles of a page, before they are compressed
@@ -156,7 +156,8 @@ class Pack:
         if not share and shown.size:
             return [0, FORMS.index("none"), LEFT_OUT, 0, 0, rows, columns]
         if shown.value is None:
-            return self._blocks(_of(shown.reduced).blocks, None, rows, columns)
+            blocks = _of(shown.reduced).blocks
+            return self._blocks(_coarser(blocks, share // _CELL) if blocks.low.size else blocks, None, rows, columns)
         if shown.exact_bytes <= share or not shown.size:
             quality = ROUNDED if shown.is_rounded or _is_beyond(shown.value) else EXACT
             cells = _exact(as_matrix(shown.value), shown.unwritten, shown.form)
@@ -220,6 +221,27 @@ def _outwards(values: Array, *, up: bool) -> Array:
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     away = (bits >> 31 == 0) if up else (bits >> 31 == 1)
     return np.asarray(((bits >> 16) + (((bits & 0xFFFF) != 0) & away)).astype(np.uint16))
+
+
+def rounded_outwards(values: Array, *, up: bool) -> Array:
+    """Return numbers as float32 with the digits of bfloat16, rounded up or down."""
+    with np.errstate(over="ignore"):
+        return (_outwards(values.astype(np.float32), up=up).astype(np.uint32) << 16).view(np.float32)
+
+
+def _coarser(blocks: Blocks, cells: int) -> Blocks:
+    """Return the same in at most so many blocks; halves of rows and columns begin where the page expects them."""
+    down, across = blocks.low.shape
+    while down * across > max(1, cells):
+        down, across = (down // 2, across) if down >= across else (down, across // 2)
+    rows, columns = starts_of(blocks.low.shape[0], down), starts_of(blocks.low.shape[1], across)
+
+    def joined(join: np.ufunc, values: Array) -> Array:
+        return np.asarray(join.reduceat(join.reduceat(values, columns, axis=1), rows, axis=0))
+
+    flags = (joined(np.logical_or, each) for each in (blocks.nan, blocks.inf, blocks.unwritten))
+    extremes = joined(np.fmin, blocks.low), joined(np.fmax, blocks.mean), joined(np.fmax, blocks.high)
+    return Blocks(blocks.rows[rows], blocks.columns[columns], *extremes, *flags)
 
 
 def _cells(blocks: Blocks, nans: Array | None) -> Array:

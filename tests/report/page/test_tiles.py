@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nkitools.record.prints.summaries import summary_of
-from nkitools.report.page.tiles import BLOCKS, EXACT, FORMS, LEFT_OUT, Pack, Shown, numbers_of, shares
+from nkitools.report.page.tiles import BLOCKS, EXACT, FORMS, LEFT_OUT, Pack, Shown, numbers_of, rounded_outwards, shares
 
 NAN, INF, UNWRITTEN = 1, 2, 3
 READ = {"f4": "<f4", "f8": "<f8", "b2": "<u2", "i4": "<i4", "u4": "<u4", "u1": "u1", "i1": "i1", "m2": "<u2"}
@@ -132,6 +132,35 @@ def test_a_summary_shows_its_blocks() -> None:
     np.testing.assert_allclose(low, blocks.min(axis=(1, 3)), rtol=2**-7)
     np.testing.assert_allclose(high, blocks.max(axis=(1, 3)), rtol=2**-7)
     assert numbers_of(reduced)[:3] == [0, 4095, 2047.5]
+
+
+def test_a_summary_keeps_to_its_share() -> None:
+    """Of little room there are fewer blocks, whose ends hold every element; a NaN is lost in none of them."""
+    value = np.random.default_rng(3).standard_normal((128, 100), np.float32)
+    value[77, 50] = np.nan
+    pack = Pack()
+    tile = pack.add(Shown(value.shape, None, None, summary_of(value)), 600)
+    assert len(pack.joined()) <= 600
+    assert tile[1:] == [FORMS.index("m2"), BLOCKS, 8, 16, 128, 100]
+    (low, high), states = unpacked(pack, tile)
+    begins = [np.arange(count) * size // count for count, size in ((8, 128), (16, 100))]
+    assert states[4, 8] == NAN
+    assert np.count_nonzero(states) == 1
+    fine = states == 0
+    for ends, extreme, way in ((low, np.fmin, 1), (high, np.fmax, -1)):
+        true = extreme.reduceat(extreme.reduceat(value, begins[0], axis=0), begins[1], axis=1)[fine]
+        assert (way * (true - ends[fine]) >= 0).all()
+        np.testing.assert_allclose(ends[fine], true, rtol=2**-7)
+
+
+def test_numbers_in_three_digits_hold_what_they_stand_for() -> None:
+    """The least is rounded down and the largest up, by no more than bfloat16 has to."""
+    values = np.random.default_rng(4).standard_normal(1000).astype(np.float32)
+    low, high = rounded_outwards(values, up=False), rounded_outwards(values, up=True)
+    assert (low <= values).all()
+    assert (values <= high).all()
+    np.testing.assert_allclose(low, high, rtol=2**-7)
+    assert np.isnan(rounded_outwards(np.array([np.nan]), up=True)).all()
 
 
 @given(

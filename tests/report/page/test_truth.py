@@ -12,6 +12,7 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.expected_outputs import Reference
+from nkitools.report.page import page_data
 from nkitools.report.page.comparison import compared
 from nkitools.report.page.page_data import Gathering
 from tests.report.page.browser import Reader
@@ -149,6 +150,23 @@ def test_exact_numbers_are_those_of_the_run(reader: Reader, tmp_path: Path) -> N
     for at, (_, values) in zip(drawn, found, strict=True):
         mine = run.writes[at].value
         np.testing.assert_array_equal(np.array(values).astype(mine.dtype).reshape(mine.shape), mine)
+
+
+def test_numbers_of_very_many_tiles_say_that_they_are_rounded(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their least is rounded down and their largest up; the elements of the picture are still exact."""
+    x = WIDE[:, :8]
+    for many, about in ((1, "about "), (100, "")):
+        monkeypatch.setattr(page_data, "_MANY", many)
+        run = watched(copied, x)
+        columns = Gathering(run, None).columns
+        assert (columns["number.low"][0] < x.min()) is np.bool_(many == 1)
+        assert (columns["number.high"][0] > x.max()) is np.bool_(many == 1)
+        reader.open(written(run, tmp_path))
+        assert reader.text(".facts dd").startswith("about ") is (about != "")
+        assert f": {about}" in reader.see(".inspector figure canvas").get_attribute("aria-label")
+        assert reader.text(".quality") == "Every element as it is."
 
 
 def test_every_life_of_a_long_run_is_in_the_memory_chart() -> None:

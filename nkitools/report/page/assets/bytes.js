@@ -6,7 +6,7 @@ const text = element.textContent.trim();
 
 const PIECE = 1 << 20; // characters that are decoded at a time
 const LONG = 1 << 20; // elements that are worked on without a pause
-const SIZES = { i4: 4, f4: 4, f8: 8, u1: 1 };
+const SIZES = { i1: 1, i2: 2, i4: 4, f4: 4, f8: 8, u1: 1 };
 
 export const pause = () => new Promise((resolve) => setTimeout(resolve));
 
@@ -41,7 +41,7 @@ export function unplaned(raw, size) {
 async function unpacked([form, count, place, length]) {
   const planes = await inflated(await decoded(place, length));
   if (count > LONG) await pause();
-  if (form === "i4") return summed(planes, count);
+  if (form[0] === "i") return summed(planes, count, SIZES[form]);
   const raw = unplaned(planes, SIZES[form]);
   if (form === "u1") return raw;
   if (form === "f4") return new Float32Array(raw.buffer, 0, count);
@@ -49,17 +49,25 @@ async function unpacked([form, count, place, length]) {
 }
 
 // Integers, of which the differences of neighbours are stored.
-async function summed(planes, count) {
-  const values = new Int32Array(count), [two, three, four] = [count, 2 * count, 3 * count];
-  let value = 0;
-  for (let from = 0; from < count; from += LONG) {
+async function summed(planes, count, size) {
+  const values = new Int32Array(count);
+  for (let from = 0, value = 0; from < count; from += LONG) {
     if (from) await pause();
-    for (let at = from; at < Math.min(count, from + LONG); at++) {
-      value = (value + (planes[at] | (planes[two + at] << 8) | (planes[three + at] << 16) | (planes[four + at] << 24))) | 0;
-      values[at] = value;
-    }
+    value = sum(values, planes, size, value, from, Math.min(count, from + LONG));
   }
   return values;
+}
+
+function sum(values, planes, size, before, from, to) {
+  const count = values.length, high = (size - 1) * count;
+  let value = before;
+  for (let at = from; at < to; at++) {
+    let step = (planes[high + at] << 24) >> 24; // the last byte has the sign
+    for (let place = high - count + at; place >= 0; place -= count) step = (step << 8) | planes[place];
+    value = (value + step) | 0;
+    values[at] = value;
+  }
+  return value;
 }
 
 async function all() {

@@ -189,6 +189,7 @@ export const instructions = Object.fromEntries(
   ["plan", "place", "loops", "program"].map((name) => [name, columns[`instruction.${name}`]]));
 run.instructions = instructions;
 export const count = instructions.plan.length;
+await pause();
 const firsts = new Uint32Array(count + 1);
 for (let at = 0; at < count; at++) firsts[at + 1] = firsts[at] + run.plans[instructions.plan[at]][3].length;
 
@@ -258,6 +259,7 @@ export function consumersOf(position) {
   return [...new Set(found.subarray(starts[position], starts[position + 1]))];
 }
 
+await pause();
 const firstWrites = new Int32Array(count).fill(-1); // by position, which are few or as many as there are writes
 for (let at = writes.length - 1; at >= 0; at--) firstWrites[columns["write.position"][at]] = at;
 export const writeAt = (position) => writes[firstWrites[position]];
@@ -351,7 +353,7 @@ export function turnText(loops, program) {
 
 export function numbersText(number) {
   const { low, high, mean } = numbers(number);
-  return low === null ? "no finite element" : `${shown(low)} … ${shown(high)}, mean ${shown(mean)}`;
+  return low === null ? "no finite element" : `${run.rounded_numbers ? "about " : ""}${shown(low)} … ${shown(high)}, mean ${shown(mean)}`;
 }
 
 // The outputs' wrong tiles: by the position of the instruction that wrote them how many elements are wrong.

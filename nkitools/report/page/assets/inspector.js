@@ -268,7 +268,7 @@ function facts(item, told, found, [row, column]) {
   const jump = (flat) => set({ cell: cellAt(found, Math.floor(flat / found.across), flat % found.across) });
   const fact = (name, value, ...classes) => h("div", {}, h("dt", {}, name), h(["dd", ...classes].join("."), {}, value));
   return h("dl.facts", {},
-    fact("minimum", shown(told.low)), fact("maximum", shown(told.high)), fact("mean", shown(told.mean)),
+    ...[["minimum", told.low], ["maximum", told.high], ["mean", told.mean]].map(([name, value]) => fact(name, `${run.rounded_numbers ? "about " : ""}${shown(value)}`)),
     fact("NaN", told.nan ? h("button.link", { onclick: () => told.strange >= 0 && jump(told.strange) }, grouped(told.nan)) : "0", told.nan ? "nan" : "ok"),
     fact("infinite", grouped(told.inf), told.inf ? "inf" : "ok"),
     fact(item.masked ? "masked" : "unwritten", grouped(told.unwritten), told.unwritten ? "unwritten" : "ok"),

@@ -1,4 +1,5 @@
 // The page: its parts put together.
+import { pause } from "./bytes.js";
 import { fill, h } from "./dom.js";
 import { count, differs, numbers, operandsOf, otherName, othersOf, prints, run, sourcesOf, tile, turnText, writes } from "./data.js";
 import * as findings from "./findings.js";
@@ -83,13 +84,16 @@ function showPane() {
 
 fill(document.getElementById("app"), top(),
   h("main", {}, source.element, inspector.element), h("section.bottom", { "aria-label": "Run" }, tabs, pane), help);
+await pause();
 source.start();
+await pause();
 listen((changed) => {
   if (changed.has("tab")) showPane();
   if (changed.has("finding")) findings.markFinding(state.finding);
 });
 listenToKeys(PANES, (found) => set({ tab: found.name }));
 showPane();
+await pause();
 inspector.begin();
 if (!follow()) source.begin();
 keepAddress();
