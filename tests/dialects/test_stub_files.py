@@ -78,11 +78,16 @@ def test_mypy_takes_the_kernels(authors_folder: Path) -> None:
 @pytest.mark.process
 def test_pyright_takes_the_kernels(authors_folder: Path) -> None:
     """As mypy does."""
-    pyright = shutil.which("pyright", path=str(Path(sys.executable).parent)) or shutil.which("pyright")
+    beside = str(Path(sys.executable).parent)
+    pyright = shutil.which("basedpyright", path=beside) or shutil.which("pyright", path=beside)
     if pyright is None:
-        pytest.skip("pyright is not installed")
+        pytest.skip("neither basedpyright nor pyright is installed")
     # Stubs without a package beside them are what a laptop has.
-    settings = {"include": ["kernels", "tutorial"], "reportMissingModuleSource": False}
+    settings = {
+        "include": ["kernels", "tutorial"],
+        "typeCheckingMode": "standard",  # pyright's own default; basedpyright's is stricter
+        "reportMissingModuleSource": False,
+    }
     (authors_folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     done = subprocess.run(
         [pyright, "--pythonpath", sys.executable, "--outputjson"], cwd=authors_folder, capture_output=True, text=True
