@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from nkitools.cli import main
 from nkitools.cli.new import KINDS
+from tests.processes import LEAN
 
 
 def new(*args: str) -> Result:
@@ -47,7 +48,7 @@ def test_a_newcomer_goes_from_a_mistake_to_a_mended_test(kind: str, tmp_path: Pa
         )
     _, _, words = command.partition(": ")
     ran = subprocess.run(
-        [sys.executable, "-m", *words.split(), str(tmp_path / "test_wrong.py"), "-p", "no:cacheprovider"],
+        [sys.executable, "-m", *words.split(), str(tmp_path / "test_wrong.py"), "-p", "no:cacheprovider", *LEAN],
         cwd=tmp_path,
         capture_output=True,
         text=True,
