@@ -131,10 +131,14 @@ export function numbers(number) {
 
 // --- counters and storages ----------------------------------------------------------------------------------------------
 
-const firstCounters = new Uint32Array(columns["loops.kind"].length + 1);
-for (let at = 0; at < columns["loops.kind"].length; at++) {
-  firstCounters[at + 1] = firstCounters[at] + run.loop_kinds[columns["loops.kind"][at]].length;
+// Where the parts of each one begin, by how many parts each kind has.
+function startsOf(kinds, parts) {
+  const found = new Uint32Array(kinds.length + 1);
+  for (let at = 0; at < kinds.length; at++) found[at + 1] = found[at] + parts[kinds[at]];
+  return found;
 }
+
+const firstCounters = startsOf(columns["loops.kind"], run.loop_kinds.map((each) => each.length));
 
 // The counters of a turn: name and value of each, the outermost first.
 export function loopsOf(loops) {
@@ -158,6 +162,7 @@ class Write {
 
   get kind() { return "write"; }
   get scattered() { return columns["write.scattered"][this.index] > 0; }
+  get isCalled() { return run.callers[columns["write.callers"][this.index]].length > 0; } // by a line of the author's
   get places() { return [this.place, ...run.callers[columns["write.callers"][this.index]]]; }
 }
 for (const name of ["position", "storage", "layout", "offset", "place", "loops", "program", "dtype", "tile"]) {
@@ -165,6 +170,7 @@ for (const name of ["position", "storage", "layout", "offset", "place", "loops",
   Object.defineProperty(Write.prototype, name, { get() { return values[this.index]; } });
 }
 
+await pause();
 export const writes = Array.from({ length: columns["write.position"].length }, (_, index) => new Write(index));
 await pause();
 export const prints = run.prints.map((print, index) => ({
@@ -190,8 +196,7 @@ export const instructions = Object.fromEntries(
 run.instructions = instructions;
 export const count = instructions.plan.length;
 await pause();
-const firsts = new Uint32Array(count + 1);
-for (let at = 0; at < count; at++) firsts[at + 1] = firsts[at] + run.plans[instructions.plan[at]][3].length;
+const firsts = startsOf(instructions.plan, run.plans.map(([, , , written]) => written.length));
 
 export function planOf(position) {
   const [name, engine, cycles, written, operands, elements] = run.plans[instructions.plan[position]];
@@ -214,8 +219,12 @@ export function operandsOf(position) {
 
 // What operands read: of each the instructions that wrote it, -1 for an argument, -2 for memory that was never written.
 const counts = columns["flow.counts"], sources = columns["flow.sources"];
-const edges = new Uint32Array(counts.length + 1);
-for (let at = 0; at < counts.length; at++) edges[at + 1] = edges[at] + counts[at];
+const edges = summedUp(counts);
+function summedUp(sizes) {
+  const found = new Uint32Array(sizes.length + 1);
+  for (let at = 0; at < sizes.length; at++) found[at + 1] = found[at] + sizes[at];
+  return found;
+}
 
 await pause();
 export const GIVEN = -1;
@@ -260,8 +269,13 @@ export function consumersOf(position) {
 }
 
 await pause();
-const firstWrites = new Int32Array(count).fill(-1); // by position, which are few or as many as there are writes
-for (let at = writes.length - 1; at >= 0; at--) firstWrites[columns["write.position"][at]] = at;
+const firstWrites = firstAt(columns["write.position"], count); // by position
+function firstAt(places, size) {
+  const found = new Int32Array(size).fill(-1);
+  for (let at = places.length - 1; at >= 0; at--) found[places[at]] = at;
+  return found;
+}
+
 export const writeAt = (position) => writes[firstWrites[position]];
 
 // --- words --------------------------------------------------------------------------------------------------------------

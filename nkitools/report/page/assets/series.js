@@ -3,13 +3,15 @@ import { columns, pause } from "./bytes.js";
 import { counterOf, prints, run, wrong, writes } from "./data.js";
 
 const byPlace = new Map(); // by the number of a place: the items
+function add(place, item) {
+  const found = byPlace.get(place);
+  if (found) found.push(item);
+  else byPlace.set(place, [item]);
+}
 for (const items of [writes, prints]) {
   for (const item of items) {
-    for (const place of item.places.length > 1 ? new Set(item.places) : item.places) {
-      const found = byPlace.get(place);
-      if (found) found.push(item);
-      else byPlace.set(place, [item]);
-    }
+    if (item.isCalled) for (const place of new Set(item.places)) add(place, item);
+    else add(item.place, item);
   }
 }
 await pause();
@@ -44,14 +46,16 @@ export function seriesOf(items) {
 function seriesMade(items) {
   const programs = new Set(), kinds = new Set(), nths = new Int32Array(items.length);
   const turns = new Int32Array(columns["loops.kind"].length * run.programs.length);
-  let most = 0;
-  items.forEach((item, at) => {
-    programs.add(item.program);
-    kinds.add(columns["loops.kind"][item.loops]);
-    const key = item.loops * run.programs.length + item.program, nth = turns[key]++;
+  const kindOf = columns["loops.kind"];
+  let most = 0, last = -1, lastKind = -1;
+  for (let at = 0; at < items.length; at++) {
+    const { program, loops } = items[at], kind = kindOf[loops];
+    if (program !== last) programs.add(last = program);
+    if (kind !== lastKind) kinds.add(lastKind = kind);
+    const nth = turns[loops * run.programs.length + program]++;
     nths[at] = nth;
     if (nth > most) most = nth;
-  });
+  }
   const axes = [];
   const kind = run.programs.every(([, index]) => !index.length) ? "rank" : "program";
   if (programs.size > 1) axes.push({ name: kind, of: (at) => items[at].program, text: programText });
