@@ -31,6 +31,20 @@ def _quantized(matrix, rows, columns, dtype):
     return packed, scales
 
 
+def _sum_of_products(tiles, right, height, width):
+    """The products of quantised parts of the contraction, added up in PSUM: float32 [height, width]."""
+    total = nl.ndarray((height, width), dtype=nl.float32, buffer=nl.psum)
+    for (stationary, stationary_scale), (moving, moving_scale) in zip(tiles, right):
+        nisa.nc_matmul_mx(
+            dst=total,
+            stationary=stationary,
+            moving=moving,
+            stationary_scale=stationary_scale,
+            moving_scale=moving_scale,
+        )
+    return total
+
+
 @nki.jit
 def mxfp8_matmul(lhs_transposed, rhs, dtype=nl.float8_e4m3fn_x4):
     """``lhs_transposed.T @ rhs`` of bfloat16 or float16 [K, M] and [K, N] as float32 [M, N], multiplied in MXFP8.
@@ -56,16 +70,7 @@ def mxfp8_matmul(lhs_transposed, rhs, dtype=nl.float8_e4m3fn_x4):
         column = first + start
         right = [_quantized(rhs, part, (column, width), dtype) for part in parts]
         for (row, height), tiles in zip(heights, left):
-            total = nl.ndarray((height, width), dtype=nl.float32, buffer=nl.psum)
-            for (stationary, stationary_scale), (moving, moving_scale) in zip(tiles, right):
-                nisa.nc_matmul_mx(
-                    dst=total,
-                    stationary=stationary,
-                    moving=moving,
-                    stationary_scale=stationary_scale,
-                    moving_scale=moving_scale,
-                )
-            evicted = nl.copy(total)
+            evicted = nl.copy(_sum_of_products(tiles, right, height, width))
             nisa.dma_copy(dst=result[row : row + height, column : column + width], src=evicted)
     return result
 
@@ -104,16 +109,7 @@ def mxfp4_matmul(lhs_transposed, weights, scales):
     for column, width in _tiles(columns, nl.tile_size.psum_bank_fmax):
         right = [_packed_weights(weights, scales, part, (column, width)) for part in parts]
         for (row, height), tiles in zip(heights, left):
-            total = nl.ndarray((height, width), dtype=nl.float32, buffer=nl.psum)
-            for (stationary, stationary_scale), (moving, scale) in zip(tiles, right):
-                nisa.nc_matmul_mx(
-                    dst=total,
-                    stationary=stationary,
-                    moving=moving,
-                    stationary_scale=stationary_scale,
-                    moving_scale=scale,
-                )
-            part = nl.copy(total)
+            part = nl.copy(_sum_of_products(tiles, right, height, width))
             nl.device_print("part", part)
             nisa.dma_copy(dst=result[row : row + height, column : column + width], src=part)
     return result
