@@ -170,8 +170,16 @@ for (const name of ["position", "storage", "layout", "offset", "place", "loops",
   Object.defineProperty(Write.prototype, name, { get() { return values[this.index]; } });
 }
 
-await pause();
-export const writes = Array.from({ length: columns["write.position"].length }, (_, index) => new Write(index));
+export const writes = [];
+while (writes.length < columns["write.position"].length) {
+  await pause();
+  addWrites(Math.min(columns["write.position"].length, writes.length + (1 << 18)));
+}
+
+function addWrites(length) {
+  while (writes.length < length) writes.push(new Write(writes.length));
+}
+
 await pause();
 export const prints = run.prints.map((print, index) => ({
   ...print, kind: "print", index, position: print.issued, places: [print.place],
