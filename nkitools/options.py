@@ -8,15 +8,16 @@ flag, environment variable, ini key, default.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import NamedTuple
+from contextvars import Context, ContextVar
+from typing import NamedTuple, TypeVar
 
 from nkitools.chip.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
 from nkitools.dialects import versions
 
 Value = str | bool | None
+_T = TypeVar("_T")
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off", "")
@@ -296,3 +297,10 @@ def override(**values: Value) -> Iterator[None]:
         yield
     finally:
         _overrides.reset(token)
+
+
+def call_alone(function: Callable[[], _T]) -> _T:
+    """Call a function in an empty context, which no collector of runs reaches, with the options as they are here."""
+    context = Context()
+    context.run(_overrides.set, _overrides.get())
+    return context.run(function)

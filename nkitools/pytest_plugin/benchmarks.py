@@ -7,7 +7,6 @@ in this file, and a test names the one that another release has moved.
 
 from __future__ import annotations
 
-from contextvars import Context
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -23,9 +22,10 @@ _OF_THE_FIXTURE = ("name", "fullname", "group", "param", "params", "extra_info",
 def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Return the estimated time of a kernel as a part of a sentence, or why there is none.
 
-    The kernel runs on copies and without rules, in a context in which no session collects its run. The Pallas calls of
-    a JAX function are not run: the TPU compiler says what they take on the first chip of the option ``pallas_chips``.
+    The kernel runs on copies and without rules, and no session collects its run. The Pallas calls of a JAX function
+    are not run: the TPU compiler says what they take on the first chip of the option ``pallas_chips``.
     """
+    from nkitools import options
     from nkitools.pallas import is_pallas_function
     from nkitools.precision.runs import copied
     from nkitools.report.estimate_text import us
@@ -35,7 +35,7 @@ def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         return _estimated_pallas(kernel, args, kwargs)
     own, named = copied((args, kwargs))
     try:
-        run = Context().run(partial(simulator_for(kernel).run, kernel, *own, **{**named, "rules": "off"}))
+        run = options.call_alone(partial(simulator_for(kernel).run, kernel, *own, **{**named, "rules": "off"}))
         found = run.estimate()
     except Exception as error:  # the test is skipped whatever its kernel does
         return f"it could not be estimated: {error}"
