@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from docs.generate_pictures import browser
-from kernels import gallery
+from kernels import references
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
@@ -93,7 +93,9 @@ def _shots() -> list[Shot]:
         Shot("page_time.png", "Time: lanes of engines and queues, memories on the same axis", flash, keys=("7",)),
         Shot("page_diff.png", "Two runs side by side: the first write that differs", spoiled, right.outputs, before),
         Shot("page_ranks.png", "Two ranks that exchange a sum", ranks, keys=("7",)),
-        Shot("page_softmax.png", "A run that agrees with its reference", right, gallery.softmax(logits), keys=("2",)),
+        Shot(
+            "page_softmax.png", "A run that agrees with its reference", right, references.softmax(logits), keys=("2",)
+        ),
     ]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels import gallery
+from kernels import gallery, references
 from nkitools.chip.generations import generation_of
 from nkitools.cli.demo import mistaken_run
 from nkitools.launch.simulate import simulate
@@ -62,7 +62,7 @@ def _softmax() -> tuple[Any, Any]:
     from kernels.nki.softmax import softmax
 
     logits = np.random.default_rng(0).standard_normal((512, 256), np.float32)
-    return simulate(softmax, logits, chip="trn2", watch="*"), gallery.softmax(logits)
+    return simulate(softmax, logits, chip="trn2", watch="*"), references.softmax(logits)
 
 
 def _attention() -> Any:

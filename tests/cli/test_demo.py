@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import nkitools
-from kernels import gallery
+from kernels import gallery, references
 from nkitools.cli import main
 
 REPOSITORY = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def test_the_show_fits_and_all_agree(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_an_example_that_disagrees_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line says so, and the exit code is 1."""
-    wrong = gallery.NKI[0]._replace(reference=lambda left, right: 2 * gallery.product(left, right))
+    wrong = gallery.NKI[0]._replace(reference=lambda left, right: 2 * references.product(left, right))
     monkeypatch.setattr(gallery, "NKI", (wrong, *(each for each in gallery.NKI if each.name == "softmax")))
     monkeypatch.setattr(gallery, "PALLAS", ())
     done = shown(tmp_path)
@@ -82,7 +82,7 @@ def test_every_file_of_kernels_has_an_example() -> None:
     files = {path.relative_to(REPOSITORY / "kernels") for path in (REPOSITORY / "kernels").rglob("*.py")}
     modules = {".".join(path.with_suffix("").parts) for path in files if not path.name.startswith("_")}
     listed = {each.place.partition(":")[0] for each in (*NKI, *gallery.PALLAS)}
-    assert modules - listed == {"gallery", "pallas.grouped_matmul", "pallas.vision_transformer"}
+    assert modules - listed == {"gallery", "references", "pallas.grouped_matmul", "pallas.vision_transformer"}
     assert listed <= modules
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nkitools
-from kernels import gallery
+from kernels import gallery, references
 from kernels.nki.conv import conv1d, conv2d, max_pool2d
 from kernels.nki.layer_norm import layer_norm
 from kernels.nki.reduce_scatter_matmul import reduce_scatter_matmul
@@ -19,17 +19,17 @@ from kernels.nki.state_space_scan import state_space_scan
 from tests.cases import cases
 
 CASES = [
-    (layer_norm, gallery.layer_norm, ((1, 2), (2,), (2,))),
-    (layer_norm, gallery.layer_norm, ((130, 513), (513,), (513,))),
-    (state_space_scan, gallery.state_space_scan, ((1, 1), (1, 1))),
-    (state_space_scan, gallery.state_space_scan, ((130, 2049), (130, 2049))),
-    (conv1d, gallery.conv1d, ((1, 1, 1), (1, 1, 1))),
-    (conv1d, gallery.conv1d, ((2, 130, 520), (129, 130, 3))),
-    (conv2d, gallery.conv2d, ((1, 1, 1, 1), (1, 1, 1, 1))),
-    (conv2d, gallery.conv2d, ((2, 130, 4, 5), (129, 130, 3, 2))),
-    (conv2d, gallery.conv2d, ((1, 2, 2, 520), (3, 2, 1, 3))),
-    (max_pool2d, gallery.max_pool2d, ((1, 1, 2, 2),)),
-    (max_pool2d, gallery.max_pool2d, ((2, 129, 5, 7),)),
+    (layer_norm, references.layer_norm, ((1, 2), (2,), (2,))),
+    (layer_norm, references.layer_norm, ((130, 513), (513,), (513,))),
+    (state_space_scan, references.state_space_scan, ((1, 1), (1, 1))),
+    (state_space_scan, references.state_space_scan, ((130, 2049), (130, 2049))),
+    (conv1d, references.conv1d, ((1, 1, 1), (1, 1, 1))),
+    (conv1d, references.conv1d, ((2, 130, 520), (129, 130, 3))),
+    (conv2d, references.conv2d, ((1, 1, 1, 1), (1, 1, 1, 1))),
+    (conv2d, references.conv2d, ((2, 130, 4, 5), (129, 130, 3, 2))),
+    (conv2d, references.conv2d, ((1, 2, 2, 520), (3, 2, 1, 3))),
+    (max_pool2d, references.max_pool2d, ((1, 1, 2, 2),)),
+    (max_pool2d, references.max_pool2d, ((2, 129, 5, 7),)),
 ]
 
 
@@ -52,7 +52,7 @@ def test_ranks_share_the_rows_of_a_sum(ranks: int, rows: int) -> None:
         tuple(random.standard_normal(shape, np.float32) for shape in ((130, rows), (130, 520))) for _ in range(ranks)
     ]
     run = nkitools.simulate(reduce_scatter_matmul, *((*part, ranks) for part in parts), ranks=ranks)
-    expected = sum(gallery.product(*part) for part in parts)
+    expected = sum(references.product(*part) for part in parts)
     assert gallery.relative_error(np.concatenate(run.outputs), expected) <= 1e-5
 
 
@@ -84,7 +84,7 @@ def test_a_kernel_takes_any_shape(data: Any, kernel: Any) -> None:
     random = np.random.default_rng(data.draw(st.integers(0, 9)))
     arrays = [random.uniform(-0.9, 0.9, shape).astype(np.float32) for shape in shapes]
     run = nkitools.simulate(kernel, *arrays, chip=data.draw(st.sampled_from(["trn1", "trn2", "trn3"])))
-    assert gallery.relative_error(run.outputs, getattr(gallery, kernel.__name__)(*arrays)) <= 2e-5
+    assert gallery.relative_error(run.outputs, getattr(references, kernel.__name__)(*arrays)) <= 2e-5
     assert [each.rule for each in run.findings if each.severity != "hint"] == []
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nkitools
-from kernels import gallery
+from kernels import gallery, references
 from kernels.nki import mxfp8_matmul as kernel_module
 from kernels.nki.mxfp8_matmul import mxfp4_matmul, mxfp8_matmul
 from tests.cases import cases
@@ -88,7 +88,7 @@ def test_packed_weights_are_multiplied(deep: int, pairs: int, columns: int) -> N
     weights, scales = gallery.packed(right.astype(np.float64))
     run = nkitools.simulate(mxfp4_matmul, left, weights, scales, chip="trn3")
     assert run.findings == []
-    wide = gallery.packed_product(np.eye(128 * deep), weights, scales)
+    wide = references.packed_product(np.eye(128 * deep), weights, scales)
     assert agrees(run.outputs, quantised(left, nl.float8_e4m3fn_x4), wide)
     np.testing.assert_array_equal(run.prints[0].value, run.outputs[:128, :512])
 

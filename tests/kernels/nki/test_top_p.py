@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nkitools
-from kernels import gallery
+from kernels import references
 from kernels.nki import top_p as kernel_module
 from kernels.nki.top_p import top_p
 from tests.cases import cases
@@ -26,7 +26,7 @@ def case(shape: tuple[int, int], seed: int = 0) -> tuple[Any, Any]:
 
 def agrees(outputs: Any, logits: Any, drawn: Any, p: float) -> bool:
     """Whether tokens and probabilities are the reference's."""
-    tokens, kept = gallery.top_p(logits, drawn, p)
+    tokens, kept = references.top_p(logits, drawn, p)
     close = np.allclose(outputs[1], kept, rtol=1e-4, atol=1e-6)
     return bool(close and (outputs[0] == tokens).all())
 
