@@ -338,7 +338,9 @@ class Rows:
 
     def packed_rows(self, first: int, last: int) -> Iterator[tuple[int, bytes]]:
         """Yield head and bytes of the rows of the instructions from ``first`` to the one before ``last``."""
-        start = self._start(first) if first < last else 0
+        if first >= last:
+            return
+        start = self._start(first)
         behind = len(self.row_words) if last >= self.count else self._start(last)
         while first < last:
             packed = self.row_words[start : min(start + _BLOCK, behind)].tobytes()
