@@ -123,9 +123,9 @@ class _Scheduler:
                     first, _ = heappop(held)
                     if first > free[engine]:
                         free[engine] = first
-            for at in range(bounds[position], bounds[position + 1]):
-                target = targets[at]
-                time = end + lags[at]
+            first, last = bounds[position], bounds[position + 1]
+            for target, lag in zip(targets[first:last], lags[first:last], strict=True):
+                time = end + lag
                 if time > ready[target]:
                     ready[target], causes[target] = time, position
                 missing[target] -= 1
@@ -139,7 +139,15 @@ class _Scheduler:
                         time = free[other]
                     if time < nexts[other]:  # that of this engine is found below
                         nexts[other] = time
-            nexts[engine] = self._next(engine, free[engine])
+            if in_order[engine]:  # as `_next` says, without a call
+                line, head = lines[engine], heads[engine]
+                if head == len(line) or missing[line[head]]:
+                    nexts[engine] = _NEVER
+                else:
+                    time, now_free = ready[line[head]], free[engine]
+                    nexts[engine] = time if time > now_free else now_free
+            else:
+                nexts[engine] = self._next(engine, free[engine])
         return Schedule(
             starts=np.array(starts),
             ends=np.array(ends),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.timing.schedule import schedule
+from nkitools.timing.schedule import Work, schedule
 
 if TYPE_CHECKING:
     from nkitools.timing.timeline import Timeline
@@ -28,14 +28,18 @@ class Change:
     dropped: Array | None = None  # whether each edge of the work goes, where some do
 
     def bound_ns(self, timeline: Timeline) -> float:
-        """Return a bound of the time that the change can save; infinite where it is not times that change."""
+        """Return a bound of the time that the change can save: no run is shorter than the work of one engine."""
+        work = self._changed(timeline.work)
+        bound = timeline.span_ns - float(np.bincount(work.engines, work.occupied).max())
         if self.engines is not None or self.dropped is not None:
-            return float("inf")
-        return float((timeline.work.durations[self.positions] * (1 - self.factors)).sum())
+            return bound
+        return min(bound, float((timeline.work.durations[self.positions] * (1 - self.factors)).sum()))
 
     def saved_ns(self, timeline: Timeline) -> float:
         """Return how much shorter the schedule gets."""
-        work = timeline.work
+        return timeline.span_ns - float(schedule(self._changed(timeline.work)).ends.max())
+
+    def _changed(self, work: Work) -> Work:
         occupied, durations, engines = work.occupied.copy(), work.durations.copy(), work.engines
         occupied[self.positions] *= self.factors
         durations[self.positions] *= self.factors
@@ -46,7 +50,7 @@ class Change:
         if self.dropped is not None:
             kept = ~self.dropped
             work = replace(work, targets=work.targets[kept], sources=work.sources[kept], lags=work.lags[kept])
-        return timeline.span_ns - float(schedule(work).ends.max())
+        return work
 
 
 def covered_ns(starts: Array, ends: Array) -> float:
