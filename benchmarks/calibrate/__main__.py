@@ -59,7 +59,7 @@ def without_values() -> Iterator[None]:
         plan.compute = lambda *arrays, **named: None
         number(plan)
 
-    Plan.number = numbered  # type: ignore[method-assign]
+    Plan.number = numbered  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
@@ -77,7 +77,7 @@ def run_of(id: str, chip: str, sources: Path, folder: Path) -> Run:
         else:
             args, kwargs = CASES[id].arguments()
             run = nkitools.simulate(CASES[id].load(sources, folder, id), *args, chip=chip, rules="off", **kwargs)
-    run.outputs = None
+    run.outputs = None  # type: ignore[assignment]  # not to be saved
     run.save(kept)
     return run
 
@@ -114,7 +114,7 @@ def slopes_of(id: str, run: Run, values: Values, start: float, keys: list[str]) 
 
 def moved(values: Values, factors: Mapping[str, float]) -> Values:
     """Return the knobs with some of them multiplied."""
-    result = json.loads(json.dumps(values))
+    result: Values = json.loads(json.dumps(values))
     for key, factor in factors.items():
         name, _, generation = key.partition("@")
         group = result["by_generation"][generation] if generation else result["common"]
