@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import picture_of
 from nkitools.history.epochs import Eras, Program, between
 from nkitools.history.shared_accesses import SharedAccess, SharedStorage, shared_storages
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import row_lengths
-from nkitools.record.dataflow.cells import cells_of, touched_elements
+from nkitools.record.dataflow.cells import Cells, cells_of, touched_elements
 from nkitools.record.dataflow.pieces import View
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -35,13 +36,18 @@ _DIVIDE = (
 
 
 class Race(NamedTuple):
-    """Two accesses to one storage that nothing orders: how many bytes both touch, and the first of these."""
+    """Two accesses to one storage that nothing orders: the first byte and all parts that both touch."""
 
     storage: int
     first: SharedAccess
     second: SharedAccess
     byte: int
-    nbytes: int
+    parts: tuple[tuple[Cells, Array], ...]  # of several eras each its own
+
+    def elements(self, count: int, itemsize: int) -> Array:
+        """Return for each of the storage's elements whether the race is for it."""
+        each = (cells.elements(numbers, count, itemsize) for cells, numbers in self.parts)
+        return np.asarray(np.logical_or.reduce(list(each)))
 
     def lines(self, record: Record) -> tuple[int, frozenset[Site]]:
         """Return the key of a race: the storage and the author's two lines."""
@@ -83,7 +89,7 @@ def _races(record: Record, shared: SharedStorage, programs: list[Program]) -> It
         for race in _clashes(record, shared, [groups[key] for key in keys if key in groups]):
             known = found.setdefault(race.kind(record), race)
             if known is not race:
-                found[race.kind(record)] = known._replace(nbytes=known.nbytes + race.nbytes)
+                found[race.kind(record)] = known._replace(parts=known.parts + race.parts)
         yield from found.values()
 
 
@@ -154,7 +160,7 @@ def _clashes(record: Record, shared: SharedStorage, groups: Sequence[list[Shared
         for one in (first, second):
             both &= chart.of_all(_like(record, one, chart)) > 0
         byte = cells.first_byte(int(chart.numbers[part]))
-        yield Race(shared.storage, first, second, byte, cells.count_bytes(chart.numbers[both]))
+        yield Race(shared.storage, first, second, byte, ((cells, chart.numbers[both]),))
         left &= ~both
 
 
@@ -231,14 +237,14 @@ def _report(record: Record, reporter: Reporter, race: Race) -> None:
         here, there = there, here
     known = record.storages[race.storage]
     itemsize = as_dtype(known.dtype).itemsize
-    count = max(1, race.nbytes // itemsize)
-    index = [int(each) for each in np.unravel_index(race.byte // itemsize, known.shape)]
-    tensor = _tensor(record, race.storage)
+    contested = race.elements(prod(known.shape), itemsize).reshape(known.shape)
+    what = _counted(np.count_nonzero(contested))
+    tensor, name = _tensor(record, race.storage), record.name_of(race.storage) or ""
     other = record.site_at(there.position)
     message = (
-        f"{_named(here.program)} {'writes' if here.written else 'reads'} {_counted(count)} of {tensor} that "
+        f"{_named(here.program)} {'writes' if here.written else 'reads'} {what} of {tensor} that "
         f"{_named(there.program)} {'writes' if there.written else 'reads'} at {other.file}:{other.line}, and nothing "
-        f"says which of them comes first; the first element is {index}{_in_vain(record, race)}"
+        f"says which of them comes first: {_boxes(name, contested)}{_in_vain(record, race)}"
     )
     state = record.states[here.position]
     with reporter.placed(record.site_at(here.position), program=here.program, loops=record.loops(state)):
@@ -367,6 +373,10 @@ def _tensor(record: Record, storage: int) -> str:
 
 def _named(program: Program) -> str:
     return f"program {', '.join(map(str, program))}"
+
+
+def _boxes(name: str, mask: Array) -> str:
+    return boxes_text(f"`{name}", mask, "`")
 
 
 def _counted(count: int) -> str:

@@ -353,14 +353,14 @@ class Expressions:
 
 
 def compares_elements(left: Value, right: Value, sign: ast.cmpop) -> bool:
-    """Return whether ``left < right`` is of a tensor's elements; ``tensor == None`` asks whether two are one object."""
+    """Return whether ``left < right`` is of a tensor's elements; ``tensor == None`` asks whether it is there."""
     if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
         return False
     if isinstance(sign, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
         return True
     equality = isinstance(sign, (ast.Eq, ast.NotEq))
-    return equality and any(
-        isinstance(each, Number) or whole(each) is not None or is_float(each) for each in (left, right)
+    return equality and all(
+        isinstance(each, (Tensor, Number)) or whole(each) is not None or is_float(each) for each in (left, right)
     )
 
 

@@ -33,8 +33,8 @@ class TestPlanted:
         assert (race.rule, race.line, race.program) == ("NK502", line_of(kernel, "out[4:8, :]"), (1,))
         assert race.message == (
             "program 1 writes 8 elements of tensor `out` (shared HBM, float32 [8, 8]) that program 0 writes at "
-            f"{__file__}:{line_of(kernel, 'out[0:5, :]')}, and nothing says which of them comes first; the first "
-            "element is [4, 0]"
+            f"{__file__}:{line_of(kernel, 'out[0:5, :]')}, and nothing says which of them comes first: "
+            "`out[4, 0:8]`"
         )
 
     def test_equal_values_are_a_hint(self) -> None:
@@ -95,7 +95,7 @@ class TestPlanted:
 
         (race,) = [each for each in found(kernel, X) if each.rule == "NK502"]
         assert "16 elements" in race.message
-        assert "the first element is [2, 0]" in race.message
+        assert "comes first: `out[2:4, 0:8]`" in race.message
 
     def test_each_direction_is_counted_by_itself(self) -> None:
         """Each core writes two rows and reads the two of the other one: 16 elements, not 32."""
@@ -156,7 +156,7 @@ class TestPlanted:
 
         (race,) = found(kernel, X.copy())
         assert "program 0 reads 8 elements of tensor `x`" in race.message
-        assert "the first element is [3, 0]" in race.message
+        assert "comes first: `x[3, 0:8]`" in race.message
 
     def test_a_barrier_orders_its_data_only(self) -> None:
         """The finding says so."""
@@ -217,7 +217,7 @@ class TestPlanted:
         assert found(kernel, X.copy(), first, np.array([[1], [-1], [9]], np.int32)) == []
         (race,) = found(kernel, X.copy(), first, np.array([[1], [4], [7]], np.int32))
         assert "writes 8 elements" in race.message
-        assert "the first element is [4, 0]" in race.message
+        assert "comes first: `x[4, 0:8]`" in race.message
 
     def test_a_scatter_that_adds_is_no_exception(self) -> None:
         """dma_compute reads, adds and writes; the reference promises nothing between two cores."""
@@ -272,7 +272,7 @@ class TestNoRace:
             return x
 
         (race,) = found(one_more, X.copy())
-        assert "the first element is [0, 2]" in race.message
+        assert "comes first: `x[0:8, 2]`" in race.message
 
     def test_private_memory(self) -> None:
         """Each program has its own."""

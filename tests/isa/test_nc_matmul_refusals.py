@@ -220,6 +220,12 @@ def test_what_came_later(args: Any, kwargs: Any, chips: tuple[str, ...], rule: s
             assert named in finding.message
 
 
+def test_the_remedy_of_a_mode_that_the_chip_lacks() -> None:
+    """Another chip is no remedy for one keyword that may be left out."""
+    finding = refusal(nisa.nc_matmul, bank((8, 8)), f8(32, 2, 8), f8(32, 2, 8), perf_mode=DOUBLE_ROW, chip="trn1")
+    assert (finding.rule, finding.remedy) == ("NK606", "Leave perf_mode out on this chip.")
+
+
 def test_the_two_float8_e4m3_do_not_mix() -> None:
     """float8_e4m3 with float8_e4m3fn, on the generation that has both."""
     args = (bank((4, 4)), f8(32, 4), f8(32, 4, dtype=nl.float8_e4m3fn))

@@ -24,6 +24,7 @@ MODERN_CASES = {
     "membership": "tile = nl.load(x)\nfound = 3 in tile  # NK601 9",
     "NumPy": "import numpy as np\ntile = nl.load(x)\ntotal = np.sum(tile)  # NK601 9",
     "if": "tile = nl.load(x)\nif tile:  # NK602 4\n    pass",
+    "if of two": "tile, other = nl.load(x), nl.load(x)\nif tile == other:  # NK602 4\n    pass",
     "while": "tile = nl.load(x)\nwhile tile:  # NK602 7\n    pass",
     "not": "tile = nl.load(x)\nempty = not tile  # NK602 13",
     "and": "tile = nl.load(x)\nboth = tile and x  # NK602 8",

@@ -38,10 +38,13 @@ class Cells(NamedTuple):
         row, column = divmod(cell, self.columns.size)
         return int(self.rows[row]) * self.pitch + int(self.columns[column])
 
-    def count_bytes(self, cells: Array) -> int:
-        """Return the bytes of some cells together."""
+    def elements(self, cells: Array, count: int, itemsize: int) -> Array:
+        """Return for each of the first ``count`` elements of the memory whether some cells hold bytes of it."""
         rows, columns = np.divmod(cells, self.columns.size)
-        return int((np.diff(self.rows)[rows] * np.diff(self.columns)[columns]).sum())
+        heights = np.diff(self.rows)[rows]
+        firsts = ranges(self.rows[rows], heights) * self.pitch
+        starts = firsts + np.repeat(self.columns[columns], heights)
+        return _covered(starts, firsts + np.repeat(self.columns[columns + 1], heights), count, itemsize)
 
 
 def cells_of(views: Sequence[View], pitches: Sequence[int]) -> Cells:
@@ -63,8 +66,13 @@ def touched_elements(view: View, count: int, itemsize: int) -> Array:
     """Return for each of the first ``count`` elements of a memory whether a view touches bytes of it."""
     _, ((box,),) = boxes_of([view], (ONE_ROW,), Forms())
     runs = _moved(box.columns, box.column)
-    changes = np.bincount(runs.starts // itemsize, minlength=count + 1)
-    changes -= np.bincount(-(-runs.ends // itemsize), minlength=count + 1)
+    return _covered(runs.starts, runs.ends, count, itemsize)
+
+
+def _covered(starts: Array, ends: Array, count: int, itemsize: int) -> Array:
+    """Return for each of the first ``count`` elements whether runs of bytes lie in it."""
+    changes = np.bincount(starts // itemsize, minlength=count + 1)
+    changes -= np.bincount(-(-ends // itemsize), minlength=count + 1)
     return np.asarray(np.cumsum(changes[:count]) > 0)
 
 
