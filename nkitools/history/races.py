@@ -238,7 +238,7 @@ def _report(record: Record, reporter: Reporter, race: Race) -> None:
     known = record.storages[race.storage]
     itemsize = as_dtype(known.dtype).itemsize
     contested = race.elements(prod(known.shape), itemsize).reshape(known.shape)
-    what = _counted(np.count_nonzero(contested))
+    what = _counted(int(np.count_nonzero(contested)))
     tensor, name = _tensor(record, race.storage), record.name_of(race.storage) or ""
     other = record.site_at(there.position)
     message = (
