@@ -56,9 +56,18 @@ class Reader:
 
     def open(self, page: Path) -> None:
         """Open a page and wait until it is ready."""
+        self.driver.get(page.absolute().as_uri())
+        self.wait()
+
+    def enter(self, selector: str) -> None:
+        """Go into a frame of the page, and wait until what is in it is ready."""
+        self.driver.switch_to.frame(self.see(selector))
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until the page is ready, or the frame that the reader is in."""
         from selenium.webdriver.support.ui import WebDriverWait
 
-        self.driver.get(page.absolute().as_uri())
         WebDriverWait(self.driver, 20, 0.02).until(lambda _: self.see("html").get_attribute("data-ready"))
 
     def see(self, selector: str) -> Any:

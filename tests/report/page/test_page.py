@@ -216,7 +216,7 @@ class TestRead:
         notebook = tmp_path / "notebook.html"
         notebook.write_text(f"<html data-ready=yes><body>{watched(turns, X)._repr_html_()}</body></html>")
         reader.open(notebook)
-        reader.driver.switch_to.frame(reader.see("iframe"))
+        reader.enter("iframe")
         reader.press("ARROW_RIGHT")
         assert reader.text("h1") == "turns"
         reader.click(".step[aria-label='next i']")
