@@ -130,6 +130,8 @@ def _step(operator: Operator, reverse: bool) -> Step:
         return lambda value, operand, out: function(value, out=out)
     if reverse and operator.name != "bypass":
         return lambda value, operand, out: function(operand, value, out=out)
+    if isinstance(function, np.ufunc):
+        return function  # which takes them in this order
     return lambda value, operand, out: function(value, operand, out=out)
 
 
@@ -149,7 +151,7 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
         (only,) = steps
 
         def single(destination: Array, data: Array, operand0: Operand, operand1: Operand = None) -> None:
-            only(data, broadcast(operand0, ndim), destination)
+            only(data, np.float32(operand0) if operand0.__class__ is float else broadcast(operand0, ndim), destination)
 
         return single
     first, second = steps

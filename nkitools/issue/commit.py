@@ -60,5 +60,9 @@ def commit_lines(operands: Sequence[tuple[str, bool]], names: Sequence[str]) -> 
     lines = ["record = core.record", f"words = [{', '.join(text for text, _, _ in first)}]"]
     for text, operand, sure in texts[len(first) :]:
         lines.append(f"words += ({text})" if sure else f"if s_{operand} is not None: words += ({text})")
-    lines.append("core.commit(plan, record.sites.current(4), words)")
+    lines += [  # what `Sites.current` does at a place that is known, without its calls
+        "frame = getframe(2)",
+        "site = record.sites.known.get((id(frame.f_code), frame.f_lasti))",
+        "core.commit(plan, record.sites.current(4) if site is None else site, words)",
+    ]
     return lines + [f"if {name} is not None: label(core, SELF, {name}, record.latest)" for name in names]

@@ -8,6 +8,7 @@ for the first time, an operand with unwritten elements, a masked or indirect vie
 from __future__ import annotations
 
 import linecache
+import sys
 from collections.abc import Callable, Sequence
 from inspect import Parameter
 from itertools import count
@@ -85,7 +86,7 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
     namespace = {"T": NkiTensor, "SELF": instruction, "careful": careful, "label": label}
-    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
+    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses, "getframe": sys._getframe}
     title = f"fast path of {instruction.name}{', recorded' if records else ''}"
     issue: Issue = compiled(source, "issue", namespace, title)
     return issue

@@ -9,7 +9,7 @@ import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -206,7 +206,7 @@ class Record(OpenRows):
         """Remember the tiles that the author sees a storage by."""
         known = self.storages.get(storage)
         if known is not None:
-            known.tile_shape, known.elements = tile_shape, elements
+            self.storages[storage] = replace(known, tile_shape=tile_shape, elements=elements)  # others may share it
 
     def turn_of(self, program: tuple[int, ...]) -> None:
         """Begin the turn of ``program``: later instructions belong to it, in the loops where it stood."""

@@ -100,7 +100,7 @@ class Sites:
     """The sites of one run, numbered in the order in which they were first met."""
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[int, int], int] = {}
+        self.known: dict[tuple[int, int], int] = {}  # by code and instruction in it, of the author alone
         # The current and the naming site of places in code, with the caller's place where it has a say.
         self._named: dict[tuple[int, ...], tuple[int, int]] = {}
         self._elements: dict[tuple[int, int, int], int] = {}
@@ -154,7 +154,7 @@ class Sites:
         if known is not None:
             return known
         found = self.current(3), self.naming(3)
-        if found[0] == self._ids.get(place):
+        if found[0] == self.known.get(place):
             if not self.all[found[0]].is_handed_on:
                 self._named[place] = found
             elif caller is caller_of(frame) and not self.all[self._number(caller, caller.f_code)].is_handed_on:
@@ -181,10 +181,10 @@ class Sites:
 
     def _number(self, frame: FrameType, code: CodeType) -> int:
         key = (id(code), frame.f_lasti)
-        found = self._ids.get(key)
+        found = self.known.get(key)
         if found is None:
             found = len(self.all)
-            self._ids[key] = found
+            self.known[key] = found
             self._codes.append(code)
             self.all.append(site_at(code, frame.f_lineno, frame.f_lasti))
         return found

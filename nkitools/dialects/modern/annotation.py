@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from nkitools.chip.core import CORE
 from nkitools.chip.tensor import NkiTensor
+from nkitools.language.repeated_tiles import keep_tile, tile_again
 
 
 class _TensorFunction(type):
@@ -15,7 +17,17 @@ class _TensorFunction(type):
     function: Callable[..., NkiTensor]
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls.function(*args, **kwargs)
+        core = CORE.get()
+        if core is None:
+            return cls.function(*args, **kwargs)
+        try:
+            tile = tile_again(core, *args, **kwargs)
+        except TypeError:  # a call that the usual way refuses, or a shape that is a list
+            tile = None
+        if tile is None:
+            tile = cls.function(*args, **kwargs)
+            keep_tile(core, tile, *args, **kwargs)
+        return tile
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, NkiTensor)
