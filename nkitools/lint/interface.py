@@ -170,3 +170,18 @@ def _whole_signature(name: str) -> inspect.Signature | None:
     if isinstance(found, FunctionType) or hasattr(type(found), "__signature__") or hasattr(found, "__signature__"):
         return inspect.signature(found)
     return None
+
+
+def parameters_of(name: str) -> tuple[str, ...]:
+    """Return the names of the parameters of a function of NKI, in order; none for an unknown one."""
+    signature = _signature(name)
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return (
+        () if signature is None else tuple(key for key, each in signature.parameters.items() if each.kind not in kinds)
+    )
+
+
+def names_of(module: str) -> list[str]:
+    """Return the public names of a module of NKI; none for an unknown one."""
+    found = _module(module)
+    return [] if found is None else list(found.__all__)

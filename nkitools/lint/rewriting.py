@@ -34,7 +34,7 @@ def rewritten(text: str, path: str) -> str:
         found = list(edits(parse(text, path)))
         if not found:
             break
-        text = _applied(text, found)
+        text = applied(text, found)
     return text
 
 
@@ -47,7 +47,7 @@ def line_to_write(text: str, path: str, line: int) -> str:
 
 def line_after(text: str, found: list[Edit], line: int) -> str:
     """Return what a line becomes by some edits, without the space around it."""
-    return _applied(text, found).splitlines()[line - 1].strip()
+    return applied(text, found).splitlines()[line - 1].strip()
 
 
 def edits(module: Module) -> Iterator[Edit]:
@@ -73,9 +73,9 @@ def _name(scope: Scope, node: ast.Attribute | ast.Name) -> Iterator[Edit]:
     if row is None or not (row.until or row.deprecated):
         return
     if row.instead == _RANGE and scope.owner("range") is None:
-        yield _replaced(node, "range")
+        yield replaced(node, "range")
     elif ":" in row.home and isinstance(node, ast.Attribute):
-        yield _replaced(node, f"{ast.unparse(node.value)}.{row.home.partition(':')[2]}")
+        yield replaced(node, f"{ast.unparse(node.value)}.{row.home.partition(':')[2]}")
 
 
 def _memories(scope: Scope, node: ast.Call) -> Iterator[Edit]:
@@ -85,14 +85,14 @@ def _memories(scope: Scope, node: ast.Call) -> Iterator[Edit]:
     for each in node.keywords:
         value = each.value.value if isinstance(each.value, ast.Constant) else None
         if each.arg == "buffer" and value in _MEMORIES:
-            yield _replaced(each.value, f"{ast.unparse(node.func.value)}.{value}")
+            yield replaced(each.value, f"{ast.unparse(node.func.value)}.{value}")
 
 
 def _dependency(module: Module, scope: Scope, node: ast.Call) -> Iterator[Edit]:
     """``second.depends_on(first)``, whose kind was a wait on the hardware."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "depends_on" or not node.args:
         return
-    isa = _imported(scope, "nki.isa")
+    isa = imported(scope, "nki.isa")
     if isa and not any(each.arg in (None, "kind") for each in node.keywords):
         yield argument(module, node, f"kind={isa}.dependency.runtime")
 
@@ -104,7 +104,7 @@ def argument(module: Module, node: ast.Call, text: str) -> Edit:
     return Edit(line, column, line, column, text if before.endswith((",", "(")) else f", {text}")
 
 
-def _imported(scope: Scope, module: str) -> str:
+def imported(scope: Scope, module: str) -> str:
     """Return the name of a module of NKI in a scope, '' where it has none."""
     names = (name for each in (scope, scope.module) for name in each.imports)
     return next((name for name in names if scope.named(name) == module), "")
@@ -130,7 +130,7 @@ def _counted_loop(module: Module, scope: Scope, node: ast.For) -> Iterator[Edit]
 
 def _loop_of_register(module: Module, scope: Scope, node: ast.While) -> Iterator[Edit]:
     """``while register:`` as a function that returns the register, and nl.while_loop."""
-    language = _imported(scope, "nki.language")
+    language = imported(scope, "nki.language")
     if not language or not isinstance(node.test, ast.Name) or not _stands_for_itself(scope, node):
         return
     (made, *others) = scope.variables.get(node.test.id, []) or [None]
@@ -148,7 +148,7 @@ def _as_function(
     if not isinstance(scope.node, Function) or node.body[0].lineno == node.lineno:
         return
     stem = node.test.id if isinstance(node, ast.While) and isinstance(node.test, ast.Name) else parameter
-    name = _new_name(scope, f"{stem.strip('_') or 'loop'}_body")
+    name = new_name(scope, f"{stem.strip('_') or 'loop'}_body")
     indent, inner = (" " * _indent(module.lines[each.lineno - 1]) for each in (node, node.body[0]))
     last = node.end_lineno or node.lineno
     column = len(module.lines[last - 1].encode())
@@ -195,18 +195,20 @@ def _stands_for_itself(scope: Scope, node: ast.For | ast.While) -> bool:
     return not any(each.id in bound for each in outside)
 
 
-def _new_name(scope: Scope, name: str) -> str:
+def new_name(scope: Scope, name: str) -> str:
+    """Return a name that a scope does not know, the given one or the given one with a number."""
     found, number = name, 2
     while scope.owner(found) is not None:
         found, number = f"{name}_{number}", number + 1
     return found
 
 
-def _replaced(node: ast.expr, text: str) -> Edit:
+def replaced(node: ast.expr, text: str) -> Edit:
+    """Return the edit that puts a text in the place of an expression."""
     return Edit(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0, text)
 
 
-def _applied(text: str, found: list[Edit]) -> str:
+def applied(text: str, found: list[Edit]) -> str:
     """Return the text after edits that do not overlap."""
     lines = [line.encode() for line in text.splitlines(keepends=True)]
     starts = [0]

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nkitools.report.excerpt import source_line
+from nkitools.suggestions.plain import suggestions_as_plain
 
 if TYPE_CHECKING:
     from nkitools.rules.finding import Finding
@@ -26,4 +27,5 @@ def finding_as_plain(finding: Finding) -> dict[str, Any]:
 
 def as_json(findings: Iterable[Finding], **about: Any) -> str:
     """Return an object with what ``about`` says and the list ``findings``, as docs/reference/json.md has them."""
-    return json.dumps({**about, "findings": [finding_as_plain(each) for each in findings]}, indent=2)
+    plain = [{**finding_as_plain(each), "suggestions": suggestions_as_plain(each)} for each in findings]
+    return json.dumps({**about, "findings": plain}, indent=2)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.finding import Finding
+from nkitools.suggestions.plain import suggestions_as_plain
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
@@ -54,6 +55,7 @@ def _results(findings: Iterable[Finding], ids: list[str], root: Path) -> Iterabl
     for finding in findings:
         print_of = sha256(f"{finding.rule} {_uri(finding.file, root)[0]} {finding.message}".encode()).hexdigest()
         seen[print_of] = seen.get(print_of, 0) + 1
+        fixes = [_fix(each, finding, root) for each in suggestions_as_plain(finding)]
         yield {
             "ruleId": finding.rule,
             "ruleIndex": ids.index(finding.rule),
@@ -62,17 +64,38 @@ def _results(findings: Iterable[Finding], ids: list[str], root: Path) -> Iterabl
             "locations": [{"physicalLocation": _place(finding, root)}],
             # Lines move; the same words in the same file are the same finding, the first, the second.
             "partialFingerprints": {"nkitoolsFinding/v1": f"{print_of[:32]}:{seen[print_of]}"},
+            **({"fixes": fixes} if fixes else {}),
         }
 
 
-def _place(finding: Finding, root: Path) -> dict[str, Any]:
+def _fix(suggestion: dict[str, Any], finding: Finding, root: Path) -> dict[str, Any]:
+    replacements = [
+        {
+            "deletedRegion": {
+                "startLine": each["line"],
+                "startColumn": each["column"],
+                "endLine": each["end_line"],
+                "endColumn": each["end_column"],
+            },
+            "insertedContent": {"text": each["text"]},
+        }
+        for each in suggestion["edits"]
+    ]
+    change = {"artifactLocation": _file(finding, root), "replacements": replacements}
+    return {"description": {"text": suggestion["title"]}, "artifactChanges": [change]}
+
+
+def _file(finding: Finding, root: Path) -> dict[str, str]:
     uri, is_relative = _uri(finding.file, root)
-    file = {"uri": uri, "uriBaseId": _ROOT} if is_relative else {"uri": uri}
+    return {"uri": uri, "uriBaseId": _ROOT} if is_relative else {"uri": uri}
+
+
+def _place(finding: Finding, root: Path) -> dict[str, Any]:
     # A line counts from 1; a finding about a whole file stands at its beginning.
     region = {"startLine": max(finding.line, 1)}
     if finding.column is not None:
         region["startColumn"] = max(finding.column, 1)
-    return {"artifactLocation": file, "region": region}
+    return {"artifactLocation": _file(finding, root), "region": region}
 
 
 def _uri(file: str, root: Path) -> tuple[str, bool]:

@@ -54,13 +54,14 @@ ARROWS: dict[str, set[str]] = {
     "precision": {"chip", "launch", "record"},
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
+    "suggestions": {"lint", "lint.interface"},
     "sweeps": {"chip", "launch", "precision", "record", "sweeps.space", "timing"},
     "sweeps.space": set(),
     "pallas": {"chip", "record", "rules", "sweeps.space"},
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}
-ARROWS["report"] = {"chip", "history", "issue", "record", "rules", "timing"}
+ARROWS["report"] = {"chip", "history", "issue", "record", "rules", "suggestions", "timing"}
 ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
 ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["targets"], "targets", "report", "expect"}

@@ -25,7 +25,7 @@ def _marked_line(rule: Rule, source: str) -> int:
     return next(number for number, line in enumerate(lines, start=1) if line.endswith(f"  # {rule.id}"))
 
 
-def _chips(rule: Rule, source: str) -> tuple[str, ...]:
+def chips_of(rule: Rule, source: str) -> tuple[str, ...]:
     """The chips on which an example means what it says: the one it names, or one of each generation."""
     named = [line.split('"')[1] for line in source.splitlines() if line.startswith("CHIP = ")]
     return tuple(named) or (GENERATIONS[:1] if rule.id in LARGE and not cases.FULL else GENERATIONS)
@@ -47,7 +47,7 @@ def _each(kind: str, *, elsewhere: bool = False, first: bool = False) -> list[An
         if rule.id.startswith("NK")
         for number, source in enumerate((getattr(example, kind) for example in rule.examples), start=1)
         for chip in [
-            chip for chip in (GENERATIONS if elsewhere else _chips(rule, source)) if (chip in rule.chips) != elsewhere
+            chip for chip in (GENERATIONS if elsewhere else chips_of(rule, source)) if (chip in rule.chips) != elsewhere
         ][: 1 if first else None]
     ]
 

@@ -1,0 +1,105 @@
+"""The memory and dtype of a tensor, and what an engine takes: NK201, NK206, NK303, NK606."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from nkitools.lint.rewriting import argument, replaced
+from nkitools.suggestions.site import Site, Suggestion, given, keyword, without_keyword, wrapped
+
+_MISPLACED = re.compile(
+    r"`(\w+)` must be in ([A-Z][A-Za-z ]*), it is (?:in )?(?:tensor `(\w+)[^`]*` \()?(HBM|shared HBM|SBUF|PSUM)"
+)
+_NARROW = re.compile(r"`dst`, tensor `(\w+)`")
+
+
+def in_another_memory(site: Site) -> Iterator[Suggestion]:
+    """NK201: load an operand out of HBM, copy one out of PSUM, or make the destination in the memory that is asked."""
+    found, call = _MISPLACED.search(site.finding.message), site.call
+    if found is None or call is None or not site.language:
+        return
+    parameter, wanted, name, where = found.groups()
+    made = site.made(name) if name else None
+    if parameter in ("dst", "out") and made is not None:
+        buffer = keyword(made, "buffer")
+        memory = "psum" if wanted.startswith("PSUM") else "sbuf" if wanted.startswith("SBUF") else ""
+        if buffer is not None and memory:
+            edit = replaced(buffer.value, f"{site.language}.{memory}")
+            yield Suggestion(f"Make `{name}` in {site.language}.{memory}", (edit,))
+        return
+    operand = given(call, parameter, _position(site, call, parameter))
+    if operand is None:
+        return
+    if where.endswith("HBM") and "SBUF" in wanted:
+        yield Suggestion(f"Load `{site.text(operand)}` first", (wrapped(site, operand, f"{site.language}.load"),))
+    elif where == "PSUM" and "SBUF" in wanted:
+        yield Suggestion(
+            f"Copy `{site.text(operand)}` to SBUF first", (wrapped(site, operand, f"{site.language}.copy"),)
+        )
+
+
+def _position(site: Site, call: ast.Call, parameter: str) -> int:
+    """Return where a parameter stands in calls without keywords, beyond the last argument where that is not known."""
+    from nkitools.lint.interface import parameters_of
+
+    names = parameters_of(site.scope.qualified(call.func))
+    return names.index(parameter) if parameter in names else len(call.args)
+
+
+def in_float32(site: Site) -> Iterator[Suggestion]:
+    """NK303: make the tile that a matmul writes in float32."""
+    found = _NARROW.search(site.finding.message)
+    made = site.made(found[1]) if found else None
+    dtype = given(made, "dtype", 1) if made is not None else None
+    if found is not None and dtype is not None and site.language:
+        edit = replaced(dtype, f"{site.language}.float32")
+        yield Suggestion(f"Make `{found[1]}` in {site.language}.float32", (edit,))
+
+
+def without_engine(site: Site) -> Iterator[Suggestion]:
+    """NK206, NK606: leave the argument out that the chip does not have here."""
+    named = re.search(r"`(\w+)`=", site.finding.message)
+    name = named[1] if named else "engine"
+    edit = without_keyword(site, site.call, name) if site.call is not None else None
+    if edit is not None:
+        yield Suggestion(f"Leave `{name}` out", (edit,))
+
+
+def without_broadcast(site: Site) -> Iterator[Suggestion]:
+    """NK111: bring the only row to every partition while it is loaded."""
+    found = re.search(r"has (\d+) partitions and `\w+`, tensor `(\w+)` \(SBUF[^)]*\), has 1;", site.finding.message)
+    made = site.made(found[2]) if found else None
+    if found is None or made is None or site.is_legacy or site.qualified(made) != "nki.language.load" or not made.args:
+        return
+    row = made.args[0]
+    edit = replaced(row, f"{site.text(row)}.broadcast(0, {found[1]})")
+    yield Suggestion(f"Load the row into each of {found[1]} partitions", (edit,))
+
+
+def with_division(site: Site) -> Iterator[Suggestion]:
+    """NK615: multiply by the reciprocal."""
+    call = site.call
+    if call is None or site.qualified(call) != "nki.language.divide" or len(call.args) != 2 or call.keywords:
+        return
+    left, right = (site.text(each) for each in call.args)
+    text = f"{site.language}.multiply({left}, {site.language}.reciprocal({right}))"
+    yield Suggestion("Multiply by the reciprocal", (replaced(call, text),))
+
+
+def zeroed(site: Site) -> Iterator[Suggestion]:
+    """NK401: set the whole tile before the first instruction writes to it."""
+    found = re.search(r"of tensor `(\w+)[^`]*` \(SBUF", site.finding.message)
+    made = site.made(found[1]) if found else None
+    if found is None or made is None or not site.language or site.qualified(made) != "nki.language.ndarray":
+        return
+    edit = replaced(made.func, f"{site.language}.zeros")
+    yield Suggestion(f"Make `{found[1]}` with zeros", (edit,))
+
+
+def keyword_given(site: Site, call: ast.Call, name: str, text: str) -> Suggestion:
+    """Return the suggestion to give a call a keyword, in the place of the one that it has."""
+    old = keyword(call, name)
+    edit = replaced(old.value, text) if old is not None else argument(site.module, call, f"{name}={text}")
+    return Suggestion(f"Say {name}={text}", (edit,))

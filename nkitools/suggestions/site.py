@@ -1,0 +1,184 @@
+"""The place of a finding in the source: its statement, the calls of its line, the blocks and the function around it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from nkitools.lint.module import Module
+from nkitools.lint.rewriting import Edit, imported, replaced
+from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
+from nkitools.rules.finding import Finding
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A change that mends a finding: ``title`` says what it does, ``edits`` are the pieces of the file's text."""
+
+    title: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A finding and the file that it is in."""
+
+    finding: Finding
+    module: Module
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The scope of the innermost function around the line; that of the file where there is none."""
+        found = self.module.scope
+        for scope in self.module.scope.all():
+            node = scope.node
+            if isinstance(node, Function) and node.lineno <= self.finding.line <= (node.end_lineno or 0):
+                found = scope
+        return found
+
+    @cached_property
+    def blocks(self) -> tuple[ast.stmt, ...]:
+        """The statements around the line, from the function's body inwards; the last one is the line's own."""
+        found: list[ast.stmt] = []
+        body: list[ast.stmt] | None = self.scope.node.body
+        while body:
+            inner = next((each for each in body if _covers(each, self.finding.line)), None)
+            if inner is None:
+                break
+            found.append(inner)
+            parts = (getattr(inner, name, []) for name in ("body", "orelse", "finalbody"))
+            body = next((part for part in parts if any(_covers(each, self.finding.line) for each in part)), None)
+        return tuple(found)
+
+    @cached_property
+    def loops(self) -> tuple[ast.For, ...]:
+        """The `for` loops around the line, the outermost first."""
+        return tuple(each for each in self.blocks[:-1] if isinstance(each, ast.For))
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        """The calls of the line's statement that the line is a part of, outer ones first."""
+        if not self.blocks:
+            return ()
+        inside = (each for each in own_nodes([self.blocks[-1]]) if isinstance(each, ast.Call))
+        return tuple(each for each in inside if _covers(each, self.finding.line))
+
+    @cached_property
+    def call(self) -> ast.Call | None:
+        """The call that the message begins with, or that the column names; else the only one."""
+        named = re.match(r"(?:\w+\.)*(\w+):? ", f"{self.finding.message} ")
+        fitting = [each for each in self.calls if named and called(each) == named[1]]
+        placed = [each for each in self.calls if self.module.column(each) == self.finding.column]
+        for found in (fitting, placed, self.calls):
+            if len(found) == 1:
+                return found[0]
+        return fitting[0] if fitting else None
+
+    @cached_property
+    def language(self) -> str:
+        """The name of nki.language in the function's file, '' where it has none."""
+        legacy = f"{LEGACY}." if "legacy" in self.module.dialects else ""
+        return imported(self.scope, f"{legacy}nki.language")
+
+    @property
+    def is_legacy(self) -> bool:
+        """Return whether the file is written in the legacy dialect."""
+        return "legacy" in self.module.dialects
+
+    def text(self, node: ast.AST) -> str:
+        """Return a node as it is written."""
+        return ast.get_source_segment(self.module.text, node) or ast.unparse(node)
+
+    def lines(self, first: ast.stmt, last: ast.stmt) -> list[str]:
+        """Return the lines of statements."""
+        return self.module.lines[first.lineno - 1 : last.end_lineno]
+
+    def indent(self, statement: ast.stmt) -> str:
+        """Return the space in front of a statement's line."""
+        line = self.module.lines[statement.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
+
+    def before(self, statement: ast.stmt, *lines: str) -> Edit:
+        """Return the edit that puts lines in front of a statement."""
+        text = "".join(f"{self.indent(statement)}{line}\n" for line in lines)
+        return Edit(statement.lineno, 0, statement.lineno, 0, text)
+
+    def behind(self, statement: ast.stmt, *lines: str) -> Edit:
+        """Return the edit that puts lines behind a statement."""
+        last = statement.end_lineno or statement.lineno
+        column = len(self.module.lines[last - 1].encode())
+        return Edit(last, column, last, column, "".join(f"\n{self.indent(statement)}{line}" for line in lines))
+
+    def made(self, name: str) -> ast.Call | None:
+        """Return the only call whose result a name is bound to."""
+        values = self.scope.variables.get(name, [])
+        return values[0] if len(values) == 1 and isinstance(values[0], ast.Call) else None
+
+    def qualified(self, call: ast.Call) -> str:
+        """Return the called name without its dialect: ``nki.isa.nc_matmul``."""
+        return self.scope.qualified(call.func).removeprefix(f"{LEGACY}.")
+
+    def covers(self, node: ast.stmt | ast.expr) -> bool:
+        """Return whether the line of the finding is one of a node's lines."""
+        return _covers(node, self.finding.line)
+
+    def inside(self, statements: list[ast.stmt]) -> Iterator[ast.AST]:
+        """Yield the nodes of statements, without those of functions that they define."""
+        yield from own_nodes(statements)
+
+
+def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(each.lineno for each in decorators)])
+    return bool(first <= line <= (node.end_lineno or node.lineno))
+
+
+def called(call: ast.Call) -> str:
+    """Return the last word of a called name."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def keyword(call: ast.Call, name: str) -> ast.keyword | None:
+    """Return a keyword of a call."""
+    return next((each for each in call.keywords if each.arg == name), None)
+
+
+def given(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    """Return an argument that is given by its name or at its position."""
+    found = keyword(call, name)
+    if found is not None:
+        return found.value
+    return call.args[position] if position < len(call.args) else None
+
+
+def without_keyword(site: Site, call: ast.Call, name: str) -> Edit | None:
+    """Return the edit that leaves out a keyword of a call, with the comma in front of it."""
+    found = keyword(call, name)
+    if found is None:
+        return None
+    parts = sorted(
+        [*call.args, *(each.value for each in call.keywords)], key=lambda each: (each.lineno, each.col_offset)
+    )
+    before = [
+        each for each in parts if (each.end_lineno or 0, each.end_col_offset or 0) <= (found.lineno, found.col_offset)
+    ]
+    start = before[-1] if before else call.func
+    if not before:  # the first argument: up to the next one
+        after = [each for each in call.keywords if (each.lineno, each.col_offset) > (found.lineno, found.col_offset)]
+        end = (after[0].lineno, after[0].col_offset) if after else (found.end_lineno, found.end_col_offset)
+        return Edit(found.lineno, found.col_offset, end[0] or 0, end[1] or 0, "")
+    return Edit(start.end_lineno or 0, start.end_col_offset or 0, found.end_lineno or 0, found.end_col_offset or 0, "")
+
+
+def wrapped(site: Site, node: ast.expr, function: str) -> Edit:
+    """Return the edit that makes an expression the argument of a function."""
+    return replaced(node, f"{function}({site.text(node)})")
+
+
+def in_brackets(text: str, node: ast.expr) -> str:
+    """Return the text of an expression as an operand of - or *: in brackets where it is a sum or the like."""
+    simple = (ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Subscript)
+    return text if isinstance(node, simple) else f"({text})"
