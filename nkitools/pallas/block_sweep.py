@@ -13,9 +13,10 @@ from nkitools.pallas.calls import Call, compiling_for, pallas_calls
 from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
+from nkitools.pallas.estimate_differences import what_differs
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument
-from nkitools.pallas.time_estimate import estimated
+from nkitools.pallas.time_estimate import KernelEstimate, estimated
 from nkitools.rules.finding import Finding
 from nkitools.sweeps.space import Space, points_of
 
@@ -38,8 +39,15 @@ class Attempt(Generic[Block]):
     findings: tuple[Finding, ...] = ()
     refused: str = ""
     """The function's own objection to this block."""
-    estimate_us: float | None = None
-    """The estimated time of its Pallas calls in microseconds, where it was asked for and the compiler accepts them."""
+    estimates: tuple[KernelEstimate, ...] = ()
+    """The estimated time of each Pallas call, where it was asked for and the compiler accepts them all."""
+
+    @property
+    def estimate_us(self) -> float | None:
+        """Return the estimated time of all its Pallas calls in microseconds; None where one has none."""
+        times = [each.latency_us for each in self.estimates]
+        known = [time for time in times if time is not None]
+        return sum(known) if known and len(known) == len(times) else None
 
     @property
     def fits(self) -> bool | None:
@@ -100,8 +108,19 @@ class Sweep(Sequence[Attempt[Block]]):
 
     def ranked(self, chip: str) -> list[Block]:
         """Return the blocks that have an estimate on ``chip``, the fastest first; equal ones in their order."""
+        return [each.block for each in self._fastest_first(chip)]
+
+    def _fastest_first(self, chip: str) -> list[Attempt[Block]]:
         known = [each for each in self if each.chip == chip and each.estimate_us is not None]
-        return [each.block for each in sorted(known, key=lambda each: each.estimate_us or 0.0)]
+        return sorted(known, key=lambda each: each.estimate_us or 0.0)
+
+    def differences(self, chip: str) -> list[str]:
+        """Return for each block behind the fastest one on ``chip`` how much longer it takes, and what differs."""
+        ranked = self._fastest_first(chip)
+        return [
+            f"{each.block}: {what_differs(each.estimates, ranked[0].estimates, str(ranked[0].block))}"
+            for each in ranked[1:]
+        ]
 
     def __str__(self) -> str:
         chips = list(dict.fromkeys(each.chip for each in self))
@@ -112,7 +131,8 @@ class Sweep(Sequence[Attempt[Block]]):
             table.append([str(row[0].block), _sizes(row), *(_noted(each, notes) for each in row)])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
-        return "\n".join([*(line.rstrip() for line in lines), *notes, *self._without_compiler()])
+        why = [f"{chip}: {line}" for chip in chips for line in self.differences(chip)]
+        return "\n".join([*(line.rstrip() for line in lines), *notes, *why, *self._without_compiler()])
 
     def _heading(self, chip: str) -> str:
         limits = {each.vmem_limit for each in self if each.chip == chip and each.vmem_limit is not None}
@@ -139,7 +159,8 @@ def sweep(
     - ``blocks``: the choices, or a space (a dictionary of lists, or a TOML file): ``make_fn`` then takes a dictionary.
     - ``chips``: names out of v4, v5e, v5p, v6e, tpu7x.
     - ``timeout``: seconds for the compilation of one Pallas call.
-    - ``estimates``: whether to estimate the time of each accepted block, as `estimate` does, for ``ranked``.
+    - ``estimates``: whether to estimate the time of each accepted block, as `estimate` does, for ``ranked`` and
+      ``differences``.
 
     The result has one `Attempt` for each block and chip; ``str()`` of it is a table with the reasons below.
 
@@ -157,9 +178,9 @@ def sweep(
 
 def _timed(attempt: Attempt[Block], calls: Sequence[Call], timeout: float) -> Attempt[Block]:
     """Return an attempt with the estimated time of its calls, if the compiler accepts them all."""
-    times = [estimated(call, CHIPS[attempt.chip], timeout).latency_us for call in calls if attempt.accepted]
-    known = [time for time in times if time is not None]
-    return replace(attempt, estimate_us=sum(known)) if known and len(known) == len(calls) else attempt
+    if not attempt.accepted:
+        return attempt
+    return replace(attempt, estimates=tuple(estimated(call, CHIPS[attempt.chip], timeout) for call in calls))
 
 
 def _attempt(

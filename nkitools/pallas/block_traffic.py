@@ -10,12 +10,17 @@ import numpy as np
 from nkitools.pallas.calls import Call, Operand, points
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.static import bit_width_in_memory
+from nkitools.pallas.whole_function import WholeFunction
 
 _MOST_POINTS = 1 << 20  # beyond so many, index maps are not gone through
 
 
 def traffic(call: Call) -> int:
     """Return the bytes of all blocks that are loaded and stored; arrays that the kernel copies itself count once."""
+    if isinstance(call, WholeFunction) and call.traced is not None:
+        jaxpr = call.traced.jaxpr
+        arrays = [var.aval for var in (*jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars)]
+        return sum(math.prod(each.shape) * bit_width_in_memory(each.dtype) // 8 for each in arrays)
     return sum(_bytes(call, operand) for operand in call.operands if operand.memory != "smem")
 
 

@@ -25,6 +25,7 @@ class Plan:
     timeout: float = 120.0
     measure_vmem: bool = False
     bundles: bool = False
+    estimates: bool = False
     rules: str = "report"
     axes: Axes = ()  # of the devices that the function is spread over
     reference: Any = None  # the expected outputs, or a function of the arguments that returns them

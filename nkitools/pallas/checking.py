@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 from nkitools import options
-from nkitools.pallas import jax_internals, launch
-from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, pallas_calls, points
+from nkitools.pallas import gpu_interpret, jax_internals, launch
+from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, points
 from nkitools.pallas.check_modes import Plan, chosen_modes
 from nkitools.pallas.chips import CHIPS, SPARSE, Chip, chosen, in_topology
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
+from nkitools.pallas.compiler import why_not
 from nkitools.pallas.device_axes import axes_of, on_simulated_devices
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
@@ -19,8 +21,9 @@ from nkitools.pallas.index_map_repairs import Repair, repair_of
 from nkitools.pallas.interpreter_limits import Meshes, gpu_language, limit, wants_sparse_cores, whole_tracebacks
 from nkitools.pallas.jax_types import Argument, DeviceMesh
 from nkitools.pallas.observed_run import unwatched, watched_run
+from nkitools.pallas.time_estimate import Estimate, estimate_of, nothing_to_estimate
 from nkitools.pallas.unlike_reference import Allowed, Returned, judged, pairs
-from nkitools.pallas.whole_function import whole
+from nkitools.pallas.whole_function import calls_to_compile
 from nkitools.record.run import Run
 from nkitools.record.run_session import Findings, session
 from nkitools.rules.finding import Finding, is_raised
@@ -36,11 +39,26 @@ class CheckedRun(Run):
     """The result of checking a function with Pallas calls.
 
     ``compiled``: what became of its Pallas calls on each chip. ``left_out``: the modes that could not be gone through,
-    and why.
+    and why. ``estimating``: what makes ``estimate()``.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    estimating: Callable[[], Estimate] = field(default=nothing_to_estimate, repr=False)
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        found = self.estimating()
+        self.settings["estimates"] = [each.as_plain() for each in found.kernels]
+        return found
+
+    def estimate(self) -> Estimate:  # type: ignore[override]  # of Pallas calls, where a run of NKI has instructions
+        """Return how long the Pallas calls take on each chip of the check, as `nkitools.pallas.estimate` does.
+
+        They are compiled a second time when this is first asked for; from then on the page of the run has the times.
+        ``NotModelled`` (NK607) without libtpu, ``ValueError`` where the modes had none of the calls traced.
+        """
+        return self._estimate
 
 
 def check(
@@ -54,6 +72,7 @@ def check(
     timeout: float = 120.0,
     measure_vmem: bool = False,
     bundles: bool = False,
+    estimates: bool = False,
     rules: str = "report",
     mesh: DeviceMesh | Mapping[str, int] | None = None,
     topology: str | None = None,
@@ -80,9 +99,10 @@ def check(
     ``.outputs`` are NumPy arrays, or JAX arrays as soon as one argument is one; ``.findings``, ``.prints``;
     ``.compiled["v5e"]`` has what the compiler says of each call, its vector memory by the block model, with
     ``measure_vmem`` the least that it compiles with, and with ``bundles`` the counts of its instruction bundles and
-    spills. ``mesh`` (of JAX, or ``{"x": 4}``) has the devices of a function whose ``jax.shard_map`` names none; they
-    are simulated on the CPU. ``topology`` (``"v5e:2x2"``) is what to compile for in the place of ``chips``, by default
-    the smallest with as many devices.
+    spills. With ``estimates`` the page of the run has what ``.estimate()`` returns: the time of each call on each chip,
+    by the compiler's static profile. ``mesh`` (of JAX, or ``{"x": 4}``) has the devices of a function whose
+    ``jax.shard_map`` names none; they are simulated on the CPU. ``topology`` (``"v5e:2x2"``) is what to compile for in
+    the place of ``chips``, by default the smallest with as many devices.
 
     ``reference`` is what the outputs should be, or a function of the arguments. Where they differ by more than ``rtol``
     and ``atol`` (by default as the dtype says), and no other error explains it, PL211 names the blocks, the grid points
@@ -105,6 +125,7 @@ def check(
         timeout=timeout,
         measure_vmem=measure_vmem,
         bundles=bundles,
+        estimates=estimates,
         reference=reference,
         allowed=Allowed(rtol, atol),
         rules=_possible_level(rules),
@@ -194,6 +215,7 @@ class _Check:
             self.calls = {chip.name: as_seen(seen) for chip in self.plan.chips}
             self._lower_and_compile(self.calls)
         self._explain_gaps()
+        self._estimate()
 
     # ------------------------------------------------------------------ tracing, lowering, compiling
 
@@ -221,8 +243,7 @@ class _Check:
             self.for_gpu = f"the kernel is for GPUs ({language}); a TPU has no use for it"
             self.run.left_out.update(dict.fromkeys(set(self.plan.modes) & set(_OF_TPU), self.for_gpu))
         elif self._compiles:
-            function = whole(traced)
-            self.calls[chip.name] = [*pallas_calls(traced), *([] if function is None else [function])]
+            self.calls[chip.name] = calls_to_compile(traced)
 
     @property
     def _compiles(self) -> bool:
@@ -311,10 +332,14 @@ class _Check:
     def _interpreted(self, watched: Argument, chip: Chip, *, silently: bool) -> Any:
         """Return the outputs in plain interpretation, or of the watched run where the interpreter cannot run it."""
         __tracebackhide__ = True
-        run = self.run
+        run, mode = self.run, gpu_interpret.gpu_mode() if "Mosaic" in self.for_gpu else None
         try:
-            with whole_tracebacks():
-                return launch.interpreted_outputs(self.running, self.args, self.kwargs, run, chip, silently=silently)
+            with whole_tracebacks(), gpu_interpret.reporting_races(mode) as found:
+                outputs = launch.interpreted_outputs(
+                    self.running, self.args, self.kwargs, run, chip, silently=silently, mode=mode
+                )
+            self._tell(found)
+            return outputs
         except Exception as error:
             no_outputs = watched is None and is_raised("error", self.plan.rules)
             reason = limit(error)
@@ -358,6 +383,17 @@ class _Check:
         for compiled in self.run.compiled.values():
             if compiled.left_out:
                 self.run.left_out.setdefault("aot", compiled.left_out)
+
+    def _estimate(self) -> None:
+        is_traced = any(self.calls.values())
+        if is_traced:
+            self.run.estimating = partial(estimate_of, self.run.kernel, self.calls, self.plan.timeout)
+        if self.plan.estimates:
+            missing = why_not() or ("" if is_traced else "no Pallas call was traced for a TPU")
+            if missing:
+                self.run.left_out["estimates"] = missing
+            else:
+                self.run.estimate()
 
     # ------------------------------------------------------------------ telling
 

@@ -17,7 +17,8 @@ def simulated_kinds(chip: Chip) -> Iterator[None]:
     if jax_internals.moved(jax_internals.KINDS):
         yield
         return
-    module = jax_module(jax_internals.TPU_INFO)
+    # A newer JAX hands the names on from another module; the one to change is where they are looked up.
+    module = jax_module(jax_internals.of(jax_internals.TPU_INFO, "get_device_kind").__module__)
     kind, cores = module.get_device_kind, module.get_num_device_cores
     own = {"get_device_kind": lambda: _instead(kind(), chip.device_kind), "get_num_device_cores": lambda: _count(cores)}
     before = {name: getattr(module, name) for name in own}

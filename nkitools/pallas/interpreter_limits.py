@@ -17,7 +17,7 @@ from nkitools.pallas.whole_function import OVER_MESH
 
 # The files of JAX that interpret a kernel or lower it for the CPU. While a function is traced none of them runs.
 _INTERPRETERS = re.compile(
-    r"[\\/]jax[\\/]_src[\\/](interpreters[\\/]mlir|pallas[\\/](hlo_interpreter|mosaic[\\/]interpret))"
+    r"[\\/]jax[\\/]_src[\\/](interpreters[\\/]mlir|pallas[\\/](hlo_interpreter|mosaic(_gpu)?[\\/]interpret))"
 )
 # What a callback's error looks like after it has come through XLA.
 _FILE = re.compile(r'File "([^"]+)", line \d+')

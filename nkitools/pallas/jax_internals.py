@@ -31,6 +31,10 @@ CHECKIFY = "jax._src.checkify"
 CALLBACK = "jax._src.callback"
 DEBUGGING = "jax._src.debugging"
 SOURCES = "jax._src.source_info_util"
+_OF_GPU = "jax._src.pallas.mosaic_gpu.interpret"
+GPU_PARAMETERS = f"{_OF_GPU}.params"
+GPU_INTERPRETER = f"{_OF_GPU}.interpret_pallas_call"
+GPU_CALLBACKS = f"{_OF_GPU}.gpu_callbacks"
 
 
 class Mark(NamedTuple):
@@ -51,6 +55,7 @@ GRID_PRINTS = "grid points of device prints"
 WATCH = "watching TPU interpretation"
 CHECKS = "the checks in a kernel"
 KINDS = "the chip of a function's own mesh"
+GPU = "interpreting Mosaic GPU kernels"
 COPIES = "copies of the values that the interpreter hands to callbacks"
 STATIC = "the source lines of a kernel"
 CALLS = "compiling what was seen while it ran"
@@ -117,6 +122,9 @@ MARKS = (
     Mark(SOURCES, "current", (), GRID_PRINTS),
     Mark(LOWERING, "lowering_rules", (), PRIMITIVES),
     Mark(PALLAS_CALL, "pallas_call_p", (), CALLS),
+    Mark(GPU_PARAMETERS, "InterpretGPUParams", ("detect_races",), GPU),
+    Mark(GPU_INTERPRETER, "reset_gpu_interpret_mode_state", (), GPU),
+    Mark(GPU_CALLBACKS, "RaceDetectionState", ("races_found",), GPU),
 )
 
 

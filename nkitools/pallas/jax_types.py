@@ -75,6 +75,7 @@ class Jaxpr(Protocol):
 
     eqns: Sequence[Equation]
     invars: Sequence[Variable]
+    outvars: Sequence[Variable]
     constvars: Sequence[Variable]
     debug_info: DebugInfo
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -53,15 +53,22 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
 
 
 def interpreted_outputs(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Run, chip: Chip, *, silently: bool
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    result: Run,
+    chip: Chip,
+    *,
+    silently: bool,
+    mode: Hashable = None,
 ) -> Any:
-    """Return the outputs of ``fn`` in plain interpretation, as if for ``chip``.
+    """Return the outputs of ``fn`` in plain interpretation, as if for ``chip``, or in another ``mode``.
 
     ``silently``: the prints were captured before. Raises what ``fn`` raises, and TypeError for a function without any
     JAX.
     """
     __tracebackhide__ = True
-    mode = interpret_mode(fn, args, kwargs)
+    mode = interpret_mode(fn, args, kwargs) if mode is None else mode
     prints = listening(None) if silently else _prints_into(result)
     with compiling_for(chip), interpreted(mode), prints:
         outputs = finished(fn, args, kwargs)

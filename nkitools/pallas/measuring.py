@@ -103,7 +103,7 @@ def vmem_in(folder: Path) -> VectorMemory | None:
     for path in folder.glob("*vmem_report.html"):
         _, _, data = path.read_text().partition("const DATA =")
         report, _ = json.JSONDecoder().raw_decode(data.lstrip())
-        for kernel in report["hlo_breakdowns"].values():
+        for kernel in (report["hlo_breakdowns"] or {}).values():
             parts = [part for block in kernel["blocks"] for part in block.get("allocations", ())]
             spilled = sum(int(part["size"]) for part in parts if str(part.get("tag")).upper() == "SPILL")
             found.append(VectorMemory(int(kernel["total_size"]), spilled))

@@ -47,8 +47,12 @@ class WatchedRaces:
             if _overlap(ranges, its_ranges):
                 self.races_found = True
                 this = Access(is_write, who, ranges, source)
-                _tell_race(key, this, Access(was_write, its_who, its_ranges, its_source))
+                self.tell_race(key, this, Access(was_write, its_who, its_ranges, its_source))
                 return
+
+    def tell_race(self, key: BufferKey, this: Access, other: Access) -> None:
+        """Report a race of the kernel that is being watched."""
+        _tell_race(key, this, other)
 
 
 def _overlap(one: Ranges, other: Ranges) -> bool:

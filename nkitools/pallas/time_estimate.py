@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nkitools.pallas.block_traffic import traffic
-from nkitools.pallas.calls import Call, compiling_for, pallas_calls, points
-from nkitools.pallas.chips import MIB, Chip, chosen
+from nkitools.pallas.calls import Call, compiling_for, points
+from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen
 from nkitools.pallas.compiler import Crashed, why_not
 from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import check_version, jax_module
@@ -17,6 +17,7 @@ from nkitools.pallas.launch import name_of
 from nkitools.pallas.lowering import Program, lower
 from nkitools.pallas.performance import PEAKS
 from nkitools.pallas.static_profile import profiler
+from nkitools.pallas.whole_function import calls_to_compile
 
 # The compiler profiles a grid point by point: 512 points of a small product take 9 s, 64 of a large one 15 s.
 _MOST_STEPS = 32
@@ -69,6 +70,10 @@ class KernelEstimate:
         if self.compute_us is None:
             return ""
         return "compute" if self.compute_us >= self.memory_us else "memory"
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the fields, with ``latency_us`` and ``bound``, as JSON has them."""
+        return {**asdict(self), "units": dict(self.units), "latency_us": self.latency_us, "bound": self.bound}
 
     def __str__(self) -> str:
         if self.latency_us is None:
@@ -126,15 +131,30 @@ def estimate(
     """
     __tracebackhide__ = True
     check_version()
+    _must_have_compiler()
+    calls = {}
+    for chip in chosen(chips):
+        with compiling_for(chip):
+            calls[chip.name] = calls_to_compile(_traced(fn, args, kwargs))
+    return estimate_of(name_of(fn), calls, timeout)
+
+
+def _must_have_compiler() -> None:
     reason = why_not()
     if reason:
         refuse(f"the time of a kernel is estimated by the TPU compiler: {reason}", "Install it to have an estimate.")
-    found: list[KernelEstimate] = []
-    for chip in chosen(chips):
-        with compiling_for(chip):
-            traced = _traced(fn, args, kwargs)
-        found += [estimated(call, chip, timeout) for call in pallas_calls(traced)]
-    return Estimate(function=name_of(fn), kernels=tuple(found))
+
+
+def estimate_of(function: str, calls: Mapping[str, Iterable[Call]], timeout: float) -> Estimate:
+    """Return the estimate of Pallas calls that were traced for the chips of those names; NK607 without libtpu."""
+    _must_have_compiler()
+    found = tuple(estimated(call, CHIPS[chip], timeout) for chip, those in calls.items() for call in those)
+    return Estimate(function=function, kernels=found)
+
+
+def nothing_to_estimate() -> Estimate:
+    """Stand in for an estimate of a check that traced no Pallas call."""
+    raise ValueError("no Pallas call of the check was traced, so there is nothing to estimate")
 
 
 def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ClosedJaxpr:

@@ -47,6 +47,8 @@ def watching(
 ) -> Iterator[Watch]:
     """Watch every Pallas call that TPU interpretation runs within; afterwards the interpreter is as it was."""
     interpreter = jax_module(jax_internals.INTERPRETER)
+    # JAX imports its interpreter of GPUs when it interprets, with a class on top of one that is replaced here.
+    jax_internals.moved(jax_internals.GPU)
     classes = _classes()
     replaced = {
         (interpreter, "interpret_pallas_call"): partial(_named_call, interpreter.interpret_pallas_call),

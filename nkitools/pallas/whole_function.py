@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from nkitools.pallas import source_places
-from nkitools.pallas.calls import Call, equations
+from nkitools.pallas.calls import Call, equations, pallas_calls
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import ClosedJaxpr
 
@@ -25,8 +25,14 @@ class WholeFunction(Call):
     def as_function(self, **compiler_params: int) -> Callable[..., Any]:
         """Return the function of the arrays that it was traced with; it has no ``compiler_params`` of its own."""
         assert self.traced is not None
-        jaxpr = self.traced.jaxpr
-        return lambda *arrays: jax_module("jax.core").eval_jaxpr(jaxpr, arrays)
+        jaxpr, constants = self.traced.jaxpr, len(self.traced.jaxpr.constvars)
+        return lambda *arrays: jax_module("jax.core").eval_jaxpr(jaxpr, arrays[:constants], *arrays[constants:])
+
+
+def calls_to_compile(traced: ClosedJaxpr) -> list[Call]:
+    """Return the Pallas calls of a traced function, and the function itself where one runs over a mesh of cores."""
+    function = whole(traced)
+    return [*pallas_calls(traced), *([] if function is None else [function])]
 
 
 def whole(traced: ClosedJaxpr) -> WholeFunction | None:
@@ -48,7 +54,7 @@ def whole(traced: ClosedJaxpr) -> WholeFunction | None:
         parallel=(),
         # The parameters make the key of compiled calls, so the function is one of them.
         params={"compiler_params": None, "jaxpr": SimpleNamespace(eqns=(), debug_info=None), "function": traced},
-        avals=tuple(var.aval for var in traced.jaxpr.constvars),
+        avals=tuple(var.aval for var in (*traced.jaxpr.constvars, *traced.jaxpr.invars)),
         primitive=None,
         traced=traced,
     )

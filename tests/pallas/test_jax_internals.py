@@ -28,6 +28,8 @@ def _looked_at_anew() -> Any:
 @pytest.mark.parametrize("part", sorted({mark.part for mark in jax_internals.MARKS}))
 def test_nothing_has_moved(part: str) -> None:
     """Every private name is there, with the parameters and fields that are used."""
+    if part == jax_internals.GPU:
+        pytest.importorskip("absl", reason="JAX's Mosaic GPU takes absl-py")
     assert jax_internals.moved(part) == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
-from nkitools.pallas import check  # noqa: E402
+from nkitools.pallas import check, gpu_interpret  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from tests.pallas import collectives  # noqa: E402
@@ -332,6 +333,40 @@ def doubles_on_a_gpu(x: Any) -> Any:
         out_specs=block,
         compiler_params=triton.CompilerParams(num_warps=4),
     )(x)
+
+
+@pytest.mark.parametrize("waits_first", [True, False])
+def test_mosaic_gpu_kernels_are_interpreted_with_their_races(waits_first: bool, capsys: Any) -> None:
+    """By JAX's own interpreter of GPUs; a copy that is not waited for is a race at the line that reads too early."""
+    if gpu_interpret.gpu_mode() is None:
+        pytest.skip("the installed JAX has no interpreter for GPUs, or absl is missing")
+    from jax.experimental.pallas import mosaic_gpu as plgpu
+
+    def adds_one(x: Any) -> Any:
+        def kernel(x_ref: Any, out_ref: Any, rows: Any, barrier: Any) -> None:
+            plgpu.copy_gmem_to_smem(x_ref, rows, barrier)
+            if waits_first:
+                plgpu.barrier_wait(barrier)
+            rows[...] = rows[...] + 1  # too early
+            if not waits_first:
+                plgpu.barrier_wait(barrier)
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(rows, out_ref)
+            plgpu.wait_smem_to_gmem(0)
+
+        scratch = [plgpu.SMEM(x.shape, x.dtype), plgpu.Barrier()]
+        return plgpu.kernel(kernel, out_type=like(x), scratch_types=scratch)(x)
+
+    run = check(adds_one, X)
+    np.testing.assert_array_equal(run.outputs, X + 1)
+    said = "the kernel is for GPUs (Mosaic GPU); a TPU has no use for it"
+    assert run.left_out == dict.fromkeys(("tpu_interpret", "lower", "aot"), said)
+    lines, first = inspect.getsourcelines(adds_one)
+    early = next(first + at for at, line in enumerate(lines) if line.rstrip().endswith("# too early"))
+    assert [(each.rule, each.file, each.line) for each in run.findings] == (
+        [] if waits_first else [("PL203", __file__, early)]
+    )
+    assert capsys.readouterr().out == ""
 
 
 def test_kernels_for_gpus_have_no_mode_of_a_tpu() -> None:

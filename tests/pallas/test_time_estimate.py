@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
@@ -14,13 +17,14 @@ import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
-from nkitools.pallas import compiler, estimate, sweep, time_estimate  # noqa: E402
+from nkitools.pallas import check, checking, compiler, estimate, sweep, time_estimate  # noqa: E402
 from nkitools.pallas.block_traffic import traffic  # noqa: E402
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import Crashed, why_not  # noqa: E402
+from nkitools.pallas.estimate_differences import what_differs  # noqa: E402
 from nkitools.pallas.static_profile import Profile  # noqa: E402
-from nkitools.pallas.time_estimate import shrunk  # noqa: E402
+from nkitools.pallas.time_estimate import KernelEstimate, shrunk  # noqa: E402
 from nkitools.pytest_plugin.benchmarks import estimated  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
 
@@ -150,6 +154,54 @@ def test_without_a_compiler_there_is_no_estimate(monkeypatch: pytest.MonkeyPatch
         estimate(product(512, 512, 512), square(1024), square(1024))
 
 
+def profiled(monkeypatch: pytest.MonkeyPatch, cycles: int) -> None:
+    """Let the compiler be there, and say so many cycles of every kernel."""
+    monkeypatch.setattr(compiler, "_has_libtpu", lambda: True)
+    for module in (time_estimate, checking):
+        monkeypatch.setattr(module, "why_not", lambda: "")
+    monkeypatch.setattr(time_estimate, "profiler", lambda: SimpleNamespace(profile=lambda *_: Profile(cycles)))
+
+
+def test_a_check_has_the_estimate_of_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is asked for, or at once, so that the page has it; a run that traced nothing has none."""
+    profiled(monkeypatch, 1_503_000)
+    x = np.zeros((128, 128), jnp.bfloat16)
+    run = check(product(128, 128, 128), x, x, modes="lower")
+    assert "estimates" not in run.settings
+    assert run.estimate().latency_us("v5e") == pytest.approx(1000)
+    assert run.estimate() is run.estimate()
+    run = check(product(128, 128, 128), x, x, modes="lower", chips="v5e,v4", estimates=True)
+    assert [(each["chip"], each["latency_us"]) for each in run.settings["estimates"]] == [("v5e", 1000), ("v4", None)]
+    with pytest.raises(ValueError, match="no Pallas call of the check was traced"):
+        check(jnp.sin, x, modes="lower").estimate()
+
+
+def test_a_check_without_a_compiler_says_why_it_has_no_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a mode that is left out."""
+    monkeypatch.setattr(compiler, "_has_libtpu", lambda: False)
+    monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
+    x = np.zeros((128, 128), jnp.bfloat16)
+    run = check(product(128, 128, 128), x, x, modes="lower", estimates=True)
+    assert run.left_out["estimates"].startswith("libtpu, which has the TPU compiler, is not installed")
+
+
+def test_what_differs_between_ranked_blocks() -> None:
+    """Only what differs by more than a twentieth: the bound, compute by grid points, traffic, units, spills."""
+    known = {"kernel": "k", "chip": "v5e", "profiled_steps": 8, "cycles": 1.0}
+    large = KernelEstimate(
+        **known, steps=8, compute_us=15.0, hbm_bytes=10 << 20, memory_us=12.8, units={"MXU": 0.78}, spills=89
+    )
+    small = KernelEstimate(
+        **known, steps=64, compute_us=30.0, hbm_bytes=40 << 20, memory_us=51.2, units={"MXU": 0.33}, spills=0
+    )
+    assert what_differs([small], [large], "512") == (
+        "3.41 times the time of 512: bound by memory, not compute; compute 30 us against 15 (64 grid points against 8, "
+        "0.25 times the cycles of one); HBM traffic 40 MiB against 10; MXU in 33% of its slots against 78%; "
+        "0 bundles that spill against 89"
+    )
+    assert what_differs([replace(large, compute_us=15.1)], [large], "512") == "1.01 times the time of 512"
+
+
 @with_compiler
 def test_a_sweep_ranks_blocks_by_their_estimate() -> None:
     """The table has the times in place of the verdict, and a block that is refused has none."""
@@ -164,6 +216,9 @@ def test_a_sweep_ranks_blocks_by_their_estimate() -> None:
     assert tried.ranked("v5e") == [512, 128]
     assert [each.estimate_us is None for each in tried] == [False, True, False]
     assert f"about {tried[2].estimate_us:.4g} us" in str(tried)
+    (line,) = tried.differences("v5e")
+    assert re.match(r"128: \d\.?\d* times the time of 512: compute .* \(32 grid points against 8, ", line)
+    assert f"v5e: {line}" in str(tried)
 
 
 def test_a_sweep_without_estimates_ranks_nothing() -> None:

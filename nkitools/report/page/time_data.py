@@ -28,11 +28,14 @@ Columned = tuple[dict[str, Any], dict[str, Array]]
 def time_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], places: Array) -> Columned:
     """Return what the page says of the time of a run, and its columns; empty where the run has no instructions.
 
+    Of a check of Pallas calls the table has ``kernels``, the estimates that its settings hold.
+
     ``places``: the page's place of each instruction. Of long runs the table says that their time is left out.
     """
     count = sum(each.record.count for each in columns)
     if not count:
-        return {}, {}
+        kernels = run.settings.get("estimates")
+        return ({"kernels": kernels} if kernels else {}), {}
     if count > MOST:
         return {"left_out": MOST}, {}
     found, timeline = estimated(run, advises=count <= _MOST_ADVISED)

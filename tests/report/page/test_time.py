@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.report.page import time_data
@@ -50,6 +51,20 @@ def test_a_long_run_says_that_its_time_is_left_out(monkeypatch: pytest.MonkeyPat
     found = Gathering(watched(reloading, WIDE[:, :128]), None)
     assert found.tables["time"] == {"left_out": 10}
     assert "time.start" not in found.columns
+
+
+def test_pallas_calls_have_their_estimates(reader: Reader, tmp_path: Path) -> None:
+    """A check has no instructions; what it keeps of the estimates is a table, with the reason where there is none."""
+    known = {"kernel": "product", "chip": "v5e", "steps": 512, "profiled_steps": 32, "left_out": "", "bound": "memory"}
+    times = {"latency_us": 41.5, "compute_us": 12.25, "memory_us": 41.5, "hbm_bytes": 1 << 20, "units": {"MXU": 0.25}}
+    without = {**known, "chip": "v4", "latency_us": None, "left_out": "the compiler has no profile for v4"}
+    run = nkitools.Run("matmul", "pallas", settings={"estimates": [{**known, **times}, without]})
+    reader.open(written(nkitools.Run.from_json(run.to_json()), tmp_path))
+    reader.press("7")
+    first, second = (each.split("\t") for each in reader.texts(".time tbody tr"))
+    assert first[:4] == ["product", "v5e", "41.5 \u00b5s", "memory"]
+    assert first[-2:] == ["512 (32 profiled)", "MXU 25 %"]
+    assert second == ["product", "v4", "no estimate: the compiler has no profile for v4"]
 
 
 def test_the_scrubber_moves_everything(reader: Reader, tmp_path: Path) -> None:

@@ -368,7 +368,24 @@ export function costOf(path, line) {
 
 export const adviceAt = (path, line) => (time.advice ?? []).filter((each) => each.file === path && each.line === line);
 
+// The estimates of Pallas calls: one row for each call and chip.
+function calls() {
+  const cell = (value) => h("td", {}, value);
+  const row = (each) => h("tr", {}, h("th", { scope: "row" }, each.kernel), cell(each.chip),
+    each.latency_us === null ? h("td", { colspan: 6 }, `no estimate: ${each.left_out}`) : [
+      cell(`${shown(each.latency_us, 4)} µs`), cell(each.bound), cell(`${shown(each.compute_us, 4)} µs`), cell(`${shown(each.memory_us, 4)} µs (${bytes(each.hbm_bytes)})`),
+      cell(each.profiled_steps < each.steps ? `${grouped(each.steps)} (${grouped(each.profiled_steps)} profiled)` : grouped(each.steps)),
+      cell(Object.entries(each.units).filter(([, share]) => share > 0).map(([unit, share]) => `${unit} ${Math.round(share * 100)} %`).join(", "))]);
+  return [h("table.plain.calls", {}, h("thead", {}, h("tr", {}, ["Pallas call", "chip", "estimate", "bound by", "compute", "HBM", "grid points", "slots filled"].map((each) => h("th", { scope: "col" }, each)))),
+    h("tbody", {}, time.kernels.map(row))),
+  h("p.hint", {}, "By the TPU compiler's static profile and the peak of the HBM, the greater of both; nothing was measured.")];
+}
+
 export function draw() {
+  if (!hasTime && time.kernels) {
+    fill(element, calls());
+    return;
+  }
   if (!hasTime) {
     fill(element, h("p.hint", {}, time.left_out ? `The time of ${grouped(count)} instructions is not in a page (at most ${grouped(time.left_out)}); nkitools estimate has it.`
       : "This run has no instructions whose time could be estimated."));
