@@ -118,14 +118,16 @@ class KernelRunner:
 
         Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
         the same arguments that returns it (it is called before the kernel, which may write into them): the run keeps
-        it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. ``rtol``,
-        ``atol`` and ``equal_nan`` are the tolerance of that page; without ``reference`` they are the kernel's.
-        ``tolerance="auto"``, of simulations: that which the run explains (``run_kernel.run.tolerance()``); beside
+        it (``run_kernel.run.reference``) and its page shows the difference. With a tolerance (``rtol``, ``atol``, as
+        ``numpy.testing.assert_allclose`` has them) outputs that differ fail the test; without one, comparing is the
+        test's own. Without ``reference``, ``rtol``, ``atol`` and ``equal_nan`` are the kernel's.
+        ``tolerance="auto"``, in simulation: that which the run explains (``run_kernel.run.tolerance()``); beside
         ``rtol`` and ``atol`` a warning where they lie below it or far above it. Where an assertion on the outputs
         fails, the report names the line and turn that is wrong first. ``expect``: functions that return what tensors
         of the kernel hold at the end of a turn, by their names; each takes the kernel's arguments and, by keyword, the
         loop counters that it names; without ``reference`` it is the kernel's. Raises what the kernel raises,
-        ``KernelError`` for a broken rule among it; ValueError where ``allow`` names no rule.
+        ``KernelError`` for a broken rule among it; AssertionError where outputs differ; ValueError where ``allow``
+        names no rule.
         """
         __tracebackhide__ = True
         from nkitools.record.allowed_rules import allow_findings, set_aside
@@ -158,8 +160,12 @@ class KernelRunner:
         self._recorder.last_run = run
         self._recorder.asked_for.append((run, full))
         run.reference = expected
-        if tolerance == "auto" and self._target == "sim":
-            _explain_tolerance(run, rtol, atol)
+        if tolerance == "auto":
+            _explain_tolerance(run, rtol, atol, self._target)
+        if run.reference is not None and run.reference.is_stated:
+            from nkitools.pytest_plugin.wrong_elements import assert_as_expected
+
+            assert_as_expected(run.outputs, run.reference)
         outputs: Outputs = run.outputs
         return outputs
 
@@ -288,8 +294,13 @@ def _requires_gradient(value: Any, torch: Any) -> bool:
     return any(_requires_gradient(each, torch) for each in parts)
 
 
-def _explain_tolerance(run: Run, rtol: float | None, atol: float | None) -> None:
+def _explain_tolerance(run: Run, rtol: float | None, atol: float | None, target: str) -> None:
     """Give the reference of a run the tolerance that the run explains, or say what is wrong with the stated one."""
+    if target == "hw":
+        if rtol is None and atol is None:
+            sentence = "tolerance='auto' is known in simulation only: nothing was compared; state rtol and atol, too"
+            warnings.warn(sentence, stacklevel=3)
+        return
     explained = run.tolerance()
     if rtol is not None or atol is not None:
         for sentence in explained.sentences(rtol or 0.0, atol or 0.0):

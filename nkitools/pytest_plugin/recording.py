@@ -113,11 +113,13 @@ class Recorder:
         if tally is not None:
             self._report(report, tally)
         if report.failed and call.when == "call" and call.excinfo is not None and self.runs:
+            from nkitools.pytest_plugin.short_failures import begin_with
             from nkitools.pytest_plugin.wrong_elements import HEADING, wrong_elements
 
             lines = wrong_elements(self._config, item.nodeid, call.excinfo.value, self.runs)
             if lines:
                 report.sections.append((HEADING, "\n".join(lines)))
+                begin_with(report, lines[0])
         return report
 
     def _report(self, report: pytest.TestReport, tally: Tally) -> None:

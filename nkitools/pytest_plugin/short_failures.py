@@ -1,4 +1,4 @@
-"""The lines of a test that a finding has ended: the rule comes first, and the finding is shown once."""
+"""The lines of a test that failed: a rule or the first wrong element comes first, and a finding is shown once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ if TYPE_CHECKING:
 _MARK = "E  "  # of pytest's lines that show an exception
 
 
+def begin_with(report: pytest.TestReport, sentence: str) -> None:
+    """Let the short summary begin with a sentence."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        crash.message = sentence
+
+
 def begin_with_rule(report: pytest.TestReport, finding: Finding, *, shown_apart: bool) -> None:
     """Let the short summary begin with the rule and its sentence.
 
     ``shown_apart``: whether the report shows the finding in a section of its own, with its line and its picture. The
     traceback then ends in its rule alone.
     """
-    crash = getattr(report.longrepr, "reprcrash", None)
-    if crash is None:
-        return
-    crash.message = f"{finding.rule} {finding.message}"
+    begin_with(report, f"{finding.rule} {finding.message}")
     traceback = getattr(report.longrepr, "reprtraceback", None)
     lines = getattr(traceback.reprentries[-1], "lines", None) if traceback is not None else None
     if shown_apart and lines:

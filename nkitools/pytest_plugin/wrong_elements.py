@@ -25,7 +25,9 @@ from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument
     from nkitools.chip.numerics import Array
+    from nkitools.record.expected_outputs import Reference
     from nkitools.record.instruction_record import InstructionRecord
     from nkitools.record.run import Run
 
@@ -48,6 +50,23 @@ class _Difference:
     expected: Array
     apart: Array
     stated: tuple[float | None, float | None]  # the relative and the absolute tolerance of the test
+
+
+def assert_as_expected(outputs: Argument, reference: Reference) -> None:
+    """Compare the outputs of a kernel with its reference, by the stated tolerance, as ``assert_allclose`` does."""
+    __tracebackhide__ = True
+    found, wanted = dict(leaves(outputs)), dict(leaves(reference.values))
+    if found.keys() != wanted.keys():
+        raise AssertionError(f"the kernel returns {', '.join(found)}; the reference has {', '.join(wanted)}")
+    for place, value in found.items():
+        np.testing.assert_allclose(
+            numbers_of(value),
+            numbers_of(wanted[place]),
+            reference.rtol or 0.0,
+            reference.atol or 0.0,
+            equal_nan=reference.equal_nan,
+            err_msg=place if len(found) > 1 else "",
+        )
 
 
 def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, runs: Sequence[Run]) -> list[str]:

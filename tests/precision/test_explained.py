@@ -66,7 +66,7 @@ def test_rounding_on_the_way_is_explained() -> None:
 def test_run_kernel_says_what_is_wrong_with_a_tolerance(run_kernel: Any) -> None:
     """It warns of one that will flake or hides mistakes; with none the run's own is that of its reference."""
     x = np.random.default_rng(3).uniform(0, 1, (8, 64)).astype(np.float32)
-    with pytest.warns(UserWarning, match="the comparison will flake"):
+    with pytest.warns(UserWarning, match="the comparison will flake"), pytest.raises(AssertionError, match="rtol=0.0001"):
         run_kernel(rounded_sum, x, rtol=1e-4, reference=_sum, tolerance="auto")
     with pytest.warns(UserWarning, match="would not see a lost tile"):
         run_kernel(rounded_sum, x, rtol=1.0, reference=_sum, tolerance="auto")
@@ -78,6 +78,18 @@ def test_run_kernel_says_what_is_wrong_with_a_tolerance(run_kernel: Any) -> None
     assert 1e-3 < known.rtol < 0.1
     with pytest.raises(ValueError, match="tolerance: it may be 'auto'"):
         run_kernel(rounded_sum, x, tolerance="tight")
+
+
+def test_run_kernel_compares_where_a_tolerance_is_known(run_kernel: Any) -> None:
+    """A wrong reference fails by the run's own tolerance and by a stated one; without any the test compares."""
+    x = np.random.default_rng(3).uniform(0, 1, (8, 64)).astype(np.float32)
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        run_kernel(rounded_sum, x, reference=lambda x: 1.3 * _sum(x), tolerance="auto")
+    with pytest.raises(AssertionError, match="Mismatched elements: 8 / 8"):
+        run_kernel(rounded_sum, x, reference=lambda x: 1.3 * _sum(x), atol=1.0)
+    with pytest.raises(AssertionError, match=r"the kernel returns outputs; the reference has outputs\[0\]"):
+        run_kernel(rounded_sum, x, reference=[_sum(x)], atol=1.0)
+    np.testing.assert_array_equal(run_kernel(rounded_sum, x, reference=lambda x: 1.3 * _sum(x)).shape, (8, 1))
 
 
 def _sum(x: Any) -> Any:
