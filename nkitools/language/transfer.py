@@ -15,6 +15,12 @@ from nkitools.language.programs import current_generation
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse, report
 
+OF_A_ROW = (
+    "A tensor of one dimension is loaded one element a partition. To have it along the columns, load it as a row: "
+    "x.reshape((1, x.shape[0]))."
+)
+"""The remedy of NK101 for what has no rows."""
+
 
 def _tensor(value: NkiTensor, what: str) -> NkiTensor:
     if not isinstance(value, NkiTensor):
@@ -71,7 +77,7 @@ def _tile(what: str, src: NkiTensor, shape: tuple[int, ...], dtype: DType) -> Nk
         message = (
             f"{what}: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}"
         )
-        report("NK101", message, about=(src,))
+        report("NK101", message, about=(src,), remedy=OF_A_ROW if src.ndim == 1 else "")
     return tile
 
 

@@ -294,3 +294,15 @@ def test_a_view_is_named_with_its_slot_and_elements_are_boxes_of_the_tensor() ->
     assert "these are `ring[0:128, 1, 48:64]`" in message
     part = nkitools.simulate(beyond_a_part, np.ones((12, 64), np.float32), rules="report").findings[0].message
     assert part.endswith("it is the part `x[11, 0:64]` of a tensor of [12, 64]")
+
+
+@pytest.mark.parametrize("load", [nl.load, legacy_nl.load], ids=["modern", "legacy"])
+def test_a_vector_that_is_loaded_as_a_column_may_be_a_row(load: Any) -> None:
+    """Tiles of rows are no help to what has none; a matrix gets the rule's own remedy."""
+
+    def kernel(x: Any) -> Any:
+        load(x)
+
+    run = legacy_nki.jit(kernel) if load is legacy_nl.load else kernel
+    assert "x.reshape((1, x.shape[0]))" in remedy("NK101", run, np.ones(256, np.float32))
+    assert remedy("NK101", run, WIDE) == RULES["NK101"].remedy

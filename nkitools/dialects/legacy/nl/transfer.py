@@ -31,6 +31,7 @@ from nkitools.isa.move import dma_copy, fill
 from nkitools.issue.guards import HBM
 from nkitools.language.broadcast import broadcast
 from nkitools.language.programs import current_generation, print_tensor, print_values, printed_values
+from nkitools.language.transfer import OF_A_ROW
 from nkitools.rules.finding import report
 
 
@@ -82,7 +83,8 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     check_keywords("nl.load", kwargs)
     check_tile("nl.load", "src", src)
     check_in_hbm("nl.load", "src", src)
-    if len(src.shape) == 1:
+    is_flat = len(src.shape) == 1
+    if is_flat:
         src = src.reshape((src.shape[0], 1))
     lanes = lanes_of(mask, src.shape, "nl.load")
     is_usual = lanes is None and dtype is None and not kwargs
@@ -90,7 +92,7 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     if again is not None:
         return again
     dst = Tensor(value_tile(src.shape, result_type(dtype, "nl.load", src)))
-    _check_partitions(src, dst.base)
+    _check_partitions(src, dst.base, OF_A_ROW if is_flat else "")
     copy_lanes(dst, src, lanes, kwargs.get("mode"))
     value = Tensor.made(dst.base, lanes)
     if is_usual and "NK101" not in dst.base.storage.excused:
@@ -98,7 +100,7 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     return value
 
 
-def _check_partitions(src: Tensor, tile: NkiTensor) -> None:
+def _check_partitions(src: Tensor, tile: NkiTensor, remedy: str) -> None:
     """NK101 about the tensor that is loaded, which has a name, instead of the new tile, which has none yet."""
     limit = current_generation().partitions
     if tile.shape[0] > limit:
@@ -106,7 +108,7 @@ def _check_partitions(src: Tensor, tile: NkiTensor) -> None:
         message = (
             f"nl.load: `src`, {describe(src.base)}, has {tile.shape[0]} rows for partitions; a NeuronCore has {limit}"
         )
-        report("NK101", message, about=(src.base,))
+        report("NK101", message, about=(src.base,), remedy=remedy)
 
 
 def store(dst: Tensor, value: Operand, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
