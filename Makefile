@@ -21,7 +21,7 @@ help: ## list the targets
 # JAX compiles the Pallas examples for longer than they run: without the optimizations that these small sizes never repay.
 QUICK_TO_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 sim: $(VENV)/test.stamp ## run the example kernels in simulation, and show what nkitools says of a kernel
-	XLA_FLAGS="$${XLA_FLAGS:-$(QUICK_TO_COMPILE)}" $(BIN)/nkitools demo $(ARGS)
+	@XLA_FLAGS="$${XLA_FLAGS:-$(QUICK_TO_COMPILE)}" $(BIN)/nkitools demo $(ARGS)
 
 # The rooms that are pure Python and NumPy, without the tests that start processes or import PyTorch or JAX; eight
 # cases of each test.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,6 +136,10 @@ class _Show:
             yield "Pallas kernels: JAX is not here; pip install 'nkitools[pallas]'"
             return
         import nkitools.pallas as pallas
+        from nkitools.pallas.imports import jax_module
+
+        with _on_the_host():
+            jax_module()
 
         yield "Pallas kernels, interpreted as on a TPU"
         for example in self._chosen(self.gallery.PALLAS):
@@ -187,6 +193,20 @@ class _Show:
         import numpy as np
 
         return np.random.default_rng(_SEED)
+
+
+@contextmanager
+def _on_the_host() -> Iterator[None]:
+    """Let JAX, which is imported inside, look for no accelerator: looking for a TPU prints a page of warnings."""
+    known = os.environ.get("JAX_PLATFORMS")
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    try:
+        yield
+    finally:
+        if known is None:
+            del os.environ["JAX_PLATFORMS"]
+        else:
+            os.environ["JAX_PLATFORMS"] = known
 
 
 def _shapes(args: Sequence[Any]) -> str:
