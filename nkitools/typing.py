@@ -1,4 +1,4 @@
-"""Types to annotate tests with: the fixtures of the pytest plugin, and what they give.
+"""Types for annotations: the fixtures of the pytest plugin, what they give, and what the functions of nkitools return.
 
 ``def test_double(run_kernel: RunKernel, device_prints: DevicePrints) -> None``. An editor then completes
 ``run_kernel.run.findings``. Importing this module imports pytest.
@@ -6,18 +6,33 @@
 
 from __future__ import annotations
 
+from nkitools.precision.difference import Difference
+from nkitools.precision.split import PrecisionSplit, TensorSplit
 from nkitools.pytest_plugin.fixtures import GradientReminder, KernelBenchmark, KernelsRan
 from nkitools.pytest_plugin.fixtures import KernelRunner as RunKernel
 from nkitools.pytest_plugin.fixtures import NegativeTest as ExpectFinding
 from nkitools.pytest_plugin.prints_fixture import DevicePrints
+from nkitools.record.dependences import Dependences
 from nkitools.record.element_slice import Slice
+from nkitools.record.expected_outputs import Reference
+from nkitools.record.explained_errors import ExplainedError, ExplainedErrors
+from nkitools.record.instruction_columns import InstructionColumns
+from nkitools.record.instruction_record import InstructionRecord, OperandRecord
+from nkitools.record.instruction_sequence import Instructions
 from nkitools.record.outputs import Outputs
 from nkitools.record.prints.device_print import Print
+from nkitools.record.prints.summaries import Summary
 from nkitools.record.run import Run
 from nkitools.record.time_estimate import Estimate
-from nkitools.rules.finding import Finding
+from nkitools.record.watch.watching import Written
+from nkitools.report.first_difference import Diverging, Values
+from nkitools.report.run_diff import Comparison
+from nkitools.rules.finding import Finding, Picture
+from nkitools.sweeps.tune import Tuning, Variant
 
 __all__ = [
-    "DevicePrints", "Estimate", "ExpectFinding", "Finding", "GradientReminder", "KernelBenchmark", "KernelsRan",
-    "Outputs", "Print", "Run", "RunKernel", "Slice",
+    "Comparison", "Dependences", "DevicePrints", "Difference", "Diverging", "Estimate", "ExpectFinding",
+    "ExplainedError", "ExplainedErrors", "Finding", "GradientReminder", "InstructionColumns", "InstructionRecord",
+    "Instructions", "KernelBenchmark", "KernelsRan", "OperandRecord", "Outputs", "Picture", "PrecisionSplit", "Print",
+    "Reference", "Run", "RunKernel", "Slice", "Summary", "TensorSplit", "Tuning", "Values", "Variant", "Written",
 ]  # fmt: skip

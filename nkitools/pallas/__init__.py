@@ -11,20 +11,33 @@ from typing import TYPE_CHECKING, Any
 from nkitools.pallas.detect_pallas import is_pallas_function
 
 if TYPE_CHECKING:
-    from nkitools.pallas.block_sweep import sweep
-    from nkitools.pallas.checking import check, check_as_asked
+    from nkitools.pallas.block_sweep import Attempt, Sweep, sweep
+    from nkitools.pallas.checking import CheckedRun, check, check_as_asked
+    from nkitools.pallas.compiled import Compiled, CompiledKernel
     from nkitools.pallas.launch import run
-    from nkitools.pallas.performance import measure, utilisation
-    from nkitools.pallas.time_estimate import estimate
+    from nkitools.pallas.performance import Measurement, measure, peak, utilisation
+    from nkitools.pallas.time_estimate import Estimate, KernelEstimate, estimate
 
-__all__ = ["check", "check_as_asked", "estimate", "is_pallas_function", "measure", "run", "sweep", "utilisation"]
+__all__ = [
+    "Attempt", "CheckedRun", "Compiled", "CompiledKernel", "Estimate", "KernelEstimate", "Measurement", "Sweep",
+    "check", "check_as_asked", "estimate", "is_pallas_function", "measure", "peak", "run", "sweep", "utilisation",
+]  # fmt: skip
 
 # Where the functions are that import JAX or NumPy. No module has the name of one: importing it would hide the function.
 _LATER = {
+    "Attempt": "nkitools.pallas.block_sweep",
+    "CheckedRun": "nkitools.pallas.checking",
+    "Compiled": "nkitools.pallas.compiled",
+    "CompiledKernel": "nkitools.pallas.compiled",
+    "Estimate": "nkitools.pallas.time_estimate",
+    "KernelEstimate": "nkitools.pallas.time_estimate",
+    "Measurement": "nkitools.pallas.performance",
+    "Sweep": "nkitools.pallas.block_sweep",
     "check": "nkitools.pallas.checking",
     "check_as_asked": "nkitools.pallas.checking",
     "estimate": "nkitools.pallas.time_estimate",
     "measure": "nkitools.pallas.performance",
+    "peak": "nkitools.pallas.performance",
     "run": "nkitools.pallas.launch",
     "sweep": "nkitools.pallas.block_sweep",
     "utilisation": "nkitools.pallas.performance",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,11 +22,13 @@ from docs.generate_pictures import finding_picture, timeline_picture
 from docs.generate_rules import rule_page
 from kernels import gallery
 from nkitools.chip.generations import FIELDS, GENERATIONS, TABLES
+from nkitools.cli import main
 from nkitools.dialects import versions
 from nkitools.launch.simulate import simulate
 from nkitools.lint.engine import lint
 from nkitools.lint.interface import Dialects
 from nkitools.options import OPTIONS
+from nkitools.pytest_plugin import fixtures
 from nkitools.report.run_counts import tally_of
 from nkitools.rules.catalogue import RULES
 from nkitools.targets.imports import stand_in
@@ -132,6 +135,33 @@ def test_the_cheat_sheet_has_limits_and_functions() -> None:
     assert all(f"| [nisa.{name}](instructions/{name}.md) | " in page for name in names())
     assert all(f"| `nl.{name}` | " in page for name in ("load", "store", "matmul", "exp", "zeros"))
     assert re.search(r"^\| `moving_fmax\w*` \| 512 \| 512 \| \d+ \|$", page, re.MULTILINE)
+
+
+def test_the_interface_has_the_names_that_people_type() -> None:
+    """Every public name of the modules that are imported, and no name of a module behind them."""
+    page = (DOCS / "reference" / "api.md").read_text()
+    listed = set(re.findall(r"^\.\. auto(?:function|class|exception):: ([\w.]+)(?:\(\))?$", page, re.MULTILINE))
+    modules = {
+        name: import_module(name) for name in ("nkitools", "nkitools.typing", "nkitools.pallas", "nkitools.customop")
+    }
+    public = {f"{name}.{each}" for name, module in modules.items() for each in module.__all__}
+    whole = {"nkitools.customop", "nkitools.mx", "nkitools.pallas", "nkitools.strategies", "nkitools.__version__"}
+    assert listed - public == set()
+    in_both = {f"nkitools.typing.{each}" for each in ("Finding", "Print", "Run")}  # under their shorter names
+    assert public - listed - whole - in_both == set()
+
+
+def test_the_interface_has_every_command_and_fixture() -> None:
+    """A row each; the fixtures are those without an underscore."""
+    page = (DOCS / "reference" / "api.md").read_text()
+    assert [name for name in main.commands if f"| `nkitools {name}" not in page] == []
+    given = {
+        name
+        for name, each in vars(fixtures).items()
+        if isinstance(each, pytest.FixtureDef) or hasattr(each, "_fixture_function")
+    }
+    assert "run_kernel" in given
+    assert [name for name in given if not name.startswith("_") and f"| `{name}" not in page] == []
 
 
 def test_links_lead_somewhere() -> None:
