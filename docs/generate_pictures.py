@@ -1,7 +1,8 @@
-"""The pictures of the landing page, made of real runs: a finding, the timeline of an estimate, the page of a run.
+"""The pictures of the landing page, made of real runs: the timeline of an estimate, the page of a run, a finding.
 
 ``python -m docs.generate_pictures FOLDER`` writes them. The page is photographed by Chromium; where it or selenium
-is missing, that picture is left out, and the landing page says so.
+is missing, that picture is left out, and the landing page says so. That of a finding is kept as ``docs/finding.svg`` for
+README: a test compares it with what `finding_picture` makes.
 """
 
 from __future__ import annotations
@@ -39,12 +40,11 @@ def pictures_page(folder: Path) -> str:
     """Write the pictures into a folder, and return Markdown that shows those that could be made."""
     folder.mkdir(parents=True, exist_ok=True)
     with stand_in("always"):
-        (folder / "finding.svg").write_text(finding_picture(), encoding="utf-8")
         run, expected = _softmax()
         (folder / "timeline.svg").write_text(timeline_picture(_attention()), encoding="utf-8")
         has_page = page_picture(run, expected, folder / "page.png")
     shown = [
-        ("finding.svg", "A finding: the author's line, their tensor, the limit, a picture and what to do"),
+        ("../finding.svg", "A finding: the author's line, their tensor, the limit, a picture and what to do"),
         ("page.png", "The page of a run: its source, and each tile that a line wrote, turn by turn"),
         ("timeline.svg", "The estimated time of a flash attention on trn2, engine by engine"),
     ]
