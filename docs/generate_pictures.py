@@ -1,8 +1,8 @@
 """The pictures of the landing page, made of real runs: the timeline of an estimate, the page of a run, a finding.
 
 ``python -m docs.generate_pictures FOLDER`` writes them. The page is photographed by Chromium; where it or selenium
-is missing, that picture is left out, and the landing page says so. That of a finding is kept as ``docs/finding.svg`` for
-README: a test compares it with what `finding_picture` makes.
+is missing, that picture is left out, and the landing page says so. That of a finding is kept as ``docs/finding.svg``
+for README: a test compares it with what `finding_picture` makes.
 """
 
 from __future__ import annotations

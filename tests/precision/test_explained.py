@@ -66,7 +66,10 @@ def test_rounding_on_the_way_is_explained() -> None:
 def test_run_kernel_says_what_is_wrong_with_a_tolerance(run_kernel: Any) -> None:
     """It warns of one that will flake or hides mistakes; with none the run's own is that of its reference."""
     x = np.random.default_rng(3).uniform(0, 1, (8, 64)).astype(np.float32)
-    with pytest.warns(UserWarning, match="the comparison will flake"), pytest.raises(AssertionError, match="rtol=0.0001"):
+    with (
+        pytest.warns(UserWarning, match="the comparison will flake"),
+        pytest.raises(AssertionError, match=r"rtol=0\.0001"),
+    ):
         run_kernel(rounded_sum, x, rtol=1e-4, reference=_sum, tolerance="auto")
     with pytest.warns(UserWarning, match="would not see a lost tile"):
         run_kernel(rounded_sum, x, rtol=1.0, reference=_sum, tolerance="auto")
