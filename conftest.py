@@ -7,7 +7,15 @@ from glob import glob
 
 import pytest
 
-pytest_plugins = ["pytester", "tests.at_most", "tests.careful", "tests.nki_versions", "tests.processes", "tests.soak"]
+pytest_plugins = [
+    "pytester",
+    "tests.at_most",
+    "tests.careful",
+    "tests.nki_versions",
+    "tests.processes",
+    "tests.skips",
+    "tests.soak",
+]
 
 # Where libtpu is installed for its compiler alone, JAX would try to start a TPU in every process.
 if not any(glob(nodes) for nodes in ("/dev/accel*", "/dev/vfio/[0-9]*", "/dev/nvidia[0-9]*")):
