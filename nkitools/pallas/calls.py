@@ -226,7 +226,7 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Source
         ),
         prefetched=tuple(_scratch(name, ref) for name, ref in zip(names[:first], refs[:first], strict=True)),
         scratch=tuple(_scratch(name, ref) for name, ref in zip(names[last:], refs[last:], strict=True)),
-        parallel=_parallel(params["compiler_params"], len(mapping.grid)),
+        parallel=tuple(each == "parallel" for each in semantics(params["compiler_params"], mapping)),
         params=params,
         avals=tuple(avals),
         primitive=None,
@@ -284,11 +284,15 @@ def memory_of(ref: Shaped) -> str:
     return {"none": "", "default": "", "semaphore_mem": "semaphore", "vmem_shared": "vmem"}.get(space, space)
 
 
-def _parallel(compiler_params: Hashable, dimensions: int) -> tuple[bool, ...]:
-    """Return which dimensions of the grid may run in any order."""
-    said = getattr(compiler_params, "dimension_semantics", None) or ()
-    parallel = tuple(str(getattr(each, "value", each)).lower().endswith("parallel") for each in said)
-    return (*parallel, *(False,) * dimensions)[:dimensions]
+def semantics(compiler_params: Hashable, mapping: GridMapping) -> tuple[str, ...]:
+    """Return ``parallel`` for each dimension of the grid that may run in any order, else ``arbitrary``.
+
+    What the author says of the dimensions leaves out those of ``vmap``, which JAX lowers as parallel ones.
+    """
+    said = iter(getattr(compiler_params, "dimension_semantics", None) or ())
+    kinds = ["parallel" if at in mapping.vmapped_dims else next(said, "") for at in range(len(mapping.grid))]
+    texts = [str(getattr(kind, "value", kind)).lower() for kind in kinds]
+    return tuple("parallel" if text.endswith("parallel") else "arbitrary" for text in texts)
 
 
 def array_bytes(call: Call) -> int:

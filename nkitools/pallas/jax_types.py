@@ -99,6 +99,8 @@ class BlockMapping(Protocol):
 class GridMapping(Protocol):
     """The grid of a Pallas call and its operands."""
 
+    grid: Sequence[Any]
+    vmapped_dims: Sequence[int]
     num_index_operands: int
     num_inputs: int
     block_mappings: Sequence[BlockMapping]

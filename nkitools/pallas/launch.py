@@ -85,10 +85,23 @@ def sees_tpu(left_out: dict[str, str]) -> bool:
 
 
 def device_outputs(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what ``fn`` returns on the TPU that JAX sees."""
-    jax = jax_module()
-    with jax.default_device(jax.devices("tpu")[0]):
+    """Return what ``fn`` returns on the TPU that JAX sees.
+
+    There a ``pl.debug_check`` that does not hold ends the kernel, and scratch memory begins as NaN.
+    """
+    pallas = jax_module("jax.experimental.pallas")
+    flags = [getattr(pallas, name, None) for name in ("enable_debug_checks", "enable_poison_buffers")]
+    with contextlib.ExitStack() as stack:
+        for flag in flags:
+            if flag is not None:  # both are of jax 0.10.1
+                stack.enter_context(flag(True))
+        stack.enter_context(jax_module().default_device(tpu()))
         return finished(fn, args, kwargs)
+
+
+def tpu() -> Any:
+    """Return the first TPU."""
+    return jax_module().devices("tpu")[0]
 
 
 def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[Any]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.pallas import jax_internals, source_places, write_shadow
-from nkitools.pallas.calls import Call, call_of
+from nkitools.pallas.calls import Call, call_of, semantics
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpreter_events import Kernel, Watch
 from nkitools.pallas.jax_types import Array, BufferKey, DType, Ranges, Thread
@@ -104,6 +104,10 @@ def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, *
         caller = source_places.of_caller()
         call = replace(call, place=caller, kernel_place=call.kernel_place if call.kernel_place.line else caller)
     recorder = partial(_point, call)
+    known = params["compiler_params"]
+    if params["grid_mapping"].vmapped_dims and known is not None:  # JAX takes the author's, which leaves these out
+        own = semantics(known, params["grid_mapping"])
+        params["compiler_params"] = replace(known, dimension_semantics=own)
     return theirs(*args, interpret_params=replace(interpret_params, grid_point_recorder=recorder), **params)
 
 
