@@ -1,6 +1,23 @@
-"""``python -m nkitools`` is the command ``nkitools``."""
+"""The command ``nkitools``, also as ``python -m nkitools``. It imports nothing before Ctrl-C has its one line."""
 
-from nkitools.cli import main
+from __future__ import annotations
+
+import sys
+
+
+def main(name: str | None = None) -> None:
+    """Run the command line. Ctrl-C ends it with one line and exit code 130, also while its modules are imported.
+
+    ``name``: of the command in its usage, as it was started where None.
+    """
+    try:
+        from nkitools.cli import main as command_line
+
+        command_line(prog_name=name)
+    except KeyboardInterrupt:
+        print("nkitools: interrupted", file=sys.stderr)
+        sys.exit(130)
+
 
 if __name__ == "__main__":
-    main(prog_name="python -m nkitools")
+    main("python -m nkitools")

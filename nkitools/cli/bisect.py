@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.compare import file_and_kernel
 from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import say
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from nkitools.why.traced_calls import Call
 
 
-@click.command("bisect")
+@click.command("bisect", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
 @click.option("--chip", metavar="NAME", help="trn1, inf2, trn2 or trn3.  [default: the option's]")

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
@@ -11,6 +18,7 @@ import click
 from nkitools.rules.shown_text import shown, shown_line
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C has ended
+_FULL = (errno.ENOSPC, errno.EDQUOT)  # of a disk: a write does not name its file
 _FILES = "nkitools.files"  # of a command's context: the saved runs that it has read
 
 
@@ -18,6 +26,40 @@ class FileError(click.ClickException):
     """The end of a command that cannot use a file: one sentence without the command's usage."""
 
     exit_code = 2
+
+
+class ArrayCommand(click.Command):
+    """A command that computes with arrays."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # click's own type
+        """Run the command.
+
+        NumPy is imported first: its extension modules would print a Ctrl-C, and make another error of it.
+        """
+        with _ctrl_c_held_back():
+            import_module("ml_dtypes")
+        return super().invoke(ctx)
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Hold Ctrl-C back until the end."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    held = is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if held:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        if held:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 class Commands(click.Group):
@@ -31,21 +73,30 @@ class Commands(click.Group):
         """
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("nkitools: interrupted", err=True)
-            ctx.exit(INTERRUPTED)
         except click.ClickException as error:
             vars(error)["message"] = shown(error.message)
             raise
         except (click.exceptions.Exit, click.Abort):
             raise
-        except Exception as error:
-            if isinstance(error, OSError) and error.filename is not None:
+        except (Exception, KeyboardInterrupt) as error:
+            if interrupted(error):
+                click.echo("nkitools: interrupted", err=True)
+                ctx.exit(INTERRUPTED)
+            if isinstance(error, OSError) and (error.filename is not None or error.errno in _FULL):
+                what = "a file" if error.filename is None else error.filename
                 reason = error.strerror or str(error)
-                raise FileError(shown_line(f"{error.filename} cannot be read or written: {reason}")) from None
+                raise FileError(shown_line(f"{what} cannot be read or written: {reason}")) from None
             if _FILES not in ctx.meta:
                 raise
             raise FileError(shown_line(_complaint(error, ctx.meta[_FILES]))) from None
+
+
+def interrupted(error: BaseException) -> bool:
+    """Return whether an error is Ctrl-C: itself, or the end of an import or of a class that Ctrl-C has made fail."""
+    cause: BaseException | None = error
+    while isinstance(cause, ImportError) or (isinstance(cause, RuntimeError) and "__set_name__" in str(cause)):
+        cause = cause.__cause__ or cause.__context__
+    return isinstance(cause, KeyboardInterrupt)
 
 
 def read_file(path: str) -> None:

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from nkitools import options
+from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.save_runs import must_be_writable
 from nkitools.cli.terminal import console
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _DUMP_SECONDS = 0.5
 
 
-@click.command("compare")
+@click.command("compare", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option(
     "--between", default="sim,hw", show_default=True, metavar="A,B", help="Two of sim, official, hw, neuron, tpu, gpu."

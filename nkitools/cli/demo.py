@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nkitools.cli.commands import ArrayCommand
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -37,7 +39,7 @@ def doubled(x):
 """
 
 
-@click.command("demo")
+@click.command("demo", cls=ArrayCommand)
 @click.option("--all", "shows_all", is_flag=True, help="Show every example, also those much like another one.")
 @click.option(
     "--page",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import console
 
@@ -26,7 +27,7 @@ def _from_zero(_: click.Context, param: click.Parameter, value: float | None) ->
     return value
 
 
-@click.command("diff")
+@click.command("diff", cls=ArrayCommand)
 @click.option(
     "--rtol", type=float, callback=_from_zero, help="Allowed beside: so much of the larger value.  [default: by dtype]"
 )

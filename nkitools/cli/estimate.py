@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.compare import file_and_kernel
 from nkitools.cli.terminal import say
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 
-@click.command("estimate")
+@click.command("estimate", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--chip", default="", metavar="A,B", help="Chips: trn1, inf2, trn2, trn3.  [default: the option's]")
 @click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")

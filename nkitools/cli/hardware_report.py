@@ -21,6 +21,7 @@ from typing import Any
 
 from nkitools.chip.generations import generation_of
 from nkitools.dialects.torch_autoload import outside_environment
+from nkitools.record.whole_file import write_whole
 from nkitools.targets.examination import as_plain, examine
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.neuron_packages import torch_backend
@@ -50,7 +51,7 @@ def write_report(folder: Path, say: Callable[[str], object]) -> Path:
     hidden = _private(folder)
     told = {"schema": 1, **as_plain(examine()), "chip": device.chip(), "facts": dict(device.facts()), "runs": runs}
     path = folder / FILE
-    path.write_text(json.dumps(scrubbed(told, hidden), indent=2) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(scrubbed(told, hidden), indent=2) + "\n")
     return path
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from nkitools.cli.terminal import say
+from nkitools.record.whole_file import write_whole
 
 KINDS = ("nki", "legacy", "pallas", "customop")
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -45,7 +46,7 @@ def new_kernel(name: str, kind: str, into: Path) -> None:
         raise click.UsageError(f"{' and '.join(there)}: already there, nothing is written")
     into.mkdir(parents=True, exist_ok=True)
     for path, source in files.items():
-        path.write_text(source.read_text(encoding="utf-8").replace(_NAME, name), encoding="utf-8")
+        write_whole(path, source.read_text(encoding="utf-8").replace(_NAME, name))
     for path in files:
         say(str(path))
     say(f"run the tests: pytest -m sim {shlex.quote(str(into / f'test_{name}.py'))}")

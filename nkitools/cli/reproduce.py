@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from nkitools.cli.commands import FileError
+from nkitools.cli.commands import ArrayCommand, FileError
 from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import say
 
 
-@click.command("reproduce")
+@click.command("reproduce", cls=ArrayCommand)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: RUN_reproduced.py]")
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Replace a word of the source. May be repeated.")
 @click.argument("run", metavar="RUN")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nkitools import options
+from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import saving
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 
@@ -25,7 +26,7 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "st
 
 
 # Whatever follows the script is the script's, also what looks like an option.
-@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.command("run", cls=ArrayCommand, context_settings={"allow_interspersed_args": False})
 @click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
 @click.option(
     "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nkitools.cli.commands import INTERRUPTED
+from nkitools.cli.commands import INTERRUPTED, interrupted
 from nkitools.record.source_sites import entries_of
 from nkitools.report.frames import is_shown, show_only_theirs
 from nkitools.rules.code_lines import line_at
@@ -40,20 +40,24 @@ def execute(script: str, args: Sequence[str]) -> int:
             # The first frame is this one.
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             show_only_theirs(error)
-            if isinstance(error, KeyboardInterrupt) and sys.excepthook is sys.__excepthook__:
+            ended = interrupted(error)
+            if ended and sys.excepthook is sys.__excepthook__:
                 print(f"nkitools: interrupted{_place_of(error)}", file=sys.stderr)
             else:
                 sys.excepthook(type(error), error, error.__traceback__)
-            return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            return INTERRUPTED if ended else 1
     return 0
 
 
 def _place_of(error: BaseException) -> str:
-    """Return `` at giou.py:41``, the innermost place of an error outside of nkitools; '' where there is none."""
+    """Return `` at giou.py:41``, the innermost place of an error in the author's files; '' where there is none."""
+    from nkitools.lint.project import is_installed
+
     for entry in reversed(entries_of(error)):
         code = entry.tb_frame.f_code
-        if is_shown(code.co_filename):
-            return f" at {os.path.relpath(code.co_filename)}:{line_at(code, entry.tb_lasti, entry.tb_lineno)}"
+        file = code.co_filename
+        if is_shown(file) and not is_installed(file) and not file.startswith("<"):  # code that was made has no file
+            return f" at {os.path.relpath(file)}:{line_at(code, entry.tb_lasti, entry.tb_lineno)}"
     return ""
 
 

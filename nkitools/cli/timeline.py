@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import say
 
 
-@click.command("timeline")
+@click.command("timeline", cls=ArrayCommand)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: RUN.pftrace]")
 @click.option("--order", is_flag=True, help="One step an instruction, in the order of issue, in turns of loops.")
 @click.argument("run", metavar="RUN")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nkitools import options
+from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import numbered
 from nkitools.cli.terminal import say
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 
-@click.command("view", context_settings={"allow_interspersed_args": False})
+@click.command("view", cls=ArrayCommand, context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where the page goes.")
 @click.option(
     "--expected",

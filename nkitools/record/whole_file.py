@@ -30,5 +30,6 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         with suppress(OSError):
             beside.unlink()
         if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None
+            error.filename = str(path)
+            del error.filename2  # a name that is None would be shown
         raise

@@ -122,26 +122,6 @@ def test_the_exit_code_is_the_scripts_own(ending: str, code: int, said: str) -> 
     assert done.stderr == f"{said}nkitools: 0 kernels run, 0 findings, 0 device prints\n"
 
 
-# A process that a shell has started in the background ignores the signal, and so do its children.
-LISTENING = "import os, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-
-
-@pytest.mark.parametrize(
-    ("source", "place"),
-    [
-        (LISTENING + "os.kill(os.getpid(), signal.SIGINT)\n", " at script.py:3"),
-        (KERNEL.replace("    return out", "    raise KeyboardInterrupt", 1) + "copy(x)\n", " at script.py:12"),
-    ],
-    ids=["in the script", "in a kernel"],
-)
-def test_ctrl_c_takes_one_line(source: str, place: str) -> None:
-    """The line says where the script was; no traceback, and the exit code of a program that Ctrl-C has ended."""
-    done = run(source)
-    assert done.returncode == 130
-    assert done.stderr.splitlines()[0] == f"nkitools: interrupted{place}"
-    assert "Traceback" not in done.stderr
-
-
 DYING = """
 def inner():
     raise ValueError("mine")
