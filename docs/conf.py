@@ -38,7 +38,7 @@ autodoc_typehints = "none"  # the signature has them
 GENERATED = {
     "calibration.md": calibration_page, "cheat_sheet.md": cheat_sheet, "chips.md": chip_page,
     "coverage.md": coverage_page, "options.md": option_page,
-    "gallery.md": gallery_page, "instructions.md": lambda: INTRODUCTION, "rules.md": rule_page,
+    "instructions.md": lambda: INTRODUCTION, "rules.md": rule_page,
 }  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def write_generated_pages(app: Any) -> None:
     pages = {name: page() for name, page in GENERATED.items()}
     pages |= {f"instructions/{name}.md": text for name, text in instruction_pages().items()}
     pages["../pictures/shown.md"] = pictures_page(HERE / "pictures").replace("](", "](pictures/")
+    pages["gallery.md"] = gallery_page(HERE / "pictures").replace("](gallery_", "](../pictures/gallery_")
     pages["../pictures/page.md"] = page_pictures(HERE / "pictures").replace("](", "](../pictures/")
     for name, text in pages.items():
         path = HERE / "reference" / name

@@ -121,32 +121,37 @@ def timeline_picture(run: Any) -> str:
 
 def page_picture(run: Any, expected: Any, path: Path) -> bool:
     """Photograph the page of a run; returns whether there is a browser that does."""
-    programs = [shutil.which(name) for name in ("chromium", "chromedriver")]
-    if None in programs or find_spec("selenium") is None:
-        return False
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         write_page(run, page, expected)
         with browser(Path(folder) / "profile") as driver:
             if driver is None:
                 return False
-            from selenium.webdriver.support.ui import WebDriverWait
-
-            driver.get(page.as_uri())
-            WebDriverWait(driver, 30).until(
-                lambda each: each.find_element("css selector", "html").get_attribute("data-ready")
-            )
-            driver.execute_script(
+            line = (
                 "const line = [...document.querySelectorAll('.line, tr, li')]"
                 ".find(each => each.textContent.includes('nisa.activation('));"
                 "if (line) line.click();"
             )
-            return bool(driver.save_screenshot(str(path)))
+            return photograph(driver, page, path, line)
+
+
+def photograph(driver: Any, page: Path, path: Path, script: str = "") -> bool:
+    """Photograph a page once it is ready and a script has run on it; returns whether that worked."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver.get("about:blank")
+    driver.get(page.as_uri())
+    WebDriverWait(driver, 30).until(lambda each: each.find_element("css selector", "html").get_attribute("data-ready"))
+    driver.execute_script(script)
+    return bool(driver.save_screenshot(str(path)))
 
 
 @contextlib.contextmanager
 def browser(profile: Path) -> Iterator[Any]:
-    """A headless Chromium; None where it does not start."""
+    """A headless Chromium; None where it or selenium is missing, or does not start."""
+    if None in (shutil.which("chromium"), shutil.which("chromedriver")) or find_spec("selenium") is None:
+        yield None
+        return
     os.environ["SE_OFFLINE"] = "true"  # nothing is downloaded
     from selenium import webdriver
     from selenium.common.exceptions import WebDriverException

@@ -215,6 +215,14 @@ _FLAT_BOXES = _flat(boxes(512, 256))
 
 NKI = (
     Example("matmul", "nki.matmul:matmul", normal((512, 512), (512, 1024)), product, 1e-5),
+    Example(
+        "blocked_matmul",
+        "nki.blocked_matmul:blocked_matmul",
+        normal((300, 400), (300, 1200)),
+        product,
+        1e-5,
+        is_first=False,
+    ),
     Example("linear_layer", "nki.linear_layer:linear", normal((256, 256), (256, 512), (1, 512)), linear, 1e-5),
     Example(
         "mxfp8_matmul",
