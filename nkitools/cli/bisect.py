@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nkitools.why.traced_calls import Call
 
 
-@click.command("bisect", cls=ArrayCommand)
+@click.command("bisect", short_help="Find the first line and turn where a kernel goes wrong.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
 @click.option("--chip", metavar="NAME", help="trn1, inf2, trn2 or trn3.  [default: the option's]")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _DUMP_SECONDS = 0.5
 
 
-@click.command("compare", cls=ArrayCommand)
+@click.command("compare", short_help="Run a kernel on two targets and compare its results.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option(
     "--between", default="sim,hw", show_default=True, metavar="A,B", help="Two of sim, official, hw, neuron, tpu, gpu."

@@ -11,7 +11,7 @@ _LINES = {
 }
 
 
-@click.command("completion")
+@click.command("completion", short_help="Print a shell's line that completes commands and options.")
 @click.argument("shell", type=click.Choice(tuple(_LINES)))
 def show_completion(shell: str) -> None:
     """Print the line that lets SHELL complete commands, options, rules and choices with the tab key."""

@@ -39,7 +39,7 @@ def doubled(x):
 """
 
 
-@click.command("demo", cls=ArrayCommand)
+@click.command("demo", short_help="Show the example kernels, a finding, a print and a page.", cls=ArrayCommand)
 @click.option("--all", "shows_all", is_flag=True, help="Show every example, also those much like another one.")
 @click.option(
     "--page",

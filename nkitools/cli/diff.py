@@ -27,7 +27,7 @@ def _from_zero(_: click.Context, param: click.Parameter, value: float | None) ->
     return value
 
 
-@click.command("diff", cls=ArrayCommand)
+@click.command("diff", short_help="Compare two saved runs: first difference, findings.", cls=ArrayCommand)
 @click.option(
     "--rtol", type=float, callback=_from_zero, help="Allowed beside: so much of the larger value.  [default: by dtype]"
 )

@@ -24,7 +24,7 @@ _WISHES = (
 )
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Say what this machine can do, and what is missing.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
     "--hardware",

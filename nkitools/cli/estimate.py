@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 
-@click.command("estimate", cls=ArrayCommand)
+@click.command("estimate", short_help="Estimate how long a kernel takes, and which line is why.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--chip", default="", metavar="A,B", help="Chips: trn1, inf2, trn2, trn3.  [default: the option's]")
 @click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")

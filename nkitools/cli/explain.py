@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WIDTH = 100
 
 
-@click.command("explain")
+@click.command("explain", short_help="Explain a rule, or a code of AWS's compiler or runtime.")
 @click.argument("name", metavar="ID", required=False, shell_complete=completed_rules)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")

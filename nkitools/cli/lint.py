@@ -21,7 +21,7 @@ _FORMATS = ("text", "json", "sarif", "github")
 _FAILING = ("error", "warning")
 
 
-@click.command("lint")
+@click.command("lint", short_help="Check the sources of kernels without running them.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @click.option("--select", multiple=True, metavar="RULES", help="Only these rules or families: NK601, NK6 (also a,b).")
 @click.option("--ignore", multiple=True, metavar="RULES", help="Not these, and not those that the settings ignore.")

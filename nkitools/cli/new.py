@@ -21,7 +21,7 @@ _TAKEN = sys.stdlib_module_names | {
 }  # fmt: skip
 
 
-@click.command("new")
+@click.command("new", short_help="Write a kernel with a reference and tests that pass.")
 @click.argument("name")
 @click.option("--kind", type=click.Choice(KINDS), default="nki", show_default=True, help="The kind of kernel.")
 @click.option(

@@ -11,7 +11,7 @@ from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import say
 
 
-@click.command("reproduce", cls=ArrayCommand)
+@click.command("reproduce", short_help="Write a file that makes a saved run again elsewhere.", cls=ArrayCommand)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: RUN_reproduced.py]")
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Replace a word of the source. May be repeated.")
 @click.argument("run", metavar="RUN")

@@ -14,7 +14,7 @@ from nkitools.rules.catalogue import RULES, Rule
 _INDENT = " " * 7  # as wide as an id and what follows it
 
 
-@click.command("rules")
+@click.command("rules", short_help="List the rules: id, name, severity and reason.")
 @click.option("--family", "wanted", metavar="NK1", help="Only the rules of one family.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def list_rules(wanted: str | None, form: str) -> None:

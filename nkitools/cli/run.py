@@ -26,7 +26,12 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "st
 
 
 # Whatever follows the script is the script's, also what looks like an option.
-@click.command("run", cls=ArrayCommand, context_settings={"allow_interspersed_args": False})
+@click.command(
+    "run",
+    short_help="Run a script where `import nki` finds the simulator.",
+    cls=ArrayCommand,
+    context_settings={"allow_interspersed_args": False},
+)
 @click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
 @click.option(
     "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help

@@ -11,7 +11,7 @@ from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import say
 
 
-@click.command("timeline", cls=ArrayCommand)
+@click.command("timeline", short_help="Write a saved run as a trace for the Perfetto viewer.", cls=ArrayCommand)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: RUN.pftrace]")
 @click.option("--order", is_flag=True, help="One step an instruction, in the order of issue, in turns of loops.")
 @click.argument("run", metavar="RUN")

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 
-@click.command("view", cls=ArrayCommand, context_settings={"allow_interspersed_args": False})
+@click.command(
+    "view",
+    short_help="Write a run as a page that shows it from the inside.",
+    cls=ArrayCommand,
+    context_settings={"allow_interspersed_args": False},
+)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where the page goes.")
 @click.option(
     "--expected",

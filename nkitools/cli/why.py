@@ -9,7 +9,7 @@ from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import say
 
 
-@click.command("why", cls=ArrayCommand)
+@click.command("why", short_help="Say what an element of a result was made of.", cls=ArrayCommand)
 @click.option("--element", required=True, metavar="I,J", help="The element: 3,17. A range of them: 0:4,17.")
 @click.option("--output", metavar="NAME", help="A tensor's name, or the number of a result. [default: the first one]")
 @click.argument("run", metavar="RUN")
