@@ -55,6 +55,12 @@ class Outcome:
         """Return the fields as JSON has them."""
         return asdict(self)
 
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Outcome:
+        """Return the outcome that `as_plain` has made plain data of."""
+        refusal = plain["refusal"] and Said(**plain["refusal"])
+        return cls(**plain | {"refusal": refusal, "findings": [Said(**said) for said in plain["findings"]]})
+
 
 class Seen:
     """The runs and exceptions of one test."""

@@ -20,6 +20,11 @@ def as_plain(found: Sequence[Outcome], uncollected: Sequence[str]) -> dict[str, 
     }
 
 
+def as_outcomes(plain: dict[str, Any]) -> list[Outcome]:
+    """Return the outcomes that `as_plain` has made plain data of."""
+    return [Outcome.from_plain(each) for each in plain["tests"]]
+
+
 def as_text(found: Sequence[Outcome], uncollected: Sequence[str]) -> str:
     """Return the table: how many of each kind, then what the others have in common, then the warnings."""
     return "\n".join([*_head(found), *_groups(found), *_warnings(found), *_listed("not collected", uncollected)])

@@ -27,6 +27,7 @@ _SOURCES = {
     "nki.typing": "modern.typing",
     "nki.dtype": "modern.dtype",
     "nki.compiler": "modern.compiler",
+    "nki.compiler.frontend": "modern.frontend",
     "nki.compiler.kernel_builder": "modern.kernel_builder",
     "neuronxcc.nki": "legacy",
     "neuronxcc.nki.isa": "legacy.isa",

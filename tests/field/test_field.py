@@ -172,3 +172,22 @@ def test_sample(suite: Path, tmp_path: Path) -> None:
     sample.write_text("test/test_double.py::test_passes\ntest/test_double.py::test_gone\n", encoding="utf-8")
     done, kept = run(suite, "--sample", str(sample), "--", "-k", "not gone")
     assert (done.returncode, kept["counts"]) == (1, {"absent": 1, "passed": 1})
+
+
+@pytest.mark.process
+def test_resume(suite: Path, tmp_path: Path) -> None:
+    """A session goes on where another was ended: what is known is kept as it was, and not run again.
+
+    All files are collected for it, where the suite's cases depend on that.
+    """
+    sample = tmp_path / "sample.txt"
+    sample.write_text("test/test_double.py::test_refused\n", encoding="utf-8")
+    _, first = run(suite, "--sample", str(sample))
+    with sample.open("a", encoding="utf-8") as file:
+        file.write("test/test_double.py::test_passes\n")
+
+    done, kept = run(suite, "--sample", str(sample), "--resume", "--collect-all")
+    assert kept["tests"][0] == first["tests"][0]
+    assert kept["counts"] == {"passed": 1, "refused": 1}
+    assert kept["uncollected"] == ["test/test_broken.py: ModuleNotFoundError: No module named 'no_such_library'"]
+    assert done.returncode == 1

@@ -12,7 +12,7 @@ import nkitools
 from nkitools import options
 from nkitools.dialects import modern as nki
 from nkitools.dialects import versions
-from nkitools.dialects.modern import collectives, constants, dtype, kernel_builder, language, objects
+from nkitools.dialects.modern import collectives, constants, dtype, frontend, kernel_builder, language, objects
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.modern import typing as nt
@@ -23,6 +23,7 @@ MODULES = {
     "nki.isa.constants": constants,
     "nki.language": nl,
     "nki.collectives": collectives,
+    "nki.compiler.frontend": frontend,
     "nki.compiler.kernel_builder": kernel_builder,
     "nki.typing": nt,
     "nki.dtype": dtype,

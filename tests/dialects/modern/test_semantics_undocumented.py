@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import constants
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
@@ -86,7 +87,8 @@ class TestUndocumented:
         [
             ("import nki.no_such_module", "nki has no module `nki.no_such_module`"),
             ("import nki.language.no_such", "nki.language has no module `nki.language.no_such`"),
-            ("from nki.compiler.frontend import Frontend", "nki.compiler has no module `nki.compiler.frontend`"),
+            ("from nki.compiler.frontend import Frontend", "nki.compiler.frontend has no `Frontend`"),
+            ("from nki.compiler.ncc_driver import Kernel", "nki.compiler has no module `nki.compiler.ncc_driver`"),
             ("import neuronxcc.nki.no_such", "neuronxcc.nki has no module `neuronxcc.nki.no_such`"),
             ("from nki.compiler import compile", "nki.compiler has no `compile`"),
             ("from nki import no_such", "nki has no `no_such`"),
@@ -100,6 +102,49 @@ class TestUndocumented:
             exec(program)
         assert isinstance(raised.value, nkitools.NotModelled)
         assert raised.value.finding.message.startswith(said)
+
+    def test_the_compilers_front_end_runs_a_kernel(self) -> None:
+        """As AWS's test driver calls it: by names, for a chip and an LNC degree; the arguments stay as they are."""
+        frontend = importlib.import_module("nki.compiler.frontend")
+        x, seen = np.ones((2, 3), np.float32), []
+
+        @nki.jit
+        def kernel(x: Any, step: int) -> Any:
+            seen.append((nl.num_programs(), nisa.get_nc_version().name))
+            tile = nl.ndarray(x.shape, x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=x)
+            nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=float(step))
+            nisa.dma_copy(dst=x, src=tile)
+            return x
+
+        result = frontend.ParserFrontend().compile(
+            kernel, inputs={"x": x, "step": 2}, target="trn3", lnc=1, artifacts_dir="nowhere", output_names=["y"]
+        )
+        assert isinstance(frontend.ParserFrontend(), frontend.NKIFrontend)
+        assert seen == [(1, "gen4")]
+        assert result.function_name == "kernel"
+        assert list(result.outputs) == ["y"]
+        np.testing.assert_array_equal(result.outputs["y"], np.full((2, 3), 3, np.float32))
+        np.testing.assert_array_equal(x, np.ones((2, 3), np.float32))
+        assert len(result.run.instructions) == 3
+        with pytest.raises(nkitools.NotModelled, match=r"CompilationResult\.module: nkitools runs a kernel"):
+            _ = result.module
+
+    def test_the_compilers_front_end_refuses(self) -> None:
+        """What the kernel refuses, results without a name, and the tree of a kernel."""
+        compiled = importlib.import_module("nki.compiler.frontend").TracerFrontend().compile
+
+        def kernel(x: Any) -> Any:
+            assert x.shape[0] == 2, "This kernel should fail"
+            return x
+
+        with pytest.raises(AssertionError, match="This kernel should fail"):
+            compiled(kernel, inputs={"x": X})
+        assert list(compiled(kernel, inputs={"x": X[:2]}).outputs) == ["output_0"]
+        with pytest.raises(nkitools.KernelError, match="kernel has 1 results, 2 are named"):
+            compiled(kernel, inputs={"x": X[:2]}, output_names=["a", "b"])
+        with pytest.raises(nkitools.NotModelled, match=r"dump_python_ast=True"):
+            compiled(kernel, inputs={"x": X[:2]}, dump_python_ast=True)
 
     def test_to_ask_for_a_module_is_no_import(self) -> None:
         """importlib.util.find_spec says no."""
