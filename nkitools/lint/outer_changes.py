@@ -12,8 +12,8 @@ from nkitools.lint.project import Found, Project
 from nkitools.lint.scope import Function, Scope, own_nodes
 
 # Only lists have these methods; those below belong to user classes too.
-_OF_LISTS = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "popleft"})
-_OF_CONTAINERS = frozenset({
+OF_LISTS = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "popleft"})
+OF_CONTAINERS = frozenset({
     "add", "clear", "difference_update", "discard", "intersection_update", "pop", "popitem", "remove", "reverse",
     "setdefault", "sort", "update"
 })  # fmt: skip
@@ -109,7 +109,7 @@ class Body:
             case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
                 yield from self._outer(node, node)
             case ast.Call(func=ast.Attribute(value=base, attr=method)):
-                if method in _OF_LISTS or (method in _OF_CONTAINERS and self._is_container(base)):
+                if method in OF_LISTS or (method in OF_CONTAINERS and self._is_container(base)):
                     yield from self._outer(base, node)
             case ast.Call(func=ast.Name(id=name), args=[base, *_]) if name in _CHANGING:
                 if self.scope.owner(name) is None:

@@ -188,6 +188,85 @@ def test_a_name_read_under_another_condition_is_carried_on(between: str, second:
     assert ("tile" in carried(loop)) is not same
 
 
+def read_by_counter(x: Any, out: Any) -> None:
+    tiles = [nl.load(x[:, 0:4])]
+    for i in nl.affine_range(3):
+        tiles.append(nl.add(tiles[i], 1.0))
+        nl.store(out[:, nl.ds(4 * i, 4)], tiles[-1])
+
+
+def read_behind(x: Any, out: Any) -> None:
+    tiles = []
+    for i in nl.affine_range(3):
+        tiles.append(nl.load(x[:, nl.ds(4 * i, 4)]))
+    for i in nl.static_range(3):
+        nl.store(out[:, nl.ds(4 * i, 4)], tiles[i])
+
+
+def by_name(x: Any, out: Any) -> None:
+    tiles = {"sum": nl.load(x[:, 0:4])}
+    for i in nl.sequential_range(3):
+        tiles["sum"] = nl.add(tiles["sum"], 1.0)
+        nl.store(out[:, nl.ds(4 * i, 4)], tiles["sum"])
+
+
+def counting(x: Any, out: Any) -> None:
+    turns = [0]
+    for i in nl.affine_range(3):
+        turns[0] += 1
+        nl.store(out[:, nl.ds(4 * i, 4)], nl.load(x[:, nl.ds(4 * i, 4)]))
+
+
+def read_in_the_same_turn(x: Any, out: Any) -> None:
+    tiles, slots = [], [None]
+    for i in nl.affine_range(3):
+        tiles.append(nl.load(x[:, nl.ds(4 * i, 4)]))
+        slots[0] = tiles[-1]
+        nl.store(out[:, nl.ds(4 * i, 4)], slots[0])
+
+
+def made_in_the_turn(x: Any, out: Any) -> None:
+    for i in nl.affine_range(3):
+        tiles = []
+        for j in nl.static_range(2):
+            tiles.append(nl.load(x[:, nl.ds(4 * i + 2 * j, 2)]))
+        for j in nl.static_range(2):
+            nl.store(out[:, nl.ds(4 * i + 2 * j, 2)], tiles[j])
+
+
+def summed_in_place(x: Any, out: Any) -> None:
+    sums = [nl.zeros((8, 4), dtype=x.dtype, buffer=nl.psum)]
+    for _ in nl.affine_range(3):
+        sums[0] += nl.matmul(nl.load(x[:, 0:8]), nl.load(x[:, 0:4]), transpose_x=True)
+    for i in nl.static_range(3):
+        nl.store(out[:, nl.ds(4 * i, 4)], sums[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (read_by_counter, 3),
+        (read_behind, 3),
+        (by_name, 3),
+        (counting, 3),
+        (read_in_the_same_turn, 0),
+        (made_in_the_turn, 0),
+        (summed_in_place, 0),
+    ],
+)
+def test_a_list_that_a_turn_leaves_to_others(body: Any, line: int) -> None:
+    """NK622 once, at the line that changes it, where a later turn or the code behind the loop reads it."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        body(x, out)
+        return out
+
+    done = run(kernel, X)
+    found = [(each.severity, each.line) for each in done.findings if each.rule == "NK622"]
+    assert found == ([("warning", body.__code__.co_firstlineno + line)] if line else [])
+
+
 def test_programs_of_a_grid_and_simulate_kernel_see_the_same() -> None:
     """The number is that of the first turn in each program, and in AWS's own way in."""
 

@@ -30,12 +30,12 @@ def carried(loop: ast.For) -> dict[str, int]:
             bound[each.id] = min(bound.get(each.id, each.lineno), each.lineno)
     if not bound:
         return {}
-    reads = _Reads()
+    reads = Reads()
     reads.block(loop.body, {each.id for each in stored([loop.target])})
     return {name: line for name, line in sorted(bound.items()) if name in reads.exposed}
 
 
-class _Reads:
+class Reads:
     """Follows a body in its order; ``exposed`` are the names that are read where nothing in the body has bound them."""
 
     def __init__(self) -> None:
@@ -52,13 +52,13 @@ class _Reads:
             case ast.If():
                 return self._if(node, bound)
             case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
-                bound = _with(self._read(iterated, bound), {each.id for each in stored([target])})
+                bound = with_names(self.read(iterated, bound), {each.id for each in stored([target])})
                 return self.block(orelse, self.block(body, bound))
             case ast.While(test=test, body=body, orelse=orelse):
-                return self.block(orelse, self.block(body, self._read(test, bound)))
+                return self.block(orelse, self.block(body, self.read(test, bound)))
             case ast.With(items=items, body=body):
                 for item in items:
-                    bound = self._read(item, bound)
+                    bound = self.read(item, bound)
                 return self.block(body, bound)
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
                 after = self.block(orelse, self.block(body, bound))
@@ -66,15 +66,15 @@ class _Reads:
                     after &= self.block(handler.body, bound)
                 return self.block(final, after)
             case ast.AugAssign(target=ast.Name(id=name), value=value):
-                self._use(name, self._read(value, bound))
-                return _with(bound, {name})
+                self.use({name}, self.read(value, bound))
+                return with_names(bound, {name})
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                return _with(bound, {name})  # what is inside runs elsewhere
-        return self._read(node, bound)
+                return with_names(bound, {name})  # what is inside runs elsewhere
+        return self.read(node, bound)
 
     def _if(self, node: ast.If, bound: Bound) -> Bound:
         """Return what both branches bind, and under the condition what the first one binds alone."""
-        bound = self._read(node.test, bound)
+        bound = self.read(node.test, bound)
         condition = ast.unparse(node.test)
         holds = {each.name for each in bound if isinstance(each, BoundUnder) and each.condition == condition}
         then, otherwise = self.block(node.body, bound | holds), self.block(node.orelse, bound)
@@ -84,21 +84,19 @@ class _Reads:
         under = {BoundUnder(each, condition, reads) for each in then - otherwise if isinstance(each, str)}
         return (then & otherwise) | under
 
-    def _read(self, node: ast.AST, bound: Bound) -> Bound:
+    def read(self, node: ast.AST, bound: Bound) -> Bound:
         """Return the names bound after a simple statement or an expression: its reads come before what it binds."""
         hidden = own_names(node)
         found = [each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id not in hidden]
-        for each in found:
-            if isinstance(each.ctx, ast.Load):
-                self._use(each.id, bound)
-        return _with(bound, {each.id for each in found if isinstance(each.ctx, ast.Store)})
+        self.use({each.id for each in found if isinstance(each.ctx, ast.Load)}, bound)
+        return with_names(bound, {each.id for each in found if isinstance(each.ctx, ast.Store)})
 
-    def _use(self, name: str, bound: Bound) -> None:
-        if name not in bound:
-            self.exposed.add(name)
+    def use(self, names: set[str], bound: Bound) -> None:
+        """Note the names that are read and not bound."""
+        self.exposed |= names - {each for each in bound if isinstance(each, str)}
 
 
-def _with(bound: Bound, names: set[str]) -> Bound:
+def with_names(bound: Bound, names: set[str]) -> Bound:
     """Return what is bound after ``names`` are: a condition that reads one of these may hold no longer."""
     if not names:
         return bound

@@ -3,7 +3,8 @@ first turn.
 
 ``d_w = d_w // 2`` in the body of nl.affine_range or nl.sequential_range changes `d_w` once on the chip, however often
 the loop turns. For a run the source of such loops is rewritten: at the begin of each turn the names that the body reads
-before it binds them get what they had in the first turn. What is no number keeps its value, with NK622.
+before it binds them get what they had in the first turn. What is no number keeps its value, with NK622, and so do
+lists, dictionaries and sets that the body changes.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TypeAlias, TypeVar
 
+from nkitools.dialects.legacy.kernels.carried_containers import carried_containers, contents, differ
 from nkitools.dialects.legacy.kernels.carried_names import carried
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_source import functions_of, source_of
@@ -25,6 +28,7 @@ from nkitools.record.source_sites import Site
 from nkitools.rules.finding import report
 
 _RANGES = frozenset(f"{LEGACY}.nki.language.{name}" for name in ("affine_range", "sequential_range"))
+_IN_A_TENSOR = "Loop over nl.static_range, which is unrolled, or keep the tiles in one tensor in front of the loop."
 _LOOP, _CLASS = "@nki_loop", "@nki_turns"  # no names that an author can have
 
 Value = TypeVar("Value")
@@ -38,6 +42,7 @@ class FirstTurn:
         self.function = function
         self.turn = 0
         self.values: dict[str, object] = {}
+        self.contents: dict[str, tuple[object, ...] | None] = {}
         self.reported: set[str] = set()
 
     def begin(self) -> None:
@@ -53,16 +58,29 @@ class FirstTurn:
             return value
         if is_number(first) and is_number(value):
             return first  # type: ignore[return-value]
+        message = f"`{name}` is bound anew in each turn of a loop and read in the next; the compiler traces the body "
+        message += "once, so that on the chip every turn reads what the first turn read"
+        self._say(name, line, message, f"Create the tile in front of the loop and write into it: {name}[...] = ...")
+        return value
+
+    def look_inside(self, name: str, value: object, line: int) -> None:
+        """NK622 at ``line`` for a list, a dictionary or a set that the first turn has changed and others change on."""
+        now = contents(value)
+        if self.turn == 1:
+            self.values[name], self.contents[name] = value, now
+        first = self.contents.get(name)
+        if now is None or first is None or value is not self.values[name]:
+            return
+        if len(first) != len(now) or any(differ(first, now)):
+            message = f"`{name}` is changed in each turn of a loop and read in the next one, or behind the loop; the "
+            message += "compiler traces the body once, so that on the chip it is changed once"
+            self._say(name, line, message, _IN_A_TENSOR)
+
+    def _say(self, name: str, line: int, message: str, remedy: str) -> None:
         if name not in self.reported:
             self.reported.add(name)
             with placed(Site(self.file, line, None, self.function)):
-                report(
-                    "NK622",
-                    f"`{name}` is bound anew in each turn of a loop and read in the next; the compiler traces the body "
-                    "once, so that on the chip every turn reads what the first turn read",
-                    remedy=f"Create the tile in front of the loop and write into it: {name}[...] = ...",
-                )
-        return value
+                report("NK622", message, remedy=remedy)
 
 
 Rewrites: TypeAlias = tuple[tuple[FunctionType, CodeType], ...]  # functions, and their rewritten code
@@ -131,16 +149,24 @@ def _is_within(code: CodeType, source: str, line: int) -> bool:
     return found is not None and code.co_firstlineno <= line <= (found[0].end_lineno or 0)
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What a loop carries on, by name with the line that makes it: values of names, and contents of containers."""
+
+    names: dict[str, int]
+    containers: dict[str, int]
+
+
 @lru_cache(maxsize=256)
-def _loops(source: str) -> dict[tuple[int, int], dict[str, int]]:
-    """Return the loops that the compiler traces once, by line and column, with the names that they carry on."""
+def _loops(source: str) -> dict[tuple[int, int], Carried]:
+    """Return the loops that the compiler traces once and that carry on something, by line and column."""
     found = {}
     for node, scope in functions_of(source).values():
         for each in own_nodes(node.body):
             if isinstance(each, ast.For) and _is_traced(each, scope):
-                names = carried(each)
-                if names:
-                    found[each.lineno, each.col_offset] = names
+                kept = Carried(carried(each), carried_containers(each, node.body))
+                if kept.names or kept.containers:
+                    found[each.lineno, each.col_offset] = kept
     return found
 
 
@@ -151,7 +177,7 @@ def _is_traced(node: ast.For, scope: Scope) -> bool:
 class _Rewriting(ast.NodeTransformer):
     """Puts the begin of a turn into the bodies of loops."""
 
-    def __init__(self, file: str, loops: dict[tuple[int, int], dict[str, int]]) -> None:
+    def __init__(self, file: str, loops: dict[tuple[int, int], Carried]) -> None:
         self.file = file
         self.loops = loops
         self.functions = [""]
@@ -164,10 +190,10 @@ class _Rewriting(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
-        """Rewrite a loop that carries names on."""
-        names = self.loops.get((node.lineno, node.col_offset))
+        """Rewrite a loop that carries something on."""
+        found = self.loops.get((node.lineno, node.col_offset))
         self.generic_visit(node)
-        if names is None:
+        if found is None:
             return [node]
         kept = f"{_LOOP}_{node.lineno}_{node.col_offset}"
         made = _call(ast.Name(_CLASS, ast.Load()), self.file, self.functions[-1])
@@ -176,7 +202,8 @@ class _Rewriting(ast.NodeTransformer):
             ast.Assign([ast.Name(kept, ast.Store())], made),
         ]
         turn: list[ast.stmt] = [ast.Expr(_call(_method(kept, "begin")))]
-        turn += [_restored(kept, name, line) for name, line in names.items()]
+        turn += [_restored(kept, name, line) for name, line in found.names.items()]
+        turn += [_looked_into(kept, name, line) for name, line in found.containers.items()]
         for each in (*before, *turn):
             ast.copy_location(each, node)
         node.body = [*turn, *node.body]
@@ -195,5 +222,14 @@ def _call(function: ast.expr, *arguments: str | int | ast.expr) -> ast.Call:
 def _restored(kept: str, name: str, line: int) -> ast.stmt:
     """``name = kept.seen("name", name, line)``; nothing where the name has no value yet."""
     value = _call(_method(kept, "seen"), name, ast.Name(name, ast.Load()), line)
+    return _where_bound(ast.Assign([ast.Name(name, ast.Store())], value))
+
+
+def _looked_into(kept: str, name: str, line: int) -> ast.stmt:
+    """``kept.look_inside("name", name, line)``; nothing where the name has no value yet."""
+    return _where_bound(ast.Expr(_call(_method(kept, "look_inside"), name, ast.Name(name, ast.Load()), line)))
+
+
+def _where_bound(statement: ast.stmt) -> ast.stmt:
     unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
-    return ast.Try([ast.Assign([ast.Name(name, ast.Store())], value)], [unbound], [], [])
+    return ast.Try([statement], [unbound], [], [])
