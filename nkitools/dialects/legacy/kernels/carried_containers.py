@@ -48,7 +48,7 @@ class _ReadsOfContents(Reads):
 
 
 def _changed(node: ast.AST) -> ast.Name | None:
-    """Return the name of what a call or an assignment changes the contents of."""
+    """Return the name whose contents a call or an assignment changes."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name() as base, attr=method)) if method in OF_LISTS | OF_CONTAINERS:
             return base

@@ -151,7 +151,7 @@ def _is_within(code: CodeType, source: str, line: int) -> bool:
 
 @dataclass(frozen=True)
 class Carried:
-    """What a loop carries on, by name with the line that makes it: values of names, and contents of containers."""
+    """The names and the containers that a loop carries on, each with the line that binds or changes it first."""
 
     names: dict[str, int]
     containers: dict[str, int]
