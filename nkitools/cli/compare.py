@@ -121,7 +121,7 @@ def file_and_kernel(kernel: str, inputs: str | None) -> tuple[str, str]:
         raise click.UsageError(f"{file} is no file")
     names = bound_names(Path(file).read_text(encoding="utf-8", errors="replace"))
     if names is not None and name not in names:
-        own = (each for each, by in names.items() if not isinstance(by, ast.Import | ast.ImportFrom))
+        own = (each for each, by in names.items() if isinstance(by, ast.FunctionDef | ast.Assign))
         there = ", ".join(sorted(each for each in own if not each.startswith("_")))
         raise click.UsageError(f"{file} has no kernel {name}; it has {there or 'none'}")
     if names is not None and inputs is None and "inputs" not in names:

@@ -29,6 +29,7 @@ _BRING = {
     SBUF: "Bring it to SBUF first: nisa.dma_copy or nl.load from HBM, nisa.tensor_copy from PSUM.",
     PSUM: "Allocate it with buffer=nl.psum and copy the result out with nisa.tensor_copy.",
 }
+_WRITE = "Write into a tile in SBUF, then copy that: nisa.dma_copy or nl.store to HBM, nisa.tensor_copy to PSUM."
 
 
 def tiles(check: Check, *, on: tuple[MemoryRegion, ...] = ON_CHIP, **tensors: NkiTensor | None) -> None:
@@ -46,8 +47,12 @@ def memory(check: Check, tensor: NkiTensor, role: str, allowed: tuple[MemoryRegi
     if tensor.buffer in allowed:
         return
     names = " or ".join(dict.fromkeys("HBM" if region in HBM else region.name.upper() for region in allowed))
-    bring = _BRING[SBUF] if SBUF in allowed else _BRING[PSUM]
+    bring = _BRING[PSUM] if SBUF not in allowed else _WRITE if _is_written(role) else _BRING[SBUF]
     check.fail("NK201", f"`{role}` must be in {names}, it is {describe(tensor)}", tensor, remedy=bring)
+
+
+def _is_written(role: str) -> bool:
+    return role.startswith("dst") or role.endswith("_res")
 
 
 def sizes(check: Check, *operands: tuple[str, NkiTensor]) -> None:

@@ -306,3 +306,18 @@ def test_a_vector_that_is_loaded_as_a_column_may_be_a_row(load: Any) -> None:
     run = legacy_nki.jit(kernel) if load is legacy_nl.load else kernel
     assert "x.reshape((1, x.shape[0]))" in remedy("NK101", run, np.ones(256, np.float32))
     assert remedy("NK101", run, WIDE) == RULES["NK101"].remedy
+
+
+def test_a_destination_is_not_to_be_brought_in() -> None:
+    """What is written goes out through SBUF; what is read comes in."""
+
+    def out_in_hbm(x: Any) -> Any:
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nisa.tensor_tensor(dst=out, data1=nl.load(x), data2=nl.load(x), op=nl.add)
+        return out
+
+    def in_of_hbm(x: Any) -> Any:
+        nisa.tensor_tensor(dst=nl.ndarray(x.shape, x.dtype), data1=x, data2=nl.load(x), op=nl.add)
+
+    assert remedy("NK201", out_in_hbm, X).startswith("Write into a tile in SBUF, then copy that")
+    assert remedy("NK201", in_of_hbm, X).startswith("Bring it to SBUF first")
