@@ -83,11 +83,11 @@ $(BIN)/python:
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python
 	@echo "installing nkitools with what its tests need"
 	@$(PIP_INSTALL) --upgrade 'pip>=25.1'
-	@$(PIP_INSTALL) --editable '.[pallas,perfetto,test]' --group test
+	@$(PIP_INSTALL) --editable '.[lsp,mcp,pallas,perfetto,test]' --group test
 	@$(BIN)/python -m nkitools.dialects.stub_files >$(VENV)/stubs.log
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/test.stamp
 	@echo "installing the linters and what builds the documentation"
-	@$(PIP_INSTALL) --editable '.[pallas,perfetto,test]' --group dev
+	@$(PIP_INSTALL) --editable '.[lsp,mcp,pallas,perfetto,test]' --group dev
 	@touch $@

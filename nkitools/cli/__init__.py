@@ -14,7 +14,10 @@ from nkitools.cli.diff import diff_runs
 from nkitools.cli.doctor import examine_machine
 from nkitools.cli.estimate import estimate_kernel
 from nkitools.cli.explain import explain_rule
+from nkitools.cli.guide import print_guide
 from nkitools.cli.lint import lint_paths
+from nkitools.cli.lsp import serve_editor
+from nkitools.cli.mcp import serve_agent
 from nkitools.cli.new import new_kernel
 from nkitools.cli.reproduce import reproduce_run
 from nkitools.cli.rules import list_rules
@@ -26,7 +29,8 @@ from nkitools.cli.why import explain_element
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
     compare_targets, estimate_kernel, explain_element, find_first_wrong, show_examples, new_kernel, reproduce_run,
-    show_completion,
+    show_completion, serve_editor, serve_agent,
+    print_guide,
 )  # fmt: skip
 
 

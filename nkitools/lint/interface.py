@@ -100,7 +100,8 @@ def _shown(signature: inspect.Signature) -> str:
 
 
 @cache
-def _module(dotted: str) -> ModuleType | None:
+def module_of(dotted: str) -> ModuleType | None:
+    """Return the module that stands in for one of AWS's; None for an unknown one."""
     source = source_of(dotted)
     return None if source is None else import_module(source)
 
@@ -109,7 +110,7 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
     """Return the module that a dotted name begins with, and the rest of it."""
     words = name.split(".")
     for count in range(len(words), 0, -1):
-        module = _module(".".join(words[:count]))
+        module = module_of(".".join(words[:count]))
         if module is not None:
             return module, words[count:]
     return None, words
@@ -183,5 +184,5 @@ def parameters_of(name: str) -> tuple[str, ...]:
 
 def names_of(module: str) -> list[str]:
     """Return the public names of a module of NKI; none for an unknown one."""
-    found = _module(module)
+    found = module_of(module)
     return [] if found is None else list(found.__all__)

@@ -66,6 +66,8 @@ ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
 ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["targets"], "targets", "report", "expect"}
 ARROWS["cli"] = ARROWS["cli"] | {"examples"}  # the example kernels, which the wheel has in this place
+ARROWS["serve"] = {*ARROWS["targets"], "report", "targets"}
+ARROWS["cli"] = ARROWS["cli"] | {"serve"}
 ARROWS["typing"] = {"precision", "pytest_plugin", "record", "report", "sweeps"}
 ARROWS["nkitools"] = {*ARROWS["targets"], "expect", "report", "strategies"}
 ARROWS["__main__"] = {"cli"}

@@ -1,0 +1,30 @@
+"""``nkitools mcp``: the tools for coding agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("mcp")
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="Files below this folder can be read and run, others not.",
+)
+def serve_agent(root: Path) -> None:
+    """Serve a coding agent over stdin and stdout: lint, simulate, why, estimate, explain, instructions, compare.
+
+    The protocol is MCP. A simulated kernel runs with the rights of the user. It takes the extra mcp: pip install
+    'nkitools[mcp]'.
+    """
+    try:
+        from nkitools.serve.agent_tools import make_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mcp":
+            raise
+        raise click.ClickException("the server takes the package mcp: pip install 'nkitools[mcp]'") from None
+    make_server(root).run("stdio")

@@ -1,0 +1,1 @@
+"""Language server and agent tools: thin, each calls a room below."""

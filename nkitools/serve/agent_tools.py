@@ -1,0 +1,302 @@
+"""The tools that a coding agent calls (Model Context Protocol, over stdin and stdout)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+from nkitools import __version__
+from nkitools.chip.chosen_chip import resolve_chip
+from nkitools.chip.generations import CHIPS
+from nkitools.lint.engine import lint as lint_files
+from nkitools.lint.interface import Dialects
+from nkitools.lint.settings import settings_for
+from nkitools.report.findings import finding_as_plain
+from nkitools.rules.catalogue import rule_named
+from nkitools.serve.child_process import Ended, call
+from nkitools.serve.instruction_cards import MODULES, card, names, rule_as_markdown
+from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
+from nkitools.suggestions.plain import suggestions_as_plain
+from nkitools.targets.neuron_codes import code_named
+
+Plain = dict[str, Any]
+_MOST_FINDINGS = 50
+_MOST_TEXT = 12_000  # characters of a text
+_MOST_TILES = 100
+_MOST_RUNS = 16  # that `why` can be asked about
+_PROGRESS_SECONDS = 0.5
+_INSTRUCTIONS = """\
+nkitools judges AWS NKI kernels (nki, neuronxcc.nki) on a CPU. First lint a file, then simulate a kernel of it: findings
+name rule, line, remedy and, where they follow from the source, edits (suggestions). A file says how its kernel is
+called: inputs = (array, ...), or pass arguments. Ask instructions for call forms and limits, explain for a rule or a
+code of AWS's, why for what an element was made of, compare for what is wrong, estimate for time."""
+
+
+@dataclass
+class Answer:
+    """The answer of a tool. ``ok``: whether it could answer; ``error`` says why not."""
+
+    ok: bool
+    error: str = ""
+    result: Plain = field(default_factory=dict)
+
+
+class Refused(Exception):
+    """A request for a thing that is not allowed, or not there."""
+
+
+class Workplace:
+    """The files below a root, and what the last simulations were asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self._asked: OrderedDict[str, Plain] = OrderedDict()
+
+    def file(self, path: str) -> Path:
+        """Return a file below the root. Refused for one elsewhere, by links too, and for what is no Python file."""
+        found = (self.root / path).resolve()
+        if not found.is_relative_to(self.root):
+            raise Refused(f"{path} lies outside of the root of this server")
+        if found.suffix != ".py" or not found.is_file():
+            raise Refused(f"{path} is no Python file below the root of this server")
+        return found
+
+    def keep(self, request: Plain) -> str:
+        """Keep a request, and return its id, the same for the same request and source; forget the oldest one."""
+        name = _name_of(request)
+        self._asked[name] = request
+        self._asked.move_to_end(name)
+        while len(self._asked) > _MOST_RUNS:
+            self._asked.popitem(last=False)
+        return name
+
+    def asked(self, name: str) -> Plain:
+        """Return the request of an id. Refused for an unknown one, and where the file has changed since."""
+        request = self._asked.get(name)
+        if request is None:
+            raise Refused(f"{name}: no such run; simulate returns the id, and the last {_MOST_RUNS} are kept")
+        if _name_of(request) != name:
+            raise Refused(f"{name}: {request['file']} has changed since; simulate it again")
+        return request
+
+
+def _name_of(request: Plain) -> str:
+    said = json.dumps(request, sort_keys=True, default=str).encode()
+    return f"run-{hashlib.sha256(Path(request['file']).read_bytes() + said).hexdigest()[:12]}"
+
+
+def make_server(root: Path) -> MCPServer:
+    """Return a server of the files below ``root``."""
+    server = MCPServer("nkitools", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR")
+    workplace = Workplace(root)
+    _reading_tools(server, workplace)
+    _running_tools(server, workplace)
+    return server
+
+
+def _reading_tools(server: MCPServer, workplace: Workplace) -> None:
+    @server.tool()
+    def lint(path: str) -> Answer:
+        """Check the source of the kernels in a file, without running anything: findings with line, remedy and edits."""
+        return _answered(lambda: _linted(workplace, path))
+
+    @server.tool()
+    def explain(rule: str) -> Answer:
+        """Explain a rule by id or name (NK103, matmul-contraction-limit), or a code of AWS's compiler or runtime."""
+        return _answered(lambda: _explained(rule))
+
+    @server.tool()
+    def instructions(query: str, legacy: bool = False) -> Answer:
+        """Find functions of nki.isa and nki.language by name or by what is wanted: call form, shapes, limits, rules."""
+        return _answered(lambda: _searched(query, legacy=legacy))
+
+
+def _running_tools(server: MCPServer, workplace: Workplace) -> None:
+    @server.tool()
+    async def simulate(
+        path: str,
+        kernel: str,
+        context: Context[Any],
+        arguments: Plain | None = None,
+        chip: str = "",
+        nki_version: str = "",
+        seconds: float = 60.0,
+    ) -> Answer:
+        """Simulate a kernel of a file: findings, prints, outputs, the tiles of each line, and an id for `why`.
+
+        arguments: by name, a number or an array {"shape": [128, 64], "dtype": "float32", "fill": "random", "seed": 0};
+        without it the file's own inputs.
+        """
+
+        async def go() -> Plain:
+            request = _request(workplace, path, kernel, arguments, chip=chip, nki_version=nki_version)
+            found = await _called(simulated, request, seconds, context)
+            return found if found.get("error") else {"run": workplace.keep(request), **found}
+
+        return await _awaited(go())
+
+    @server.tool()
+    async def why(
+        run: str, context: Context[Any], index: list[int], output: int | str = 0, seconds: float = 60.0
+    ) -> Answer:
+        """Say what an element of a result of a simulated run was made of, line by line back to the arguments."""
+
+        async def go() -> Plain:
+            request = workplace.asked(run) | {"output": output, "index": index}
+            return await _called(reasons, request, seconds, context)
+
+        return await _awaited(go())
+
+    @server.tool()
+    async def estimate(
+        path: str,
+        kernel: str,
+        context: Context[Any],
+        arguments: Plain | None = None,
+        chips: list[str] | None = None,
+        seconds: float = 60.0,
+    ) -> Answer:
+        """Estimate the time of a kernel on chips (trn1, inf2, trn2, trn3), with what bounds it and what would help."""
+
+        async def go() -> Plain:
+            request = _request(workplace, path, kernel, arguments) | {"chips": _chips(chips)}
+            return await _called(estimated, request, seconds, context)
+
+        return await _awaited(go())
+
+    @server.tool()
+    async def compare(
+        path: str,
+        kernel: str,
+        against: str,
+        context: Context[Any],
+        arguments: Plain | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        seconds: float = 60.0,
+    ) -> Answer:
+        """Compare a kernel's outputs with those of another function of the file, a reference in NumPy say."""
+
+        async def go() -> Plain:
+            request = _request(workplace, path, kernel, arguments)
+            return await _called(compared, request | {"against": against, "rtol": rtol, "atol": atol}, seconds, context)
+
+        return await _awaited(go())
+
+
+def _request(workplace: Workplace, path: str, kernel: str, arguments: Plain | None, **more: str) -> Plain:
+    if more.get("chip"):
+        _chips([more["chip"]])
+    return {"file": str(workplace.file(path)), "kernel": kernel, "arguments": arguments, **more}
+
+
+def _chips(chips: list[str] | None) -> list[str]:
+    unknown = [each for each in chips or () if each not in CHIPS]
+    if unknown:
+        raise Refused(f"{', '.join(unknown)}: no such chip; there are {', '.join(CHIPS)}")
+    return chips or [resolve_chip()]
+
+
+def _answered(find: Callable[[], Plain]) -> Answer:
+    try:
+        return Answer(ok=True, result=find())
+    except (Refused, ValueError, OSError) as error:
+        return Answer(ok=False, error=str(error))
+
+
+async def _awaited(work: Any) -> Answer:
+    try:
+        found: Plain = await work
+    except (Refused, Ended, OSError) as error:
+        return Answer(ok=False, error=str(error))
+    said = found.get("error") or ""
+    return Answer(ok=not said, error=said, result=_bounded(found))
+
+
+async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: float, context: Context[Any]) -> Plain:
+    """Call a function in a process of its own, with progress each half second; a cancelled request ends the process."""
+    stop = threading.Event()
+    loop = asyncio.get_running_loop()
+    work = loop.run_in_executor(None, lambda: call(function, request, seconds=seconds, cancelled=stop))
+    started = loop.time()
+    try:
+        while True:
+            done, _ = await asyncio.wait({work}, timeout=_PROGRESS_SECONDS)
+            if done:
+                return work.result()
+            await context.report_progress(round(loop.time() - started, 1), seconds, "the kernel runs")
+    finally:
+        stop.set()
+
+
+def _bounded(found: Plain) -> Plain:
+    """Return an answer with bounded lists and texts; what was left out is counted in ``left_out``."""
+    cut: dict[str, int] = {}
+    kept = dict(found)
+    for name, most in (("findings", _MOST_FINDINGS), ("tiles", _MOST_TILES)):
+        every = kept.get(name)
+        if isinstance(every, list) and len(every) > most:
+            kept[name], cut[name] = every[:most], len(every) - most
+    for name in ("text", "printed"):
+        text = kept.get(name)
+        if isinstance(text, str) and len(text) > _MOST_TEXT:
+            kept[name], cut[name] = text[:_MOST_TEXT], len(text) - _MOST_TEXT
+    return kept | ({"left_out": cut} if cut else {})
+
+
+def _linted(workplace: Workplace, path: str) -> Plain:
+    file = workplace.file(path)
+    settings = settings_for(file)
+    found = [each for each in lint_files([file], settings.dialect, Dialects()).findings if settings.wants(each)]
+    return _bounded(
+        {"findings": [{**finding_as_plain(each), "suggestions": suggestions_as_plain(each)} for each in found]}
+    )
+
+
+def _explained(name: str) -> Plain:
+    try:
+        rule = rule_named(name)
+    except ValueError as error:
+        code = code_named(name)
+        if code is None:
+            raise Refused(str(error)) from None
+        return {"code": code.name(), "meaning": code.meaning, "cause": code.cause, "rules": list(code.rules)}
+    return {"rule": rule.id, "text": rule_as_markdown(rule.id)}
+
+
+def _searched(query: str, *, legacy: bool) -> Plain:
+    """Return the names whose words are nearest to those of a query: by name first, then by what they do."""
+    words = set(re.findall(r"[a-z0-9]+", query.lower()))
+    modules = [each for each in MODULES if each.startswith("neuronxcc") == legacy]
+    scored = []
+    for name in (name for module in modules for name in names(module)):
+        found = card(name)
+        assert found is not None
+        own = set(re.findall(r"[a-z0-9]+", name.lower()))
+        text = set(re.findall(r"[a-z0-9]+", f"{found.says} {found.call}".lower()))
+        exact = 20 * (name.rpartition(".")[2] == query.strip().rpartition(".")[2])
+        score = exact + 3 * len(words & own) + len(words & text)
+        scored.append((-score, name, found))
+    best = [found for score, _, found in sorted(scored, key=lambda each: each[:2])[:8] if score < 0]
+    rows = [
+        {
+            "name": each.name,
+            "call": each.call,
+            "says": each.says,
+            "rules": list(each.rules),
+            "versions": list(each.versions),
+        }
+        for each in best
+    ]
+    return {"functions": rows}

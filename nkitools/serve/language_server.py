@@ -1,0 +1,386 @@
+"""The language server: diagnostics, hovers, remedies as code actions, the shapes of tiles as inlay hints."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+from pygls.workspace import TextDocument
+
+from nkitools import __version__
+from nkitools.lint.rewriting import Edit
+from nkitools.rules.catalogue import RULES
+from nkitools.rules.finding import Finding
+from nkitools.serve.child_process import Ended, call
+from nkitools.serve.instruction_cards import as_markdown, card, rule_as_markdown
+from nkitools.serve.open_files import OpenFile, OpenFiles
+from nkitools.serve.simulated_file import simulated
+from nkitools.suggestions.plain import character
+from nkitools.suggestions.site import Suggestion
+
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "hint": types.DiagnosticSeverity.Hint,
+}
+_RULE = re.compile(r"\b(?:NK|PL|CO)\d{3}\b")
+_PAUSE_SECONDS = 0.03  # changes that come together are linted once
+SIMULATE = "nkitools.simulate"
+EXPLAIN = "nkitools.explain"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of an editor, under ``nkitools``."""
+
+    run_on_save: bool = False  # simulate the file's kernels that say their inputs
+    seconds: float = 20.0
+    chip: str = ""
+
+
+@dataclass
+class _Simulated:
+    """The last simulated run of a file; it holds for lines that have not changed since."""
+
+    lines: list[str]
+    findings: list[Finding] = field(default_factory=list)
+    tiles: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Server(LanguageServer):
+    """One server with its open files."""
+
+    def __init__(self) -> None:
+        super().__init__("nkitools", __version__)
+        self.files = OpenFiles()
+        self.settings = Settings()
+        self.simulated: dict[Path, _Simulated] = {}
+        self.waiting: dict[str, asyncio.TimerHandle] = {}
+        self.running: dict[str, threading.Event] = {}
+
+    def look_at(self, uri: str) -> None:
+        """Lint the text of an open document, and publish what was found with the document's version."""
+        self.waiting.pop(uri, None)
+        path = _path_of(uri)
+        if path is None or uri not in self.workspace.text_documents:
+            return
+        document = self.workspace.get_text_document(uri)
+        try:
+            self.files.put(path, document.source)
+        except ValueError as error:
+            self._publish(document, [_of_settings(error)])
+            return
+        self.publish(uri)
+
+    def publish(self, uri: str) -> None:
+        """Publish the findings of lint, and those of the last run at lines that are as they were."""
+        path, document = _path_of(uri), self.workspace.get_text_document(uri)
+        found = None if path is None else self.files.get(path)
+        if found is None:
+            return
+        every = {(each.rule, each.line): each for each in (*self._of_the_run(found), *found.findings)}
+        self._publish(document, [self._diagnostic(document, found, each) for each in every.values()])
+
+    def _of_the_run(self, file: OpenFile) -> list[Finding]:
+        run = self.simulated.get(file.path)
+        return [] if run is None else [each for each in run.findings if _is_unchanged(run, file, each.line)]
+
+    def _publish(self, document: TextDocument, diagnostics: list[types.Diagnostic]) -> None:
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri=document.uri, diagnostics=diagnostics, version=document.version)
+        )
+
+    def _diagnostic(self, document: TextDocument, file: OpenFile, finding: Finding) -> types.Diagnostic:
+        return types.Diagnostic(
+            range=self._range(document, file, finding),
+            message=f"{finding.message}\n{finding.remedy}",
+            severity=_SEVERITIES[finding.severity],
+            code=finding.rule,
+            source="nkitools",
+            data={"rule": finding.rule, "line": finding.line},
+        )
+
+    def _range(self, document: TextDocument, file: OpenFile, finding: Finding) -> types.Range:
+        """Return the expression that a finding is about, or its whole line."""
+        lines = file.text.splitlines()
+        number = min(max(finding.line, 1), max(len(lines), 1))
+        line = lines[number - 1] if lines else ""
+        node = None if finding.column is None else file.node_at(number, finding.column)
+        if node is not None:
+            end = node.end_lineno or number
+            last = types.Position(end - 1, character(lines, end, node.end_col_offset or 0))
+            first = types.Position(number - 1, (finding.column or 1) - 1)
+        else:
+            first = types.Position(number - 1, len(line) - len(line.lstrip()))
+            last = types.Position(number - 1, len(line))
+        return document.position_codec.range_to_client_units(document.lines, types.Range(first, last))
+
+    def edits(self, document: TextDocument, suggestion: Suggestion) -> list[types.TextEdit]:
+        """Return the edits of a suggestion as the protocol has them."""
+        return [_edit(document, each) for each in suggestion.edits]
+
+    def simulate(self, uri: str) -> dict[str, Any]:
+        """Simulate the kernels of a file that says their inputs, in a process that is ended by the next call."""
+        path = _path_of(uri)
+        if path is None:
+            return {"error": f"{uri} is no file"}
+        earlier = self.running.pop(uri, None)
+        if earlier is not None:
+            earlier.set()
+        stop = self.running[uri] = threading.Event()
+        names = _kernels_of(self.files.get(path))
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        shown, answers = _Simulated(lines), {}
+        for name in names:
+            request = {"file": str(path), "kernel": name, "chip": self.settings.chip}
+            try:
+                answer = call(simulated, request, seconds=self.settings.seconds, cancelled=stop)
+            except Ended as ended:
+                answer = {"error": f"{name}: {ended}"}
+            answers[name] = answer
+            shown.findings += [_finding_of(each) for each in answer.get("findings", []) if _is_of(each, path)]
+            shown.tiles += [each for each in answer.get("tiles", []) if _is_of(each, path)]
+        if not stop.is_set():
+            self.simulated[path.resolve()] = shown
+            self.running.pop(uri, None)
+        return {"kernels": answers}
+
+
+def _is_of(each: dict[str, Any], path: Path) -> bool:
+    return Path(each["file"]).resolve() == path.resolve()
+
+
+def _finding_of(plain: dict[str, Any]) -> Finding:
+    place = plain["file"], plain["line"], plain["function"]
+    return Finding.of(
+        plain["rule"],
+        plain["message"],
+        place,
+        remedy=plain["remedy"],
+        severity=plain["severity"],
+        column=plain["column"],
+    )
+
+
+def _is_unchanged(run: _Simulated, file: OpenFile, line: int) -> bool:
+    now = file.text.splitlines()
+    return 0 < line <= min(len(now), len(run.lines)) and now[line - 1] == run.lines[line - 1]
+
+
+def _kernels_of(file: OpenFile | None) -> list[str]:
+    """Return the kernels of a file that has ``inputs`` for them."""
+    module = None if file is None else file.module
+    if module is None or not (module.scope.binds("inputs")):
+        return []
+    scope = module.scope
+    return [name for name, node in scope.definitions.items() if module.is_kernel(node, scope)]
+
+
+def _path_of(uri: str) -> Path | None:
+    path = to_fs_path(uri)
+    return Path(path) if path and path.endswith(".py") else None
+
+
+def _of_settings(error: ValueError) -> types.Diagnostic:
+    place = types.Position(0, 0)
+    return types.Diagnostic(range=types.Range(place, place), message=str(error), source="nkitools")
+
+
+def _edit(document: TextDocument, edit: Edit) -> types.TextEdit:
+    lines = document.source.splitlines()
+    first = types.Position(edit.line - 1, character(lines, edit.line, edit.column))
+    last = types.Position(edit.end_line - 1, character(lines, edit.end_line, edit.end_column))
+    where = document.position_codec.range_to_client_units(document.lines, types.Range(first, last))
+    return types.TextEdit(range=where, new_text=edit.text)
+
+
+def make_server() -> Server:
+    """Return a server with all that it answers."""
+    server = Server()
+    _follow_documents(server)
+    _answer_questions(server)
+    _run_commands(server)
+    return server
+
+
+def _follow_documents(server: Server) -> None:
+    @server.feature(types.INITIALIZED)
+    def initialized(_: types.InitializedParams) -> None:
+        card("nki.isa.nc_matmul")  # what the first hover and the first change import
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        server.look_at(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        earlier = server.waiting.pop(uri, None)
+        if earlier is not None:
+            earlier.cancel()
+        server.waiting[uri] = asyncio.get_running_loop().call_later(_PAUSE_SECONDS, server.look_at, uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        path = _path_of(params.text_document.uri)
+        if path is not None:
+            server.files.close(path)
+            server.simulated.pop(path.resolve(), None)
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        if server.settings.run_on_save:
+            await _simulated_in_thread(server, params.text_document.uri)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    def configured(params: types.DidChangeConfigurationParams) -> None:
+        server.settings = _settings_of(params.settings)
+
+
+def _settings_of(said: Any) -> Settings:
+    own = said.get("nkitools", said) if isinstance(said, dict) else {}
+    default = Settings()
+    return Settings(
+        run_on_save=bool(own.get("runOnSave", default.run_on_save)),
+        seconds=float(own.get("seconds", default.seconds)),
+        chip=str(own.get("chip", default.chip)),
+    )
+
+
+async def _simulated_in_thread(server: Server, uri: str) -> dict[str, Any]:
+    found = await asyncio.get_running_loop().run_in_executor(None, server.simulate, uri)
+    if uri in server.workspace.text_documents:
+        server.publish(uri)
+        server.workspace_inlay_hint_refresh(None)
+    return found
+
+
+def _answer_questions(server: Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        text = _hovered(server, params)
+        return None if text is None else types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text))
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: types.DefinitionParams) -> types.Location | None:
+        rule = _rule_at(server.workspace.get_text_document(params.text_document.uri), params.position)
+        if rule is None:
+            return None
+        from nkitools.rules import catalogue
+
+        start = types.Position(0, 0)
+        path = Path(catalogue.__file__).parent / "examples" / rule / "rule.toml"
+        return types.Location(from_fs_path(str(path)) or "", types.Range(start, start)) if path.exists() else None
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+    )
+    def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        return list(_actions(server, params))
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
+        return _hints(server, params)
+
+
+def _hovered(server: Server, params: types.HoverParams) -> str | None:
+    document = server.workspace.get_text_document(params.text_document.uri)
+    rule = _rule_at(document, params.position)
+    if rule is not None:
+        return rule_as_markdown(rule)
+    path = _path_of(document.uri)
+    file = None if path is None else server.files.get(path)
+    module = None if file is None else file.module
+    if module is None:
+        return None
+    place = document.position_codec.position_from_client_units(document.lines, params.position)
+    import ast
+
+    line, column = place.line + 1, place.character + 1
+    for scope in reversed(list(module.scope.all())):
+        for node in scope.nodes:
+            if not isinstance(node, ast.Attribute | ast.Name) or not node.lineno == node.end_lineno == line:
+                continue
+            first = module.column(node)
+            last = character(module.lines, line, node.end_col_offset or 0)
+            found = card(scope.qualified(node)) if first <= column <= last + 1 else None
+            if found is not None:
+                return as_markdown(found)
+    return None
+
+
+def _rule_at(document: TextDocument, position: types.Position) -> str | None:
+    """Return the rule whose id stands at a place: in a comment that ignores it, say."""
+    place = document.position_codec.position_from_client_units(document.lines, position)
+    line = document.lines[place.line] if place.line < len(document.lines) else ""
+    found = (each for each in _RULE.finditer(line) if each.start() <= place.character <= each.end())
+    return next((each.group() for each in found if each.group() in RULES), None)
+
+
+def _actions(server: Server, params: types.CodeActionParams) -> Any:
+    """Yield a fix for each suggestion, and the explanation of each rule."""
+    uri = params.text_document.uri
+    path = _path_of(uri)
+    file = None if path is None else server.files.get(path)
+    if file is None:
+        return
+    document = server.workspace.get_text_document(uri)
+    findings = [*server._of_the_run(file), *file.findings]
+    for diagnostic in params.context.diagnostics:
+        rule, line = diagnostic.code, diagnostic.range.start.line + 1
+        same = [each for each in findings if each.rule == rule and each.line == line]
+        for number, suggestion in enumerate(each for finding in same[:1] for each in file.suggestions(finding)):
+            change = types.TextDocumentEdit(
+                types.OptionalVersionedTextDocumentIdentifier(uri, document.version), server.edits(document, suggestion)
+            )
+            yield types.CodeAction(
+                suggestion.title,
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=[diagnostic],
+                is_preferred=number == 0,
+                edit=types.WorkspaceEdit(document_changes=[change]),
+            )
+        if rule in RULES:
+            title = f"Explain {rule} {RULES[str(rule)].slug}"
+            yield types.CodeAction(
+                title, diagnostics=[diagnostic], command=types.Command(title, EXPLAIN, arguments=[rule])
+            )
+
+
+def _hints(server: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
+    """Return the tiles of each line as the last simulated run saw them."""
+    path = _path_of(params.text_document.uri)
+    file = None if path is None else server.files.get(path)
+    run = None if file is None else server.simulated.get(file.path)
+    if file is None or run is None:
+        return []
+    document = server.workspace.get_text_document(params.text_document.uri)
+    lines = file.text.splitlines()
+    found = []
+    for each in run.tiles:
+        line = each["line"] - 1
+        if params.range.start.line <= line <= params.range.end.line and _is_unchanged(run, file, each["line"]):
+            place = types.Position(line, len(lines[line]))
+            where = document.position_codec.position_to_client_units(document.lines, place)
+            shape = ", ".join(map(str, each["shape"]))
+            label = f"{each['tensor']}: {each['memory']} {each['dtype']} [{shape}]"
+            found.append(types.InlayHint(where, label, kind=types.InlayHintKind.Type, padding_left=True))
+    return found
+
+
+def _run_commands(server: Server) -> None:
+    @server.command(EXPLAIN)
+    def explain(rule: str) -> str:
+        return rule_as_markdown(rule) if rule in RULES else f"{rule} is no rule"
+
+    @server.command(SIMULATE)
+    async def simulate(uri: str) -> dict[str, Any]:
+        return await _simulated_in_thread(server, uri)

@@ -1,0 +1,92 @@
+"""Files as an editor has them, and what lint says of them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nkitools.lint.engine import lint
+from nkitools.lint.interface import Dialects
+from nkitools.lint.module import Module, Unreadable, parse
+from nkitools.lint.project import Project, package_of
+from nkitools.lint.settings import Settings, settings_for
+from nkitools.rules.finding import Finding
+from nkitools.suggestions.catalogue import suggestions
+from nkitools.suggestions.site import Suggestion
+
+# Each change of an open file is another text: their trees are not kept, unlike those of files.
+_parse_once = parse.__wrapped__
+
+
+class _Unsaved(Project):
+    """Reads some files as an editor has them, the others from disk."""
+
+    def __init__(self, dialect: str, parsed: dict[Path, Module | Unreadable]) -> None:
+        super().__init__(dialect)
+        self._modules.update(parsed)
+
+
+@dataclass(eq=False)
+class OpenFile:
+    """A file in an editor: its text, and what was found in it."""
+
+    path: Path
+    text: str
+    parsed: Module | Unreadable
+    settings: Settings
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def module(self) -> Module | None:
+        """The parsed text, None for one that is no Python at the moment."""
+        return self.parsed if isinstance(self.parsed, Module) else None
+
+    def suggestions(self, finding: Finding) -> list[Suggestion]:
+        """Return the changes that mend a finding in the file's text."""
+        return [] if self.module is None else suggestions(finding, self.text, self.module)
+
+    def node_at(self, line: int, column: int) -> ast.expr | None:
+        """Return the outermost expression that begins at a line and column, from 1, in characters."""
+        module = self.module
+        if module is None:
+            return None
+        for scope in module.scope.all():
+            for node in scope.nodes:
+                if isinstance(node, ast.expr) and node.lineno == line and module.column(node) == column:
+                    return node
+        return None
+
+
+class OpenFiles:
+    """The files that are open."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, OpenFile] = {}
+
+    def get(self, path: Path) -> OpenFile | None:
+        """Return the file at a path, None for one that is not open."""
+        return self._files.get(path.resolve())
+
+    def put(self, path: Path, text: str) -> OpenFile:
+        """Set the text of a file, lint it, and return the file. ValueError for settings that cannot be read."""
+        key = path.resolve()
+        settings = settings_for(key)
+        dialect = "" if settings.dialect == "auto" else settings.dialect
+        found = OpenFile(key, text, _parsed(text, key, dialect), settings)
+        self._files[key] = found
+        project = _Unsaved(dialect, {each: file.parsed for each, file in self._files.items()})
+        report = lint([key], settings.dialect, Dialects(), project)
+        found.findings = [each for each in report.findings if each.file == str(key) and settings.wants(each)]
+        return found
+
+    def close(self, path: Path) -> None:
+        """Forget a file."""
+        self._files.pop(path.resolve(), None)
+
+
+def _parsed(text: str, path: Path, dialect: str) -> Module | Unreadable:
+    try:
+        return _parse_once(text, str(path), package_of(path), dialect)
+    except Unreadable as error:
+        return error

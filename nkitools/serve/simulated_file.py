@@ -1,0 +1,231 @@
+"""A kernel of a file, simulated: what was found, what came out, and what each line made, as plain data."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nkitools import options
+from nkitools.launch.simulate import simulate
+from nkitools.precision.runs import copied
+from nkitools.record.saved.encoding import leaves
+from nkitools.report.run_json import described
+from nkitools.rules.finding import KernelError
+from nkitools.suggestions.plain import suggestions_as_plain
+from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
+from nkitools.targets.imports import stand_in
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+Plain = dict[str, Any]
+_MOST_PRINTS = 50
+_MOST_TILES = 2000
+
+
+def simulated(request: Plain) -> Plain:
+    """Simulate a kernel of a file.
+
+    ``file``, ``kernel``; ``arguments``: what stands for the file's ``inputs``, see `arguments_of`; ``chip`` and
+    ``nki_version``. Returns ``error``, a sentence where there is no run, else an empty
+    text; and of the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``.
+    """
+    return _answered(request, of_run)
+
+
+def estimated(request: Plain) -> Plain:
+    """Simulate a kernel of a file and estimate its time on ``chips``: ``estimates``, and ``text`` of the first."""
+    from nkitools.report.estimate_text import estimate_text
+
+    found: Plain = {"estimates": [], "text": ""}
+    for chip in request["chips"]:
+        answer = _answered(request | {"chip": chip}, lambda run: {"estimate": run.estimate()})
+        if "estimate" not in answer:
+            return answer
+        found["estimates"].append(answer["estimate"].as_plain())
+        found["text"] = found["text"] or estimate_text(answer["estimate"])
+    return found
+
+
+def compared(request: Plain) -> Plain:
+    """Simulate a kernel of a file and compare its outputs with what the function ``against`` of the file returns.
+
+    ``outputs``: for each ``agrees``, ``max_error``, and the first element that is apart, within the error that the
+    run's dtypes and sums explain, or ``rtol`` and ``atol``.
+    """
+
+    def look(run: Run) -> Plain:
+        module = load(request["file"])
+        function = kernel_of(module, request["against"])
+        given = request.get("arguments")
+        args, kwargs = inputs_of(module, None) if given is None else ((), arguments_of(given))
+        expected = function(*args, **kwargs)
+        every = [each for _, each in leaves(run.outputs)]
+        wanted = list(expected) if isinstance(expected, (tuple, list)) else [expected]
+        if len(every) != len(wanted):
+            return {"error": f"{request['against']} returns {len(wanted)} arrays, the kernel {len(every)}"}
+        rtol, atol = _tolerance(run, request)
+        pairs = zip(every, wanted, strict=True)
+        rows = [_apart(np.asarray(one), np.asarray(other), rtol, atol) for one, other in pairs]
+        findings = [_with_suggestions(each) for each in run.findings]
+        agrees = all(each["agrees"] for each in rows)
+        return {"agrees": agrees, "rtol": rtol, "atol": atol, "outputs": rows, "findings": findings}
+
+    return _answered(request, look)
+
+
+def _tolerance(run: Run, request: Plain) -> tuple[float, float]:
+    if request.get("rtol") is not None or request.get("atol") is not None:
+        return float(request.get("rtol") or 0.0), float(request.get("atol") or 0.0)
+    explained = run.tolerance()
+    return float(explained.rtol), float(explained.atol)
+
+
+def _apart(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], rtol: float, atol: float) -> Plain:
+    if found.shape != wanted.shape:
+        return {"agrees": False, "shapes": [list(found.shape), list(wanted.shape)]}
+    one, other = found.astype(np.float64), wanted.astype(np.float64)
+    near = np.isclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
+    wrong = np.argwhere(~near)
+    error = np.abs(one - other)
+    row: Plain = {
+        "agrees": not len(wrong),
+        "max_error": float(np.nanmax(error)) if error.size else 0.0,
+        "wrong": len(wrong),
+    }
+    if len(wrong):
+        first = tuple(int(each) for each in wrong[0])
+        row |= {"first": list(first), "is": float(one[first]), "should_be": float(other[first])}
+    return row
+
+
+def reasons(request: Plain) -> Plain:
+    """Simulate a kernel of a file, and return what the element ``index`` of ``output`` was made of, as ``text``."""
+
+    def look(run: Run) -> Plain:
+        try:
+            found = run.why(request["output"], tuple(request["index"]))
+        except (IndexError, TypeError) as error:
+            return {"error": str(error)}
+        return {"text": found.text(), "exact": found.is_exact}
+
+    return _answered(request, look)
+
+
+def _answered(request: Plain, answer: Callable[[Run], Plain]) -> Plain:
+    """Return what ``answer`` makes of the run of a kernel, or ``error`` where there is none."""
+    version = request.get("nki_version") or str(options.value("nki_version"))
+    with stand_in("always"), options.override(nki_version=version):
+        try:
+            return answer(_run(request))
+        except (BadRequest, ValueError) as error:
+            return {"error": str(error)}
+        except SyntaxError as error:
+            return {"error": f"{error.filename}:{error.lineno}: {error.msg}"}
+        except KernelError as error:
+            return {"error": str(error), "findings": [_with_suggestions(error.finding)]}
+        except Exception as error:  # the author's own: it is reported, with the author's line
+            return {"error": f"{type(error).__name__}: {error}", "traceback": _frames(error)}
+
+
+def _run(request: Plain) -> Run:
+    module = load(request["file"])
+    kernel = kernel_of(module, request["kernel"])
+    given = request.get("arguments")
+    args, kwargs = inputs_of(module, None) if given is None else ((), arguments_of(given))
+    own, named = copied((args, kwargs))  # a kernel may write into its arguments
+    return simulate(kernel, *own, chip=request.get("chip") or None, rules="report", **named)
+
+
+def arguments_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments by name: an object with ``shape`` becomes an array, everything else stays.
+
+    Beside ``shape``: ``dtype`` (float32), and ``fill``, a number or ``random`` (from 0 to 1 for floats, 0 and 1 for
+    integers; drawn with ``seed``, 0), or ``arange``. ValueError names what is wrong.
+    """
+    return {name: _array(name, each) if isinstance(each, Mapping) else each for name, each in given.items()}
+
+
+def _array(name: str, form: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    unknown = set(form) - {"shape", "dtype", "fill", "seed"}
+    if unknown or "shape" not in form:
+        raise ValueError(
+            f"argument {name}: an array has shape, and may have dtype, fill and seed; it has {sorted(form)}"
+        )
+    import ml_dtypes
+
+    shape = tuple(int(each) for each in form["shape"])
+    said = str(form.get("dtype", "float32"))
+    dtype = np.dtype(getattr(ml_dtypes, said, said))
+    fill = form.get("fill", "random")
+    if fill == "random":
+        random = np.random.default_rng(int(form.get("seed", 0)))
+        is_whole = dtype.kind in "iu"
+        return (random.integers(0, 2, shape) if is_whole else random.random(shape, np.float32)).astype(dtype)
+    if fill == "arange":
+        return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+    return np.full(shape, float(fill)).astype(dtype)
+
+
+def of_run(run: Run) -> Plain:
+    """Return what a run has to say: findings with suggestions, prints, outputs, and the tiles of each line."""
+    found = described(run)
+    prints = found["prints"]
+    found["findings"] = [_with_suggestions(each) for each in run.findings]
+    found["prints"], found["prints_left_out"] = prints[:_MOST_PRINTS], max(0, len(prints) - _MOST_PRINTS)
+    found["outputs"] = [
+        _described_array(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)
+    ]
+    found["tiles"] = tiles_of(run)
+    found["error"] = found["error"] or ""
+    return found
+
+
+def _with_suggestions(finding: Any) -> Plain:
+    from nkitools.report.findings import finding_as_plain
+
+    return {**finding_as_plain(finding), "suggestions": suggestions_as_plain(finding)}
+
+
+def _described_array(name: str, array: np.ndarray[Any, Any]) -> Plain:
+    values = array.astype(np.float32) if array.dtype.kind not in "fiub" and array.dtype.names is None else array
+    is_plain = array.dtype.names is None and array.size > 0
+    finite = values[np.isfinite(values)] if is_plain else np.empty(0)
+    return {
+        "name": name,
+        "shape": list(array.shape),
+        "dtype": str(array.dtype),
+        "min": float(finite.min()) if finite.size else None,
+        "max": float(finite.max()) if finite.size else None,
+        "nan": int(np.isnan(values).sum()) if is_plain and values.dtype.kind == "f" else 0,
+    }
+
+
+def tiles_of(run: Run) -> list[Plain]:
+    """Return for each line the tiles that its instructions write: name, memory, dtype and shape; the last turn's."""
+    found: dict[tuple[str, int, str], Plain] = {}
+    for number, each in enumerate(run.instructions):
+        if number >= _MOST_TILES * 10:
+            break
+        for operand in each.operands:
+            if operand.written:
+                found[each.file, each.line, operand.tensor] = {
+                    "file": each.file,
+                    "line": each.line,
+                    "tensor": operand.tensor,
+                    "memory": operand.memory,
+                    "dtype": operand.dtype,
+                    "shape": list(operand.shape),
+                }
+    return list(found.values())[:_MOST_TILES]
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return the author's lines of a traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{each.filename}:{each.lineno}: {each.line or ''}" for each in frames if "nkitools/" not in each.filename][
+        -5:
+    ]

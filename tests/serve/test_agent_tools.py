@@ -1,0 +1,143 @@
+"""The tools answer a real client of the protocol over stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+mcp = pytest.importorskip("mcp", reason="pip install 'nkitools[mcp]'")
+
+from nkitools.rules.catalogue import RULES  # noqa: E402
+
+pytestmark = pytest.mark.process
+GOOD = RULES["NK103"].examples[0].good
+BAD = RULES["NK103"].examples[0].bad
+HANGING = "import nki\n\n\n@nki.jit\ndef kernel(x):\n    while True:\n        pass\n\n\ninputs = (1.0,)\n"
+REFERENCE = (
+    "\n\ndef reference(a, b):\n    return a.T @ b\n\n\ndef wrong(a, b):\n    return a.T @ b + (np.arange(512) == 17)\n"
+)
+
+
+def talk(root: Path, conversation: Callable[[Any], Awaitable[None]]) -> None:
+    """Start a server of a folder and hold a conversation with it."""
+
+    async def held() -> None:
+        server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "nkitools", "mcp", "--root", str(root)])
+        async with mcp.Client(server) as client:
+            await conversation(client)
+
+    asyncio.run(asyncio.wait_for(held(), 60))
+
+
+async def ask(client: Any, tool: str, **arguments: Any) -> Any:
+    """Return what a tool found, after a look at whether it could answer."""
+    answer = (await client.call_tool(tool, arguments)).structured_content
+    assert answer["ok"], answer["error"]
+    return answer["result"]
+
+
+async def refusal(client: Any, tool: str, **arguments: Any) -> str:
+    """Return why a tool could not answer."""
+    answer = (await client.call_tool(tool, arguments)).structured_content
+    assert not answer["ok"]
+    return str(answer["error"])
+
+
+def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
+    """The suggested edits have a clean run; equal requests have equal ids and answers; a changed file is refused."""
+    (tmp_path / "kernel.py").write_text(BAD)
+
+    async def conversation(client: Any) -> None:
+        (found,) = (await ask(client, "lint", path="kernel.py"))["findings"]
+        assert (found["rule"], found["suggestions"][0]["title"]) == (
+            "NK103",
+            "Contract 128 rows in each turn of a loop",
+        )
+        run = await ask(client, "simulate", path="kernel.py", kernel="kernel")
+        assert [each["rule"] for each in run["findings"]] == ["NK103"]
+
+        (tmp_path / "kernel.py").write_text(GOOD + REFERENCE)
+        assert "has changed since" in await refusal(client, "why", run=run["run"], index=[0, 0])
+        run = await ask(client, "simulate", path="kernel.py", kernel="kernel")
+        assert run == await ask(client, "simulate", path="kernel.py", kernel="kernel")
+        assert run["findings"] == []
+        assert run["outputs"] == [
+            {"name": "outputs", "shape": [64, 512], "dtype": "float32", "min": 256, "max": 256, "nan": 0}
+        ]
+        said = await ask(client, "why", run=run["run"], index=[3, 17])
+        assert said["text"].startswith("out[3, 17] = 256\n")
+        arguments = {"lhs_t": {"shape": [256, 64], "fill": "arange"}, "rhs": {"shape": [256, 512], "fill": 2}}
+        other = await ask(client, "simulate", path="kernel.py", kernel="kernel", arguments=arguments)
+        assert other["outputs"][0]["max"] == 2.0 * sum(range(63, 256 * 64, 64))
+
+        same = await ask(client, "compare", path="kernel.py", kernel="kernel", against="reference")
+        assert same["agrees"]
+        apart = await ask(client, "compare", path="kernel.py", kernel="kernel", against="wrong", rtol=1e-6)
+        assert not apart["agrees"]
+        assert apart["outputs"] == [
+            {"agrees": False, "max_error": 1, "wrong": 64, "first": [0, 17], "is": 256, "should_be": 257}
+        ]
+        times = await ask(client, "estimate", path="kernel.py", kernel="kernel", chips=["trn2", "trn3"])
+        assert [each["chip"] for each in times["estimates"]] == ["trn2", "trn3"]
+        functions = (await ask(client, "instructions", query="nc_matmul"))["functions"]
+        assert functions[0]["name"] == "nki.isa.nc_matmul"
+        assert "128 rows" in (await ask(client, "explain", rule="NK103"))["text"]
+
+    talk(tmp_path, conversation)
+
+
+def test_what_is_wrong_or_hangs_ends_no_session(tmp_path: Path) -> None:
+    """Files outside of the root, links out of it, no Python, unknown names, a kernel that hangs and one that leaves."""
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secret.py").write_text("secret = 1\n")
+    (root / "link.py").symlink_to(tmp_path / "secret.py")
+    (root / "hang.py").write_text(HANGING)
+    (root / "leave.py").write_text(HANGING.replace("    while True:\n        pass", "    import os\n    os._exit(3)"))
+    (root / "loud.py").write_text("print('x' * 100_000)\n" + GOOD)
+    (root / "raises.py").write_text(HANGING.replace("    while True:\n        pass", "    raise OverflowError('mine')"))
+    (root / "broken.py").write_text("def kernel(:\n")
+
+    async def conversation(client: Any) -> None:
+        for path in ("../secret.py", str(tmp_path / "secret.py"), "link.py"):
+            assert "outside of the root" in await refusal(client, "lint", path=path)
+        assert "no Python file" in await refusal(client, "simulate", path="missing.py", kernel="kernel")
+        assert "has no kernel other" in await refusal(client, "simulate", path="hang.py", kernel="other")
+        assert "no such chip" in await refusal(client, "simulate", path="hang.py", kernel="kernel", chip="trn9")
+        assert "no such run" in await refusal(client, "why", run="run-0", index=[0])
+        assert "did not end within 1 s" in await refusal(client, "simulate", path="hang.py", kernel="kernel", seconds=1)
+        assert "exit code 3" in await refusal(client, "simulate", path="leave.py", kernel="kernel")
+        assert await refusal(client, "simulate", path="raises.py", kernel="kernel") == "OverflowError: mine"
+        assert "broken.py:1" in await refusal(client, "simulate", path="broken.py", kernel="kernel")
+        (found,) = (await ask(client, "lint", path="broken.py"))["findings"]
+        assert found["rule"] == "NK601"
+        malformed = await client.call_tool("simulate", {"path": 3})
+        assert malformed.is_error
+        loud = await ask(client, "simulate", path="loud.py", kernel="kernel")
+        assert len(loud["printed"]) <= 12_000
+
+        reports: list[float] = []
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            reports.append(done)
+
+        started = time.monotonic()
+        work = asyncio.create_task(
+            client.call_tool(
+                "simulate", {"path": "hang.py", "kernel": "kernel", "seconds": 50}, progress_callback=progress
+            )
+        )
+        while not reports:
+            await asyncio.sleep(0.05)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        assert (await ask(client, "lint", path="hang.py"))["findings"] is not None
+        assert time.monotonic() - started < 50
+
+    talk(root, conversation)

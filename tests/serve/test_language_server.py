@@ -1,0 +1,150 @@
+"""The language server answers a real client over stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pytest_lsp", reason="the client: pip install pytest-lsp")
+
+from lsprotocol import types
+from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
+
+from nkitools.rules.catalogue import RULES
+
+pytestmark = pytest.mark.process
+BAD = RULES["NK103"].examples[0].bad
+
+
+def talk(conversation: Callable[[LanguageClient], Awaitable[None]]) -> None:
+    """Start a server, say hello, hold a conversation with it, and end it as the protocol has it."""
+
+    async def held() -> None:
+        client = make_test_lsp_client()
+        await client.start_io(sys.executable, "-m", "nkitools", "lsp")
+        try:
+            hello = types.InitializeParams(capabilities=client_capabilities("visual-studio-code"), root_uri=None)
+            await client.initialize_session(hello)
+            await conversation(client)
+            await client.shutdown_session()
+        except BaseException:
+            client._server.kill()  # it would wait for the end of the session
+            raise
+        finally:
+            await client.stop()
+
+    asyncio.run(asyncio.wait_for(held(), 60))
+
+
+def opened(client: LanguageClient, path: Path, text: str) -> str:
+    path.write_text(text)
+    uri = path.as_uri()
+    item = types.TextDocumentItem(uri, "python", 1, text)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    return uri
+
+
+async def until(found: Callable[[], object]) -> None:
+    """Wait for the client to have got something."""
+    while not found():
+        await asyncio.sleep(0.01)
+
+
+def changed(client: LanguageClient, uri: str, version: int, text: str) -> None:
+    document = types.VersionedTextDocumentIdentifier(version=version, uri=uri)
+    change = types.TextDocumentContentChangeWholeDocument(text)
+    client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+
+def applied(text: str, edits: list[types.TextEdit]) -> str:
+    """Return a text after edits of the protocol, for ASCII."""
+    lines = text.splitlines(keepends=True)
+    starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+
+    def offset(place: types.Position) -> int:
+        return starts[place.line] + place.character
+
+    spans = [(offset(each.range.start), offset(each.range.end), each.new_text) for each in edits]
+    for start, end, new in sorted(spans, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def test_a_mistake_is_shown_explained_and_mended_while_one_types(tmp_path: Path) -> None:
+    """Diagnostics carry the version; the code action's text has no finding; hovers, definitions and hints answer."""
+    path = tmp_path / "kernel.py"
+
+    async def conversation(client: LanguageClient) -> None:
+        uri = opened(client, path, BAD)
+        await until(lambda: client.diagnostics.get(uri))
+        (found,) = client.diagnostics[uri]
+        line = BAD.splitlines().index(next(each for each in BAD.splitlines() if each.endswith("# NK103")))
+        assert (found.code, found.range.start.line, found.severity) == ("NK103", line, types.DiagnosticSeverity.Error)
+        assert found.range.start.character == 4
+
+        document = types.TextDocumentIdentifier(uri)
+        context = types.CodeActionContext([found])
+        actions = await client.text_document_code_action_async(types.CodeActionParams(document, found.range, context))
+        mend, explain = actions
+        assert explain.title == "Explain NK103 matmul-contraction-limit"
+        assert (mend.title, mend.is_preferred) == ("Contract 128 rows in each turn of a loop", True)
+        (change,) = mend.edit.document_changes
+        assert change.text_document.version == 1
+        text = applied(BAD, change.edits)
+        changed(client, uri, 2, text)
+        await until(lambda: not client.diagnostics[uri])
+        said = await client.workspace_execute_command_async(types.ExecuteCommandParams("nkitools.explain", ["NK103"]))
+        assert "128 rows of the Tensor Engine" in said
+
+        place = types.Position(
+            text.splitlines().index("        nisa.dma_copy(dst=stationary, src=lhs_t[start:end])"), 14
+        )
+        shown = await client.text_document_hover_async(types.HoverParams(document, place))
+        assert "nisa.dma_copy(dst, src" in shown.contents.value
+        row = next(number for number, each in enumerate(text.splitlines()) if "NK103" in each)
+        at_rule = types.Position(row, text.splitlines()[row].index("NK103") + 2)
+        where = await client.text_document_definition_async(types.DefinitionParams(document, at_rule))
+        assert where.uri.endswith("/NK103/rule.toml")
+
+        path.write_text(text)
+        ran = await client.workspace_execute_command_async(types.ExecuteCommandParams("nkitools.simulate", [uri]))
+        assert ran["kernels"]["kernel"]["findings"] == []
+        every = types.Range(types.Position(0, 0), types.Position(len(text.splitlines()), 0))
+        hints = await client.text_document_inlay_hint_async(types.InlayHintParams(document, every))
+        assert "product: PSUM float32 [64, 512]" in [each.label for each in hints]
+
+    talk(conversation)
+
+
+def test_what_cannot_be_linted_or_does_not_end_ends_no_session(tmp_path: Path) -> None:
+    """A file that is no Python, one with other alphabets, kernels that hang or end their process, and nonsense."""
+    hanging = "import nki\n\n\n@nki.jit\ndef kernel(x):\n    while True:\n        pass\n\n\ninputs = (1.0,)\n"
+    leaving = hanging.replace("    while True:\n        pass\n", "    import os\n    os._exit(3)\n")
+
+    async def conversation(client: LanguageClient) -> None:
+        uri = opened(client, tmp_path / "broken.py", "def kernel(:\n")
+        await until(lambda: client.diagnostics.get(uri))
+        assert [each.code for each in client.diagnostics[uri]] == ["NK601"]
+        wide = BAD.replace("    nisa.nc_matmul(", "    '𝕂𝕂é'; nisa.nc_matmul(")
+        other = opened(client, tmp_path / "wide.py", wide)
+        await until(lambda: client.diagnostics.get(other))
+        (found,) = client.diagnostics[other]
+        assert found.range.start.character == 4 + len("'𝕂𝕂é'; ".encode("utf-16-le")) // 2
+
+        client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"nkitools": {"seconds": 1}}))
+        for name, text, said in (("hang", hanging, "did not end within 1 s"), ("leave", leaving, "exit code 3")):
+            place = opened(client, tmp_path / f"{name}.py", text)
+            ran = await client.workspace_execute_command_async(types.ExecuteCommandParams("nkitools.simulate", [place]))
+            assert said in ran["kernels"]["kernel"]["error"]
+        nothing = await client.text_document_hover_async(
+            types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(400, 3))
+        )
+        assert nothing is None
+        changed(client, uri, 2, BAD)
+        await until(lambda: [each.code for each in client.diagnostics[uri]] == ["NK103"])
+
+    talk(conversation)
