@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -27,6 +28,22 @@ MISTAKES = {
     "pallas": ("ROWS = 8", "ROWS = 2", "PL101", "block"),
     "customop": ("std::min(chunk, end - first)", "chunk", "CO104", "elements"),
 }
+
+
+# The tutorials about two of them: the page, the language of its code, and the name that it gives.
+TUTORIALS = {
+    "pallas": ("first-pallas-kernel.md", "python", "centred"),
+    "customop": ("first-operator.md", "cpp", "scaled"),
+}
+
+
+def shown_in_tutorial(kind: str, output: str, sources: str) -> None:
+    """The page shows a part of what is written, and of what the mistake brings about."""
+    page, language, name = TUTORIALS[kind]
+    text = (Path(__file__).parents[2] / "docs" / "tutorial" / page).read_text()
+    for shown_language, wanted in ((language, sources), ("text", output)):
+        (block,) = re.findall(rf"^```{shown_language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+        assert block.replace(name, "wrong") in wanted
 
 
 @pytest.mark.process
@@ -61,6 +78,9 @@ def test_a_newcomer_goes_from_a_mistake_to_a_mended_test(kind: str, tmp_path: Pa
     explained = [line for line in ran.stdout.splitlines() if f": {rule} " in line and line.startswith("wrong")]
     assert explained, ran.stdout
     assert named in explained[0]
+    if kind in TUTORIALS:
+        sources = [path.read_text().replace("centred", "wrong") for path in tmp_path.glob("centred.*")]
+        shown_in_tutorial(kind, ran.stdout, "".join(sources))
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted([*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / "docs").glob("*/*.md"), *REPOSITORY.glob("*.md")])
 GENERATED = {"calibration", "cheat_sheet", "chips", "coverage", "gallery", "instructions", "options", "rules"}
 
-# Whole programs, which tests/house/test_examples.py and test_docs.py run in sessions of their own.
-PROGRAMS = {"README.md", "assignment.md", "estimate.md", "notebook.md"}
+# Whole programs, which tests/house/{test_examples,test_docs}.py and tests/cli/test_new.py run in sessions of their own.
+PROGRAMS = {"README.md", "assignment.md", "estimate.md", "first-pallas-kernel.md", "notebook.md"}
 
 
 def fragments(language: str) -> list[tuple[str, str]]:
