@@ -8,9 +8,11 @@ flag, environment variable, ini key, default.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from nkitools.chip.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
@@ -268,6 +270,16 @@ def from_environment(option: Option) -> Value:
 
 
 _FRONT_ENDS = {"": False, "tracer": False, "custom": True, "parser": True}
+
+
+def cache_directory() -> Path:
+    """Return ``NKITOOLS_CACHE_DIR``, else nkitools' own directory in the user's cache."""
+    said = os.environ.get("NKITOOLS_CACHE_DIR")
+    if said:
+        return Path(said).expanduser().absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "nkitools"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nkitools"
 
 
 def language(version: str | None = None) -> versions.LanguageVersion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -55,8 +56,8 @@ def lint_paths(
     ignore, dialect, exclude and per-file-ignores. Exit code: 0 where there are no errors and warnings (hints fail
     nothing), 1 where there are, 2 for a mistake in the command.
     """
+    from nkitools.cli.remembered_interface import RememberedInterface
     from nkitools.lint.engine import lint
-    from nkitools.lint.interface import Dialects
     from nkitools.lint.migration import migration
     from nkitools.report.run_counts import relative
 
@@ -65,7 +66,9 @@ def lint_paths(
     if fix:
         _rewrite(files)
     with options.override(nki_version=_version(nki_version)):
-        findings = migration(files, Dialects()) if migrate else lint(files, settings.dialect, Dialects()).findings
+        interface = RememberedInterface()
+        findings = migration(files, interface) if migrate else lint(files, settings.dialect, interface).findings
+        interface.keep()
     found = [replace(each, file=relative(each.file, os.getcwd())) for each in findings if settings.wants(each)]
     if not files:
         say(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
@@ -152,11 +155,18 @@ def _show(findings: list[Finding], form: str, files: int, *, remedies: bool) -> 
 def _show_text(findings: list[Finding], files: int, *, remedies: bool) -> None:
     from nkitools.report.run_counts import counted
 
-    terminal = console()
     for finding in findings:
-        terminal.print(finding.text(), style=SEVERITY_STYLES[finding.severity])
+        _print(finding.text(), SEVERITY_STYLES[finding.severity])
         if remedies:
-            terminal.print(f"    {finding.remedy}", markup=False)
+            _print(f"    {finding.remedy}", "")
     counts = Counter(finding.severity for finding in findings)
     said = [counted(counts[severity], severity) for severity in SEVERITY_STYLES if counts[severity]]
-    console(stderr=True).print(f"{', '.join(said) or 'nothing found'} in {counted(files, 'file')}", style="bold")
+    _print(f"{', '.join(said) or 'nothing found'} in {counted(files, 'file')}", "bold", err=True)
+
+
+def _print(text: str, style: str, *, err: bool = False) -> None:
+    """Print a line in colour on a terminal, else without rich, whose import takes longer than a small lint."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        console(stderr=err).print(text, style=style)
+    else:
+        say(text, err=err)

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -18,16 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nkitools.customop.errors import BuildError
-
-
-def cache_directory() -> Path:
-    """``NKITOOLS_CACHE_DIR``, else nkitools' own directory in the user's cache."""
-    said = os.environ.get("NKITOOLS_CACHE_DIR")
-    if said:
-        return Path(said).expanduser().absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "nkitools"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nkitools"
+from nkitools.options import cache_directory
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
