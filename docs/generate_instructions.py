@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from docs.instruction_examples import EXAMPLES
 from nkitools.chip.dtypes import DType
 from nkitools.chip.generations import CHIPS
 from nkitools.dialects import versions
@@ -113,10 +114,13 @@ def _versions(name: str) -> list[str]:
 def example_of(name: str) -> str | None:
     """Return a kernel with a legal call of an instruction, and its arguments; None where there is none.
 
-    It is made of the call that the strategies for dtypes take, else the shortest good example of a rule.
+    It is made of the call that the strategies for dtypes take, else written for the page, else the shortest good
+    example of a rule.
     """
     if name in CALLS:
         return _example_of_call(name)
+    if name in EXAMPLES:
+        return EXAMPLES[name]
     good = [each.good for rule in RULES.values() for each in rule.examples if rule.id.startswith("NK")]
     texts = sorted((each for each in good if f"nisa.{name}(" in each), key=len)
     return next((text for text in texts if _works(name, text)), None)
@@ -208,7 +212,10 @@ def _costs(name: str) -> list[str]:
         except KernelError as error:
             lines.append(f"| {chip} | refused: {_marked(error.finding.rule)} | |")
             continue
-        issued = next(each for each in run.instructions if each.name == name)
+        issued = next((each for each in run.instructions if each.name == name), None)
+        if issued is None:
+            lines.append(f"| {chip} | none | no instruction of its own |")
+            continue
         cost = f"{issued.nanoseconds:,.0f} ns" if issued.nanoseconds else f"{issued.cycles:,.0f} cycles"
         lines.append(f"| {chip} | {issued.engine} | {cost} |")
     return [*lines, ""]
