@@ -44,8 +44,11 @@ def commit_time() -> str:
 def main() -> int:
     """Build twice, compare, and keep the first."""
     if sys.argv[1:] == ["smoke"]:
-        (wheel,) = DIST.glob("*.whl")
-        return smoke_test(wheel)
+        wheels = list(DIST.glob("*.whl"))
+        if len(wheels) != 1:
+            print(f"{len(wheels)} wheels in {DIST.name}: `make dist` builds one", file=sys.stderr)
+            return 1
+        return smoke_test(wheels[0])
     DIST.mkdir(exist_ok=True)
     for path in DIST.iterdir():
         path.unlink()
