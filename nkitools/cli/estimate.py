@@ -6,6 +6,8 @@ import ast
 import inspect
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     help="With --measured: keep the latency in this calibration file.",
 )
 @click.option("--tune", is_flag=True, help="Rank the variants of FILE's `space` instead.")
+@click.option("--against", "base", metavar="BASE", help="Show the estimate of FILE as this commit has it, beside.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each chip, in a list.")
 def estimate_kernel(
     kernel: str,
@@ -52,6 +55,7 @@ def estimate_kernel(
     measured: Path | None,
     calibration: Path | None,
     tune: bool,
+    base: str | None,
     as_json: bool,
 ) -> None:
     """Estimate how long KERNEL of FILE takes, which engine bounds it, and which lines the time goes to.
@@ -61,13 +65,18 @@ def estimate_kernel(
     one. ``--set BLOCK=512`` estimates a variant: with a keyword of the kernel, else with a constant of the file of this
     name. Several chips are shown side by side, after the page of the first one. With ``--measured`` the chip is that of
     the profile, where the profile says its instance. ``--tune`` ranks the variants of FILE's ``space``, a dictionary of
-    lists by name or a TOML file beside FILE, and marks the five to measure on a device.
+    lists by name or a TOML file beside FILE, and marks the five to measure on a device. ``--against`` compares with an
+    earlier commit of FILE's repository; in GitHub Actions the table is added to the job's summary, too.
     """
     from nkitools.report.estimate_text import estimate_text, measured_text, side_by_side
 
     file, name = file_and_kernel(kernel, inputs)
     if calibration is not None and measured is None:
         raise click.UsageError("--join keeps a measured latency: name its profile, --measured DIR")
+    if base is not None and (tune or measured is not None or inputs is not None):
+        raise click.UsageError(
+            "--against compares estimates of FILE's own inputs, without --tune, --measured and --inputs"
+        )
     if tune:
         _tune(file, name, inputs, chip, settings, as_json=as_json, is_measured=measured is not None)
         return
@@ -90,11 +99,52 @@ def estimate_kernel(
         pages = [estimate_text(estimate), "\n" + measured_text(found)]
         if calibration is not None:
             pages.append(joined(calibration, run, estimate, profile, _settings(settings), measured))
+    if base is not None:
+        earlier = _at(base, file, name, chip, settings)
+        plain = [{"before": one, "after": other} for one, other in zip(earlier, plain, strict=True)]
+        pages = [_before_and_after(f"{file}::{name}", base, plain)]
+        _add_to_summary(pages[0])
     if as_json:
         click.echo(json.dumps(plain, indent=2, allow_nan=False))
         return
     for page in pages:
         say(page)
+
+
+def _at(base: str, file: str, name: str, chip: str, settings: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the estimates of a kernel as a commit has it, from a process of its own: its modules are other ones."""
+    from nkitools.cli.since import files_at
+
+    with files_at(Path(file), base) as path:
+        command = [sys.executable, "-m", "nkitools", "estimate", f"{path}::{name}", "--json", "--chip", chip]
+        command += [part for each in settings for part in ("--set", each)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = done.stderr.strip().splitlines() or ["no reason given"]
+            raise click.ClickException(f"{name} of {base} cannot be estimated: {said[-1]}")
+        found: list[dict[str, Any]] = json.loads(done.stdout)
+        return found
+
+
+def _before_and_after(kernel: str, base: str, pairs: Sequence[dict[str, Any]]) -> str:
+    """Return a table in Markdown: each chip's latency before and after, with its band, and what bounds it."""
+    lines = [f"Estimate of `{kernel}` against {base}", "", "| chip | before | after | change |", "|---|---:|---:|---:|"]
+    for pair in pairs:
+        before, after = pair["before"], pair["after"]
+        change = after["latency_us"] / before["latency_us"] - 1
+        cells = [
+            f"{each['latency_us']:.1f} us ({each['lower_us']:.1f} to {each['upper_us']:.1f})" for each in pair.values()
+        ]
+        lines.append(f"| {after['chip']} | {' | '.join(cells)} | {change:+.1%} |")
+    return "\n".join(lines)
+
+
+def _add_to_summary(text: str) -> None:
+    """Add a text to the summary of a job of GitHub Actions, where there is one."""
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        with open(summary, "a", encoding="utf-8") as file:
+            file.write(f"{text}\n\n")
 
 
 def _tune(

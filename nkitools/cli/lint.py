@@ -34,6 +34,7 @@ _FAILING = ("error", "warning")
 @click.option(
     "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help
 )
+@click.option("--diff", "base", metavar="BASE", help="Only findings at lines that have changed since this commit.")
 @click.option("--migrate", is_flag=True, help="The lines that the newest NKI changes, each with what to write.")
 @click.option("--fix", is_flag=True, help="First rewrite what follows from the old text: ranges, loops, names.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
@@ -45,6 +46,7 @@ def lint_paths(
     ignore: tuple[str, ...],
     dialect: str | None,
     nki_version: str | None,
+    base: str | None,
     migrate: bool,
     fix: bool,
     paths: tuple[Path, ...],
@@ -69,6 +71,8 @@ def lint_paths(
         interface = RememberedInterface()
         findings = migration(files, interface) if migrate else lint(files, settings.dialect, interface).findings
         interface.keep()
+    if base is not None:
+        findings = _since(findings, base)
     found = [replace(each, file=relative(each.file, os.getcwd())) for each in findings if settings.wants(each)]
     if not files:
         say(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
@@ -90,6 +94,14 @@ def _settings(path: Path, select: tuple[str, ...], ignore: tuple[str, ...], dial
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _since(findings: list[Finding], base: str) -> list[Finding]:
+    """Return the findings at lines that have changed since a commit."""
+    from nkitools.cli.since import changed_lines
+
+    lines = {file: changed_lines(Path(file), base) for file in {each.file for each in findings}}
+    return [each for each in findings if (changed := lines[each.file]) is None or each.line in changed]
 
 
 def _version(said: str | None) -> str:

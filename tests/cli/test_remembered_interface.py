@@ -34,7 +34,7 @@ def test_the_answers_of_the_cache_are_those_of_the_dialects(tmp_path: Path, monk
 
 
 def test_another_state_of_the_sources_and_damage_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed source has answers of its own; a file that is no JSON, and a folder that cannot be written, are no error."""
+    """A changed source has answers of its own; damage, and a folder that cannot be written, are no error."""
     monkeypatch.setenv("NKITOOLS_CACHE_DIR", str(tmp_path))
     asked = RememberedInterface()
     assert asked.form("nki.language.load").startswith("The call form is nl.load(")
