@@ -28,6 +28,8 @@ _UNDOCUMENTED = re.compile(
     re.MULTILINE,
 )
 _BOUND = re.compile(r'NKT_KERNEL\(\d+, "([^"]+)"')  # as Job writes it
+# A name as a compiler lists it for make: a space belongs to it behind an odd number of backslashes.
+_LISTED = re.compile(r"(?:[^\s\\]|(?<!\\)\\(?:\\\\)*[ \t]|\\+(?![\\ \t]))+")
 _IDENTIFIER = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*")
 
 
@@ -279,7 +281,7 @@ class Job:
             _, _, names = listing.read_text(errors="surrogateescape").partition(":")
             for number, folder in reversed(list(enumerate(folders))):  # which may have the end of a line in its name
                 names = names.replace(_in_listing(folder) + "/", f"\0{number}\0")
-            found.update(re.split(r"(?<!\\)\s+", names.replace("\\\n", " ").strip()))
+            found.update(_LISTED.findall(names.replace("\\\n", " ")))
         names_of = (re.sub("\0(\\d+)\0", lambda at: folders[int(at[1])] + "/", _out_of_listing(each)) for each in found)
         paths = {os.path.abspath(name) for name in names_of if name}
         ours = str(self.prepared.runtime.parent) + os.sep
@@ -312,9 +314,11 @@ def _including(source: str) -> tuple[str, ...]:
 
 
 def _in_listing(path: str) -> str:
-    """Return a path as a compiler lists it for make."""
-    return path.replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")
+    """Return a path as a compiler lists it for make: a space, and each backslash before it, behind a backslash."""
+    path = re.sub(r"(\\*)([ \t])", r"\1\1\\\2", path)
+    return path.replace("$", "$$").replace("#", "\\#")
 
 
 def _out_of_listing(name: str) -> str:
-    return name.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$")
+    name = re.sub(r"(\\*)\\([ \t])", lambda at: at[1][: len(at[1]) // 2] + at[2], name)
+    return name.replace("\\#", "#").replace("$$", "$")

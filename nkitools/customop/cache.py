@@ -7,6 +7,7 @@ the same library at once; the lock is the operating system's, so it goes with th
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
@@ -18,6 +19,8 @@ from pathlib import Path
 
 from nkitools.customop.errors import BuildError
 from nkitools.options import cache_directory
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
@@ -46,6 +49,10 @@ def locked(name: str) -> Iterator[Path]:
 
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield root / name
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise BuildError(f"nothing can be built in {root}: {os.strerror(error.errno).lower()}") from error
     finally:
         handle.close()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from nkitools.rules.shown_text import shown
+
 
 class DamagedCall(Exception):
     """The error of a call whose description its operator has overwritten; the text says which part."""
@@ -14,7 +16,7 @@ class BuildError(Exception):
     """
 
     def __init__(self, message: str, output: str = "") -> None:
-        super().__init__(message)
+        super().__init__(shown(message))  # which quotes sources and names of files
         self.output = output
 
     def __reduce__(self) -> tuple[type[BuildError], tuple[str, str]]:

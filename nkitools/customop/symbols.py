@@ -59,7 +59,7 @@ class Symbols:
 
     def _with_addr2line(self, tool: str, addresses: list[int]) -> None:
         command = [tool, "-e", self.library, "-a", "-f", "-i", "-C", *(hex(address) for address in addresses)]
-        lines = iter(_output(command).splitlines())
+        lines = iter(self._whole_names(_output(command)).splitlines())
         current: list[Place] = []
         for line in lines:
             if re.fullmatch("0x[0-9a-f]+", line):
@@ -67,7 +67,13 @@ class Symbols:
                 continue
             found = re.match(r"(.*):(\d+)", next(lines, ""))
             if found is not None:
-                current.append(Place(found[1], int(found[2]), line.partition("(")[0]))
+                current.append(Place(found[1].replace("\0", "\n"), int(found[2]), line.partition("(")[0]))
+
+    def _whole_names(self, text: str) -> str:
+        """Return text of a tool in which a source's name is in one line, the end of a line in the name being a zero."""
+        for name in self.sources:
+            text = text.replace(name, name.replace("\n", "\0")) if "\n" in name else text
+        return text
 
     def _with_atos(self, addresses: list[int]) -> None:
         command = ["atos", "-o", self.library, "-l", "0x0", "-i", "-fullPath", *(hex(each) for each in addresses)]

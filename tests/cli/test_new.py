@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 import sys
@@ -125,3 +127,16 @@ def test_rules_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert "plain,NK101" in done.output.splitlines()
     assert not any("NK20" in line for line in done.output.splitlines())
+
+
+def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was a traceback, and an empty file was left."""
+
+    def replaced(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("nkitools.record.whole_file.os.replace", replaced)
+    done = new("centred", "--into", str(tmp_path))
+    assert done.exit_code == 2
+    assert done.stderr == f"Error: {tmp_path / 'centred.py'} cannot be read or written: No space left on device\n"
+    assert list(tmp_path.iterdir()) == []

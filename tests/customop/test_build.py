@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
 import pickle
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nkitools.customop import BuildError, load, load_library, process
+from nkitools.customop import BuildError, load, load_library, process, toolchain
 
 KERNEL = "#include <torch/torch.h>\ntorch::Tensor kernel(const torch::Tensor& t_in) { return torch::abs(t_in); }\n"
 SHAPE = (
@@ -169,6 +171,33 @@ def test_a_cache_that_cannot_be_written_is_reported(
     monkeypatch.setenv("NKITOOLS_CACHE_DIR", str(tmp_path / "file"))
     with pytest.raises(BuildError, match="NKITOOLS_CACHE_DIR names another place"):
         load("x", [sources[0]], [sources[1]])
+
+
+@pytest.mark.parametrize("who", ["python", "compiler"])
+def test_a_full_disk_is_reported(
+    who: str, sources: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read `custom operators need gcc 7`, or was a traceback."""
+
+    def written(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def compiled(commands: list[list[str]]) -> list[subprocess.CompletedProcess[str]]:
+        return [
+            subprocess.CompletedProcess(each, 1, "", f"cc1plus: error: {os.strerror(errno.ENOSPC)}")
+            for each in commands
+        ]
+
+    monkeypatch.setenv("NKITOOLS_CACHE_DIR", str(tmp_path / "cache"))
+    if who == "python":
+        monkeypatch.setattr(Path, "write_text", written)
+    else:
+        monkeypatch.setattr(toolchain, "run_together", compiled)
+    with pytest.raises(BuildError) as error:
+        load("full", [sources[0]], [sources[1]])
+    assert str(error.value).startswith("nothing can be built in ")
+    assert str(error.value).endswith(": no space left on device")
+    assert list((tmp_path / "cache" / "customop").iterdir()) == [tmp_path / "cache" / "customop" / "locks"]
 
 
 def test_a_library_that_does_not_survive_loading_is_reported(tmp_path: Path) -> None:

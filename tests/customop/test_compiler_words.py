@@ -11,7 +11,7 @@ import pytest
 
 from nkitools.customop import load
 from nkitools.customop.compiler_words import authors_words, remedies_of
-from nkitools.customop.toolchain import find_compiler
+from nkitools.customop.toolchain import INCLUDE, find_compiler
 from tests.cases import each
 
 from .test_build import KERNEL, REGISTER, SHAPE, VALUES, refusal, written
@@ -53,10 +53,17 @@ def test_our_remarks_are_no_words_of_the_compiler() -> None:
         "a.cpp: In function 'torch::nkt_host::Tensor f()':\n"
         "a.cpp:3:4: warning: 'size' is deprecated: nkitools CO112: Tensor::size is not there [-Wdeprecated]\n"
         "    3 |   t.size(0);\n"
-        "/x/tensor.h:67:11: note: declared here\n"
+        f"{INCLUDE}/nkitools/tensor.h:67:11: note: declared here\n   67 |   int64_t size(\n"
+        "In file included from /cache/prelude.h:1,\n                 from a.cpp:1:\n"
+        f"{INCLUDE}/nkitools/tensor.h:67:11: note: declared here\n"
         "a.cpp:5:1: error: 'y' was not declared\n"
+        f"{INCLUDE}/nkitools/scalar.h:95:7: note: 'c10::TensorOptions' declared here\n"
+        "a.cpp:4:1: note: the author's own\n"
     )
-    assert authors_words(text) == ("a.cpp: In function 'torch::Tensor f()':\na.cpp:5:1: error: 'y' was not declared\n")
+    assert authors_words(text) == (
+        "a.cpp: In function 'torch::Tensor f()':\na.cpp:5:1: error: 'y' was not declared\n"
+        "a.cpp:4:1: note: the author's own\n"
+    )
 
 
 def test_a_name_that_is_not_documented_is_one_finding(tmp_path: Path) -> None:
@@ -75,7 +82,8 @@ def test_a_name_that_is_not_documented_is_one_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["dollar$sign", "two$$", "hash#", 'quo"te', "back\\slash", "line\nend", "space and #$"]
+    "name",
+    ["dollar$sign", "two$$", "hash#", 'quo"te', "back\\slash", "line\nend", "space and #$", "tab\there", "a\\ b"],
 )
 def test_sources_below_every_path_build(name: str, tmp_path: Path) -> None:
     """With a header beside them, whose change is a new library."""
@@ -120,9 +128,40 @@ def test_cxx_may_have_arguments(behind: bool, tmp_path: Path, monkeypatch: pytes
             "s.cpp:3:73: error: 'class torch::Tensor' has no member named 'options'",
             "Give the dtype in place of options(): torch::kFloat.",
         ),
+        (
+            "s.cpp:2:80: error: 'TensorOptions' is not a member of 'torch'; did you mean 'c10::TensorOptions'?",
+            "Give the dtype itself in place of TensorOptions: torch::kFloat.",
+        ),
+        (
+            "s.cpp:2:40: error: 'TORCH_CHECK' was not declared in this scope",
+            "TORCH_CHECK is not there in custom operators: write assert(condition).",
+        ),
+        (
+            "s.cpp:9:16: error: 'const class torch::Tensor' has no member named 'data_ptr'",
+            "Custom operators have no data_ptr(): reach elements by accessor<T, N>(), or copy them by tcm_accessor().",
+        ),
+        (
+            "s.cpp:9:12: error: no member named 'contiguous' in 'torch::Tensor'",
+            "Leave contiguous() out: tensors of a device are contiguous.",
+        ),
+        (
+            "s.cpp:2:54: error: 'empty_like' is not a member of 'torch'",
+            "Give sizes and dtype in place of _like: torch::empty(x.sizes(), torch::kFloat).",
+        ),
+        (
+            "s.cpp:2:58: error: too few arguments to function 'torch::Tensor torch::full(c10::IntArrayRef, c10::X)'",
+            "Give the dtype: torch::full(sizes, value, torch::kFloat).",
+        ),
         ("s.cpp:3:73: error: expected ';'", ""),
     ],
 )
 def test_what_other_extensions_have_is_refused_with_its_remedy(said: str, remedy: str) -> None:
     """By name, behind the compiler's own words."""
     assert remedies_of(said).strip() == remedy
+
+
+def test_the_words_of_a_hostile_source_command_nothing(tmp_path: Path) -> None:
+    """The compiler quotes the line as it is."""
+    said = refusal(tmp_path, HEAD + "#error \x1b[31m\u202e\n" + KERNEL)
+    assert "#error \\x1b[31m\\u202e" in said
+    assert not set(said) & set("\x1b\u202e")

@@ -65,6 +65,7 @@ def test_a_full_disk_leaves_the_old_file_or_none(
     with pytest.raises(OSError, match="No space left") as caught:
         write(run, path)
     assert caught.value.filename == str(path)
+    assert str(caught.value).endswith(f"No space left on device: '{path}'")
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == ({} if before is None else {"file": before})
 
 
