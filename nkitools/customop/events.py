@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import NamedTuple
 
-from nkitools.customop.abi import LOCAL, SCALAR_TYPES, Event
+import numpy as np
+
+from nkitools.chip.element_boxes import boxes_text
+from nkitools.customop.abi import LOCAL, OUTPUT, SCALAR_TYPES, Event
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.rules.finding import Finding
 
@@ -18,6 +22,8 @@ _SIGNALS = {
 }
 _SEGMENTATION_FAULT = 11
 _READS, _WRITES = 1, 2  # of the data out of bounds
+_ELEMENT = 3  # an index out of bounds
+_MOST_BOXED = 1 << 24  # elements of a tensor whose ranges are boxes
 _READ_OF_OTHERS = 33
 _POOL = 16384
 _CRASH, _BESIDE_BLOCK, _BESIDE_TENSOR = 23, 1, 5
@@ -44,10 +50,20 @@ class Context:
     home: Place  # of the kernel, where nothing better is known
     who: str = "kernel"  # the function that ran: kernel or shape function
     ended: bool = True  # whether the call ended there; not where only a second run has guard pages
+    shapes: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)  # names ('': unknown) and shapes
 
     def tensor(self, number: int) -> str:
         """Return the name of a tensor in a sentence."""
         return self.tensors.get(number, "a tensor that the kernel made" if number == LOCAL else "the tensor")
+
+    def elements(self, number: int, first: int, last: int) -> str:
+        """Return ``x[0, 10:20], x[1:8, 0:20]``: a range of a tensor's elements, in its own indices if known."""
+        name, shape = self.shapes.get(number, ("", ()))
+        if not 0 <= first <= last < prod(shape) <= _MOST_BOXED:
+            return span(first, last)
+        mask = np.zeros(shape, np.bool_)
+        mask.reshape(-1)[first : last + 1] = True
+        return boxes_text(name, mask) if name else f"element{'s' if last > first else ''} {boxes_text('', mask)}"
 
     def line(self, address: int) -> str:
         """Return `` (line 31)`` of an address, '' for an address outside of the author's sources."""
@@ -150,7 +166,7 @@ def _sentence(rule: str, text: str, remedy: str = "", severity: str = "") -> Cal
 def _too_small(context: Context, event: Event) -> Message:
     if event.a < 0:
         what = f"a negative number of elements ({event.a} bytes)"
-        return Message("CO104", f"a copy of {what} between {context.tensor(event.tensor)} and TCM")
+        return Message("CO104", f"a copy between {context.tensor(event.tensor)} and TCM is of {what}")
     message = (
         f"a copy of {event.a} bytes between {context.tensor(event.tensor)} and TCM goes past the end of its block: the "
         f"tcm_malloc of {event.d} bytes{context.line(event.c)} has {event.b} left from there on"
@@ -202,46 +218,57 @@ def _overrun(context: Context, event: Event) -> Message:
 
 def _out_of_bounds(verb: str) -> Callable[[Context, Event], Message]:
     def sentence(context: Context, event: Event) -> Message:
-        times = f" by {event.repeats} copies" if event.repeats > 1 else ""
+        tensor, beyond = context.tensor(event.tensor), f"{event.count} element{'s' if event.count > 1 else ''}"
         if event.a < 0:
-            where = f"{verb} {context.tensor(event.tensor)} at offset {event.a}{times}"
+            times = f" by {event.repeats} copies" if event.repeats > 1 else ""
+            where = f"a copy {verb}s {tensor} at offset {event.a}{times}"
             return Message("CO104", f"{where}: nothing is before its beginning")
-        first = max(event.a, event.d)
-        outside = span(first, event.b) if event.count == event.b - first + 1 else f"{event.count} of them"
-        are = "is" if event.count == 1 else "are"
-        asked = f"{verb} {span(event.a, event.b)} of {context.tensor(event.tensor)}{times}"
-        return Message("CO104", f"{asked}: {outside} {are} past its end")
+        if event.repeats > 1:
+            return Message("CO104", f"{event.repeats} copies {verb} {beyond} past the end of {tensor}")
+        if event.a >= event.d:
+            text = f"a copy {verb}s {beyond} past the end of {tensor}, from offset {event.a} on"
+            return Message("CO104", text)
+        inside = context.elements(event.tensor, event.a, event.d - 1)
+        return Message("CO104", f"a copy {verb}s {inside} of {tensor}, and {beyond} past its end")
 
     return sentence
 
 
+def lost_stores(context: Context, events: Iterable[Event]) -> tuple[int, list[Finding]]:
+    """Return how many elements of the output may have been stored beyond a tensor, and the findings of that."""
+    lost = [event for event in events if event.kind in (_WRITES, _ELEMENT) and event.tensor in (OUTPUT, LOCAL)]
+    return sum(event.count for event in lost), findings_of(context, lost)
+
+
 def _element_index(context: Context, event: Event) -> Message:
     times = f", and {event.repeats - 1} more like it" if event.repeats > 1 else ""
+    where = "before the beginning" if event.a < 0 else "past the end"
     message = (
-        f"index {event.a} of dimension {event.c} of {context.tensor(event.tensor)}, which has {event.b} elements{times}"
+        f"index {event.a} is {where} of dimension {event.c} of {context.tensor(event.tensor)}, which has {event.b} "
+        f"elements{times}"
     )
     return Message("CO104", message, "Check the index against sizes().")
 
 
 def _in_multicore(context: Context, event: Event) -> Message:
     accessor = ("an element accessor", "a read stream accessor", "a write stream accessor")[event.a]
-    return Message("CO109", f"{accessor} of {context.tensor(event.tensor)} in multicore mode")
+    return Message("CO109", f"{accessor} of {context.tensor(event.tensor)} is opened in multicore mode")
 
 
 def _wrong_dtype(context: Context, event: Event) -> Message:
     operation = event.text.decode(errors="replace")
     if not operation:
-        message = f"an accessor of {_dtype(event.a)} for {context.tensor(event.tensor)}, of {_dtype(event.b)}"
+        message = f"an accessor of {_dtype(event.a)} is opened for {context.tensor(event.tensor)}, of {_dtype(event.b)}"
         return Message("CO110", message)
     if event.a < 0:
-        return Message("CO110", f"{operation} of {_dtype(event.b)}: it takes integers")
-    return Message("CO110", f"{operation} of {_dtype(event.b)} where {_dtype(event.a)} is needed")
+        return Message("CO110", f"{operation} is given a tensor of {_dtype(event.b)}, and takes integers")
+    return Message("CO110", f"{operation} is given a tensor of {_dtype(event.b)} where {_dtype(event.a)} is needed")
 
 
 def _wrong_dims(context: Context, event: Event) -> Message:
     if event.text == b"sizes":
-        return Message("CO117", f"sizes()[{event.a - 1}] of a tensor that has {event.b} dimensions")
-    message = f"an accessor of {event.a} dimensions for {context.tensor(event.tensor)}, which has {event.b}"
+        return Message("CO117", f"sizes()[{event.a - 1}] is asked of a tensor that has {event.b} dimensions")
+    message = f"an accessor of {event.a} dimensions is opened for {context.tensor(event.tensor)}, which has {event.b}"
     return Message("CO117", message, "Give accessor<T, N> the number of dimensions that the tensor has.")
 
 
@@ -271,10 +298,10 @@ def _incoherent(context: Context, event: Event) -> Message:
 def _limit(context: Context, event: Event) -> Message:
     what = event.text.decode(errors="replace")
     if what == "dimensions":
-        return Message("CO111", f"a tensor of {event.a} dimensions; 8 are the most")
+        return Message("CO111", f"a tensor is made with {event.a} dimensions; 8 are the most")
     if what == "negative":
-        return Message("CO111", f"a tensor with a dimension of {event.b} elements")
-    return Message("CO111", "a tensor of more elements than can be counted")
+        return Message("CO111", f"a tensor is made with a dimension of {event.b} elements")
+    return Message("CO111", "a tensor is made of more elements than can be counted")
 
 
 # --- cores -----------------------------------------------------------------------------------------------------------
@@ -288,11 +315,11 @@ def _crash(context: Context, event: Event) -> Message:
             distance = -event.b if event.b < 0 else event.b - size
             where = f"{distance} bytes {side}" if distance else "just past the end"
             rule = "CO103" if context.ended else "CO104"
-            return Message(rule, f"an access {where} of the TCM block of {size} bytes{context.line(sites[0])}")
+            return Message(rule, f"an access goes {where} of the TCM block of {size} bytes{context.line(sites[0])}")
         case 2:
             return Message(
                 "CO103",
-                f"an access to the TCM block of {event.count} bytes{context.line(sites[0])} after its "
+                f"an access goes to the TCM block of {event.count} bytes{context.line(sites[0])} after its "
                 f"tcm_free{context.line(sites[1])}",
             )
         case 5:
@@ -301,7 +328,7 @@ def _crash(context: Context, event: Event) -> Message:
             where = where if before or end else "just past the end"
             return Message(
                 "CO104",
-                f"an access through a pointer {where} of {context.tensor(event.tensor)}",
+                f"an access through a pointer goes {where} of {context.tensor(event.tensor)}",
                 "Keep pointers to elements within their tensor; index through the accessor, which is checked.",
             )
         case 3 if event.d >= 0:
@@ -310,16 +337,17 @@ def _crash(context: Context, event: Event) -> Message:
             message = f"{wanted}, for want of room in the pool of {_POOL} bytes, and the kernel uses it unchecked"
             return Message("CO101", message)
         case 3:
-            return Message("CO103", "an access through a null pointer")
+            return Message("CO103", "an access goes through a null pointer")
         case 4:
             return Message("CO114", f"the stack overflows ({event.d} bytes deep on this host)", "", "error")
     if event.a == _SEGMENTATION_FAULT:
-        return Message("CO103", f"an access to address {event.b & (1 << 64) - 1:#x}, where there is nothing")
+        return Message("CO103", f"an access goes to address {event.b & (1 << 64) - 1:#x}, where there is nothing")
     return Message("CO103", f"the {context.who} ends with {_SIGNALS.get(event.a, f'signal {event.a}')}")
 
 
 def _read_of_others(context: Context, event: Event) -> Message:
-    said = f"elements between {event.a} and {event.b}" if event.b > event.a else f"element {event.a}"
+    first, last = (context.elements(event.tensor, at, at) for at in (event.a, event.b))
+    said = f"elements from {first} to {last}" if event.b > event.a else first
     return Message(
         "CO105",
         f"the core reads {said} of {context.tensor(event.tensor)} that another core writes; nothing orders the two",
@@ -328,9 +356,9 @@ def _read_of_others(context: Context, event: Event) -> Message:
 
 
 _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
-    _READS: _out_of_bounds("reads"),
-    _WRITES: _out_of_bounds("writes"),
-    3: _element_index,
+    _READS: _out_of_bounds("read"),
+    _WRITES: _out_of_bounds("write"),
+    _ELEMENT: _element_index,
     4: _too_small,
     5: _sentence(
         "CO104",
@@ -351,7 +379,7 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     12: _sentence("CO108", "operator `{operator}` runs on several cores and never calls get_dst_tensor()"),
     13: _wrong_dtype,
     14: _wrong_dims,
-    15: _sentence("CO117", "{text} of tensors of different shapes"),
+    15: _sentence("CO117", "{text} is given tensors of different shapes"),
     16: _sentence(
         "CO107",
         "the shape function of `{operator}` uses the elements of {tensor}; it runs while the model is compiled, when "
@@ -367,7 +395,7 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
         "Close streams that are done with, or use TCM accessors.",
         "warning",
     ),
-    22: _sentence("CO115", "printf on a core other than core 0"),
+    22: _sentence("CO115", "printf is called on a core other than core 0"),
     23: _crash,
     24: _sentence("CO103", "the {who} throws an exception that it does not catch: {text}"),
     25: _sentence("CO103", "assertion failed: {text}"),

@@ -17,7 +17,15 @@ from nkitools.customop.arguments import Arguments, argument_name, give_back, num
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError, DamagedCall
 from nkitools.customop.events import FENCE, Context, Message, accesses_beyond, finding_at, findings_of
-from nkitools.customop.output import judge_origin, judge_output, judge_shape_function, output_of, shadow_of
+from nkitools.customop.output import (
+    fold_unwritten,
+    judge_origin,
+    judge_output,
+    judge_shape_function,
+    output_of,
+    shadow_of,
+    unwritten_elements,
+)
 from nkitools.customop.printed import printed
 from nkitools.customop.returned_call import ASKED, check_returned
 from nkitools.customop.run import CoreCounters
@@ -203,15 +211,13 @@ class OperatorCall:
             suspect = call.unwritten > 0 and call.by_reference
             output = output_of(call, made.memory)
             shadow = shadow_of(call, made.memory).copy() if suspect else None
+            missing = unwritten_elements(call, made.memory, None if shadow is None else lambda: _both(shadow, again()))
+            folded = missing is not None and fold_unwritten(context, call, judged.findings, missing)
             findings = judge_output(
-                context,
-                call,
-                made.memory,
-                self.operator.shape_place(),
-                None if shadow is None else lambda: _both(shadow, again()),
+                context, call, made.memory, self.operator.shape_place(), None if folded else missing
             )
             judged.findings += findings
-            if not findings:
+            if not findings and not folded:
                 judged.findings += judge_origin(context, call, output, again)
             if not any(finding.rule == "CO107" for finding in findings):
                 judged.outputs = give_back(output, self.arguments.torch)
@@ -226,7 +232,14 @@ class OperatorCall:
             operator.shape_symbols if in_shape else operator.symbols,
             home,
             "shape function" if in_shape else "kernel",
+            shapes=self._shapes(call),
         )
+
+    def _shapes(self, call: Call) -> dict[int, tuple[str, tuple[int, ...]]]:
+        names = self.operator.parameters
+        arrays = [(index, value) for index, value in enumerate(self.arguments.values) if isinstance(value, np.ndarray)]
+        shapes = {index: (names[index] if names else "", value.shape) for index, value in arrays}
+        return shapes | ({OUTPUT: ("output", call.out.shape())} if call.stage >= 2 else {})
 
     def _tensors(self, call: Call) -> dict[int, str]:
         names = {}
@@ -243,7 +256,10 @@ class OperatorCall:
         """Return how the process ended, where its events do not say it already."""
         if _timed_out(made) and not any("still running" in finding.message for finding in known):
             return [
-                finding_at(context.home, Message("CO103", f"still running after {self.settings.timeout:g} seconds"))
+                finding_at(
+                    context.home,
+                    Message("CO103", f"the {context.who} is still running after {self.settings.timeout:g} seconds"),
+                )
             ]
         if made.exit == _NO_ROOM:
             size, limit = made.call.end, self.settings.memory_limit

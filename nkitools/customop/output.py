@@ -15,7 +15,7 @@ from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.customop.abi import Call, TensorRecord
 from nkitools.customop.arguments import array_at, numpy_dtype, shape_problem
 from nkitools.customop.errors import DamagedCall
-from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Context, Message, finding_at
+from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Context, Message, finding_at, lost_stores
 from nkitools.customop.symbols import Place
 from nkitools.rules.finding import Finding
 
@@ -35,26 +35,37 @@ def shadow_of(call: Call, memory: mmap.mmap) -> Array:
     return array_at(memory, call.shadow, np.uint8, call.out.shape())
 
 
+def unwritten_elements(call: Call, memory: mmap.mmap, confirmed: Callable[[], Array] | None) -> Array | None:
+    """Return the mask of the elements of the output that are never written; None where there are none.
+
+    ``confirmed``: asks for them where the shadow alone does not show them.
+    """
+    if not call.unwritten or _has_other_form(call):
+        return None
+    missing = shadow_of(call, memory) == 0 if confirmed is None else confirmed()
+    return missing if missing.any() else None
+
+
+def _has_other_form(call: Call) -> bool:
+    return any(event.kind == RETURNED for event in call.events[: call.events_used])
+
+
 def judge_output(
-    context: Context, call: Call, memory: mmap.mmap, shape_place: Place, unwritten: Callable[[], Array] | None
+    context: Context, call: Call, memory: mmap.mmap, shape_place: Place, missing: Array | None
 ) -> list[Finding]:
     """Return CO106 and CO105 with the exact elements, CO107 where the kernel returned another tensor than declared.
 
-    ``unwritten``: which elements are never written, where the shadow alone does not show it.
+    ``missing``: of `unwritten_elements`.
     """
-    events = list(call.events[: call.events_used])
-    for event in events:
-        if event.kind == RETURNED:
-            return [finding_at(shape_place, _returned(context, call))]
+    if _has_other_form(call):
+        return [finding_at(shape_place, _returned(context, call))]
     findings = []
     place = context.symbols.author_place([call.output_site]) or context.home
-    if call.unwritten:
-        missing = shadow_of(call, memory) == 0 if unwritten is None else unwritten()
-        if missing.any():
-            findings.append(
-                replace(finding_at(place, _never_written(call, missing)), picture=picture_of(missing, UNWRITTEN))
-            )
+    if missing is not None:
+        finding = finding_at(place, _never_written(call, missing))
+        findings.append(replace(finding, picture=picture_of(missing, UNWRITTEN)))
     if call.overlapping:
+        events = call.events[: call.events_used]
         at = next(
             (context.symbols.author_place(event.pcs[: event.frames]) for event in events if event.kind == OVERLAP), None
         )
@@ -62,10 +73,28 @@ def judge_output(
     return findings
 
 
+def fold_unwritten(context: Context, call: Call, known: list[Finding], missing: Array) -> bool:
+    """Say with the finding of stores beyond a tensor which elements these leave unwritten; whether that is so.
+
+    It is where as many elements at least are stored beyond as are missing.
+    """
+    lost, causes = lost_stores(context, call.events[: call.events_used])
+    if lost < np.count_nonzero(missing) or not causes or causes[-1] not in known:
+        return False
+    cause = causes[-1]
+    text = f"{cause.message}; {_unwritten(missing, call)}"
+    known[known.index(cause)] = replace(cause, message=text, picture=picture_of(missing, UNWRITTEN))
+    return True
+
+
+def _unwritten(missing: Array, call: Call) -> str:
+    return f"{boxes_of_output(missing, call)} {'is' if np.count_nonzero(missing) == 1 else 'are'} never written"
+
+
 def _never_written(call: Call, missing: Array) -> Message:
     count, size = int(missing.sum()), missing.size
     share = f", {100 * count / size:.2f} % of {size}" if count < size else ", all of it"
-    return Message("CO106", f"output {_described(call.out)}: {boxes_of_output(missing, call)} never written{share}")
+    return Message("CO106", f"output {_described(call.out)}: {_unwritten(missing, call)}{share}")
 
 
 def judge_origin(context: Context, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
@@ -92,7 +121,8 @@ def judge_origin(context: Context, call: Call, output: Array, again: Callable[[]
         missing = ((first & (most >> 1)) == most >> 1) & (first != second)
     if not missing.any():
         return []
-    message = f"output {said}: {boxes_of_output(missing, call)} computed from unwritten memory"
+    are = "is" if np.count_nonzero(missing) == 1 else "are"
+    message = f"output {said}: {boxes_of_output(missing, call)} {are} computed from unwritten memory"
     return [finding_at(place, Message("CO106", message, _FILL))]
 
 
@@ -101,7 +131,8 @@ def _overlapping(shadow: Array, call: Call) -> Message:
     if not several.any():
         raise DamagedCall("it counts elements of several cores, and there are none")
     cores = [core for core in range(8) if (shadow[several] & np.uint8(1 << core)).any()]
-    message = f"{boxes_of_output(several, call)} are written by several cores ({', '.join(map(str, cores))})"
+    are = "is" if np.count_nonzero(several) == 1 else "are"
+    message = f"{boxes_of_output(several, call)} {are} written by several cores ({', '.join(map(str, cores))})"
     return Message("CO105", message)
 
 
@@ -129,5 +160,10 @@ def judge_shape_function(context: Context, call: Call, place: Place) -> list[Fin
     if not problem:
         return []
     return [
-        finding_at(place, Message("CO111", f"the output of `{context.operator}`, {_described(call.out)}: {problem}"))
+        finding_at(
+            place,
+            Message(
+                "CO111", f"the output of `{context.operator}`, {_described(call.out)}, is beyond the limits: {problem}"
+            ),
+        )
     ]

@@ -111,4 +111,4 @@ def test_the_rules_notice_what_is_left_out(giou: Operator, tmp_path: Path) -> No
     broken = load(**{**build.RECIPE, "compute_srcs": [tmp_path / "giou.cpp"]}).giou
     run = broken.run(boxes_of(1, 10, 1), boxes_of(1, 10, 2))
     assert [finding.rule for finding in run.findings] == ["CO106"]
-    assert "output[0, 1], output[0, 3] (2) never written" in run.findings[0].message
+    assert "output[0, 1], output[0, 3] (2) are never written" in run.findings[0].message

@@ -71,7 +71,7 @@ def test_tcm_takes_any_rank(stage: str, shape: tuple[int, ...]) -> None:
 
 def test_element_accessors_take_matrices() -> None:
     """Their rank is compiled in, and another one is an error that names it."""
-    with pytest.raises(KernelError, match="an accessor of 2 dimensions for argument 0"):
+    with pytest.raises(KernelError, match="an accessor of 2 dimensions is opened for argument 0"):
         library("element").relu_forward(values_of(5))
 
 

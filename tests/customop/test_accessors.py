@@ -71,7 +71,7 @@ CASES: dict[str, tuple[str, tuple[str, str, str] | None]] = {
     ),
     "bad_index": (
         "auto e = t_in.accessor<float, 1>(); t_out.fill_(e[-1] + e[100]);",
-        ("CO104", "error", "index -1 of dimension 0"),
+        ("CO104", "error", "index -1 is before the beginning of dimension 0"),
     ),
     "slack": (
         "char* b = (char*)torch::neuron::tcm_malloc(9); b[9] = 1; torch::neuron::tcm_free(b);",
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[str, tuple[str, str, str] | None]] = {
     "other_type": (
         "int32_t* b = (int32_t*)torch::neuron::tcm_malloc(40); t_in.tcm_accessor().tensor_to_tcm<int32_t>(b, 0, 9);"
         "torch::neuron::tcm_free(b);",
-        ("CO110", "error", "an accessor of int32 for argument 0"),
+        ("CO110", "error", "an accessor of int32 is opened for argument 0"),
     ),
     "inner_pointer": (
         "char* b = (char*)torch::neuron::tcm_malloc(40); torch::neuron::tcm_free(b + 4); torch::neuron::tcm_free(b);",

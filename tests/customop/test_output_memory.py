@@ -167,13 +167,13 @@ def test_tensors_of_the_outputs_shape_are_tensors_of_their_own(
 def test_a_tensor_that_lay_where_the_output_lies_does_not_count_as_the_output(operators: dict[str, Operator]) -> None:
     run = operators["destination_not_written"].run(VALUES)
     assert [finding.rule for finding in run.findings] == ["CO106"]
-    assert "output[0:100] (100) never written" in run.findings[0].message
+    assert "output[0:100] (100) are never written" in run.findings[0].message
 
 
 def test_unwritten_tcm_shows_in_the_output(operators: dict[str, Operator]) -> None:
     run = operators["last_of_block"].run(VALUES)
     assert places(run) == [("CO106", 6)]
-    assert "output[99] (1) computed from unwritten memory" in run.findings[0].message
+    assert "output[99] (1) is computed from unwritten memory" in run.findings[0].message
 
 
 @pytest.mark.parametrize("call", ["first", "second"])
@@ -183,20 +183,20 @@ def test_tcm_that_was_unwritten_when_it_was_read(operators: dict[str, Operator],
     if call == "second":
         run = operators[name].run(VALUES)
     assert places(run) == [("CO106", 9)]
-    assert "output[7] (1) computed from unwritten memory" in run.findings[0].message
+    assert "output[7] (1) is computed from unwritten memory" in run.findings[0].message
 
 
 def test_unwritten_integers_differ_from_minus_one(operators: dict[str, Operator]) -> None:
     run = operators["words"].run(VALUES)
     assert places(run) == [("CO106", 7)]
-    assert "output[99] (1) computed from unwritten memory" in run.findings[0].message
+    assert "output[99] (1) is computed from unwritten memory" in run.findings[0].message
     assert (run.outputs[:98] == -1).all()
 
 
 def test_a_destination_that_is_added_to_before_it_is_written(operators: dict[str, Operator]) -> None:
     run = operators["adds_to_destination"].run(VALUES)
     assert places(run) == [("CO106", 7)]
-    assert "output[0:100] (100) computed" in run.findings[0].message
+    assert "output[0:100] (100) are computed" in run.findings[0].message
 
 
 @pytest.mark.parametrize("bits", [0xFFFFFFFF, 0x7FFFFFFF, 0x7FC00000])

@@ -55,7 +55,7 @@ def test_messages_name_the_parameters(tmp_path: Path) -> None:
     with pytest.raises(nkitools.KernelError, match="argument 1 `scale` of operator `named` is str"):
         operator(np.ones(3, np.float32), "1")
     (finding,) = operator.run(np.ones(3, np.float32), 1).findings
-    assert "an accessor of int32 for argument 0 `boxes` (float32 [3])" in finding.message
+    assert "an accessor of int32 is opened for argument 0 `boxes` (float32 [3])" in finding.message
 
 
 MACROS = """\

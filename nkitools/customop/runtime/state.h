@@ -145,6 +145,9 @@ struct Told {
 };
 // Adds an event, or counts it with the one that is there already for this kind, core, tensor and site.
 void tell(EventKind, int tensor, uint64_t site, const Told& = Told());
+// Fills memory with what stands in for elements that do not exist: a NaN of every float type, and not what unwritten
+// memory holds, or a result that was computed from it and stored would count as never written.
+void fill_lost(char* at, size_t bytes);
 [[noreturn]] void stop();
 // Keeps the frames of the throw that is being looked at; its stack is still whole.
 void note_throw();

@@ -161,8 +161,27 @@ void tensor_to_tcm(TensorImpl* tensor, void* pointer, size_t offset, size_t coun
     judge_readers(state, *tensor, piece, site);
   }
   memcpy(pointer, tensor->data + (piece.offset << shift), piece.count << shift);
+  if (NKT_RARE(piece.count < buffer.room && buffer.block)) {
+    fill_lost(static_cast<char*>(pointer) + (piece.count << shift), (buffer.room - piece.count) << shift);
+  }
   if (buffer.block) note_filled(state, *buffer.block, pointer, piece.count << shift, *tensor);
 }
+
+namespace {
+
+// The elements of a tensor that a copy takes from behind the end of its block are written all the same.
+void write_lost(TensorImpl& tensor, size_t offset, size_t room, size_t count, uint8_t bit) {
+  const size_t numel = static_cast<size_t>(tensor.numel);
+  if (offset >= numel || numel - offset <= room) return;
+  const size_t end = count < numel - offset ? offset + count : numel;
+  lay_open(tensor);
+  for (size_t i = offset + room; i < end; i++) {
+    fill_lost(tensor.data + (i << tensor.item_shift), size_t(1) << tensor.item_shift);
+    if (tensor.shadow && !__atomic_load_n(tensor.shadow + i, __ATOMIC_RELAXED)) __atomic_fetch_or(tensor.shadow + i, bit, __ATOMIC_RELAXED);
+  }
+}
+
+}  // namespace
 
 void tcm_to_tensor(TensorImpl* tensor, const void* pointer, size_t offset, size_t count, c10::ScalarType type) {
   const uint64_t site = NKT_SITE;
@@ -185,6 +204,7 @@ void tcm_to_tensor(TensorImpl* tensor, const void* pointer, size_t offset, size_
     told.b = static_cast<int64_t>(piece.offset + piece.count) - 1;
     tell(kOverlap, tensor->role, site, told);
   }
+  if (NKT_RARE(buffer.room < count)) write_lost(*tensor, offset, buffer.room, count, bit);
 }
 
 }  // namespace nkt

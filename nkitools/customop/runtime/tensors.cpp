@@ -183,13 +183,15 @@ Elements open_elements(TensorImpl* tensor, c10::ScalarType type, size_t dims, bo
   return Elements{tensor, tensor->data, tensor->sizes, tensor->strides, counter, &tensor->streams};
 }
 
+void fill_lost(char* at, size_t bytes) {
+  const uint16_t nan = 0x7fc1;
+  for (size_t i = 0; i < bytes; i++) at[i] = static_cast<char>(i & 1 ? nan >> 8 : nan);
+}
+
 namespace {
 
-// What stands in for an element that does not exist: a NaN of every float type, and not what unwritten memory holds, or
-// a result that was computed from it and stored would count as never written.
 char* lost_element(CoreState& state) {
-  const uint16_t nan = 0x7fc1;
-  for (size_t i = 0; i < sizeof state.lost_element; i += sizeof nan) memcpy(state.lost_element + i, &nan, sizeof nan);
+  fill_lost(state.lost_element, sizeof state.lost_element);
   return state.lost_element;
 }
 
