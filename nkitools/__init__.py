@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nkitools.report.perfetto import save_timeline
     from nkitools.report.run_diff import compare_runs
     from nkitools.rules.finding import Finding, KernelError, NotModelled
+    from nkitools.sweeps.sweep import sweep
     from nkitools.sweeps.tune import tune
 
 __version__ = "0.2.0"
@@ -59,6 +60,7 @@ _LAZY = {
     "write_page": "nkitools.report.page.document",
     "precision_split": "nkitools.precision.split",
     "simulate": "nkitools.launch.simulate",
+    "sweep": "nkitools.sweeps.sweep",
     "tune": "nkitools.sweeps.tune",
 }
 
@@ -66,7 +68,7 @@ __all__ = [
     "Finding", "KernelError", "NotModelled", "Print", "Prints", "Run", "SavedRunError", "WatchWarning", "__version__",
     "allow_findings", "capture_prints", "collect_runs", "compare_runs", "customop", "expect_finding",
     "install_stand_in", "load_run", "mx", "page", "pallas", "precision_split", "remove_stand_in", "save_timeline",
-    "simulate", "strategies", "tune", "watching", "write_page",
+    "simulate", "strategies", "sweep", "tune", "watching", "write_page",
 ]  # fmt: skip
 
 

@@ -22,16 +22,19 @@ from nkitools.cli.new import new_kernel
 from nkitools.cli.reproduce import reproduce_run
 from nkitools.cli.rules import list_rules
 from nkitools.cli.run import run_script
+from nkitools.cli.sweep import sweep_kernel
+from nkitools.cli.sweep_report import report_sweeps
 from nkitools.cli.timeline import write_timeline
 from nkitools.cli.view import view_run
 from nkitools.cli.why import explain_element
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel, explain_element, find_first_wrong, show_examples, new_kernel, reproduce_run,
-    show_completion, serve_editor, serve_agent,
-    print_guide,
+    compare_targets, estimate_kernel, explain_element, find_first_wrong, sweep_kernel, show_examples, new_kernel,
+    reproduce_run, show_completion, serve_editor, serve_agent, print_guide,
 )  # fmt: skip
+
+sweep_kernel.add_command(report_sweeps)
 
 
 @click.group(cls=Commands, commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
+from nkitools.chip.numerics import Array
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.difference import Difference
@@ -129,6 +130,43 @@ def precision_split(
 def _split(
     precise: Half, full: Half, reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> PrecisionSplit:
+    tensors = [
+        TensorSplit(each.name, each.dtype, each.rounded.shape, each.low_precision, each.error, each.remaining)
+        for each in results_of(precise, full, reference, args, kwargs)
+    ]
+    return PrecisionSplit(tuple(tensors), precise.run, full.run)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One result of a kernel, in float64: rounded to its dtypes, in full precision, and what is right, if known."""
+
+    name: str
+    dtype: str
+    rounded: Array
+    wide: Array
+    right: Array | None
+
+    @property
+    def low_precision(self) -> Difference:
+        """Return what rounding to the dtypes does."""
+        return Difference.of(self.rounded, self.wide)
+
+    @property
+    def error(self) -> Difference | None:
+        """Return the difference from what is right."""
+        return None if self.right is None else Difference.of(self.rounded, self.right)
+
+    @property
+    def remaining(self) -> Difference | None:
+        """Return the difference from what is right in full precision."""
+        return None if self.right is None else Difference.of(self.wide, self.right)
+
+
+def results_of(
+    precise: Half, full: Half, reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[Result]:
+    """Return the results of two runs, the outputs first; errors as of `precision_split`."""
     # A full run returns new arrays, as they are wider: which arguments are results only the precise one can tell.
     changed = (precise.changed | full.changed) - precise.returned
     written = [name for name in precise.arguments if name in changed]
@@ -139,15 +177,7 @@ def _split(
     pairs += [(name, precise.arguments[name], full.arguments[name]) for name in written]
     shapes = [(name, rounded.array.shape) for name, rounded, _ in pairs]
     references = references_of(reference, shapes, len(precise.outputs), args, kwargs)
-    tensors = [
-        TensorSplit(
-            name,
-            rounded.dtype,
-            rounded.array.shape,
-            Difference.of(rounded.array, wide.array),
-            None if right is None else Difference.of(rounded.array, right),
-            None if right is None else Difference.of(wide.array, right),
-        )
+    return [
+        Result(name, rounded.dtype, rounded.array, wide.array, right)
         for (name, rounded, wide), right in zip(pairs, references, strict=True)
     ]
-    return PrecisionSplit(tuple(tensors), precise.run, full.run)

@@ -16,13 +16,15 @@ from nkitools.pytest_plugin.fixtures import (
     expect_finding,
     kernel_benchmark,
     kernels_ran,
+    nki_case,
     run_kernel,
 )  # fmt: skip
 from nkitools.pytest_plugin.marks import pytest_generate_tests, pytest_itemcollected, pytest_pycollect_makeitem
+from nkitools.pytest_plugin.sweep_mark import pytest_pyfunc_call
 
 __all__ = [
-    "_nki_target", "device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "pytest_addoption",
+    "_nki_target", "device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "nki_case", "pytest_addoption",
     "pytest_collect_directory", "pytest_collection_finish", "pytest_configure", "pytest_generate_tests",
     "pytest_itemcollected", "pytest_load_initial_conftests", "pytest_pycollect_makeitem", "pytest_pycollect_makemodule",
-    "pytest_runtest_call", "pytest_runtest_setup", "run_kernel",
+    "pytest_pyfunc_call", "pytest_runtest_call", "pytest_runtest_setup", "run_kernel",
 ]  # fmt: skip

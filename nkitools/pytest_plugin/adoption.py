@@ -20,7 +20,7 @@ import pytest
 
 from nkitools.options import OPTIONS
 
-FIXTURES = ("device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "run_kernel")
+FIXTURES = ("device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "nki_case", "run_kernel")
 # The top-level names that the stand-in serves.
 _STOOD_IN_FOR = frozenset({"neuron_dtypes", "neuronxcc", "nki", "nki_cpu_simulator"})
 

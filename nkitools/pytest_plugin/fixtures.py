@@ -93,6 +93,18 @@ def kernel_benchmark(_nki_target: str, request: pytest.FixtureRequest) -> Kernel
     return KernelBenchmark(_nki_target, request)
 
 
+@pytest.fixture
+def nki_case(request: pytest.FixtureRequest) -> Mapping[str, Any]:
+    """Run one case of ``@pytest.mark.nki_sweep`` and return its row; the test fails where the case does not pass.
+
+    The row is one of `nkitools.sweep`: the case's own names, ``chip``, ``outcome``, ``findings``, ``max_error``,
+    ``estimate_us``, ``seconds``.
+    """
+    from nkitools.pytest_plugin.sweep_mark import run_case
+
+    return run_case(request)
+
+
 class KernelRunner:
     """Runs kernels on one target and remembers the last run of the test."""
 

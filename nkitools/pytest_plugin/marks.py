@@ -15,6 +15,8 @@ MARKS = {
     "sim": "the test runs in simulation; a test that asks for run_kernel has a variant with this mark",
     "simulation": "another name of sim",
     "nki_allow(rule, ..., reason='')": "accept findings of these rules in the test: they are listed as allowed",
+    "nki_sweep(kernel, space, *, arguments=None, reference=None, chips=None, store=None, sample=None, seed=0, "
+    "rtol=None, atol=None)": "a test with the fixture nki_case for each case of a space, which must pass",
     "hw(device, ...)": "the test runs on hardware (neuron, tpu, gpu; default: any that its kernel can run on), and is "
     "skipped where there is none; as for sim, with run_kernel it is a variant",
 }
@@ -22,7 +24,7 @@ MARKS = {
 TARGET_FIXTURE = "_nki_target"
 _PLUGIN = "nkitools.pytest_plugin."
 # Rules are judged in simulation: a test that expects a finding runs there, unless its author says otherwise.
-_FIXTURES_OF_SIM = ("expect_finding", "kernels_ran")
+_FIXTURES_OF_SIM = ("expect_finding", "kernels_ran", "nki_case")
 
 # Set in the process for hardware tests.
 IN_WORKER = "NKITOOLS_HW_WORKER"
@@ -82,7 +84,12 @@ def asked_devices(item: pytest.Item) -> tuple[str, ...]:
 
 @pytest.hookimpl(tryfirst=True)  # the target comes first in the names of tests
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make the variants of a test that asks for a target, itself or by a fixture."""
+    """Make the variants of a test that asks for a target, itself or by a fixture, and the cases of a sweep."""
+    if "nki_case" in metafunc.fixturenames:
+        from nkitools.pytest_plugin.sweep_mark import cases_of
+
+        cases, ids = cases_of(metafunc.definition)
+        metafunc.parametrize("nki_case", cases, ids=ids, indirect=True)
     if TARGET_FIXTURE in metafunc.fixturenames:
         targets = (
             ["sim", "hw"] if _is_for_hardware(metafunc.definition) or _wants_hardware(metafunc.config) else ["sim"]

@@ -55,21 +55,22 @@ ARROWS: dict[str, set[str]] = {
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
     "suggestions": {"lint", "lint.interface"},
-    "sweeps": {"chip", "launch", "precision", "record", "sweeps.space", "timing"},
     "sweeps.space": set(),
     "pallas": {"chip", "record", "rules", "sweeps.space"},
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}
-ARROWS["report"] = {"chip", "history", "issue", "record", "rules", "suggestions", "timing"}
+ARROWS["report.tolerance"] = {"chip"}
+ARROWS["sweeps"] = {*ARROWS["targets"], "report.tolerance", "targets"}  # any kind of kernel, wherever it runs
+ARROWS["report"] = {"chip", "history", "issue", "record", "report.tolerance", "rules", "suggestions", "timing"}
 ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
-ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["targets"], "targets", "report", "expect"}
+ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["sweeps"], "sweeps", "report", "expect"}
 ARROWS["cli"] = ARROWS["cli"] | {"examples"}  # the example kernels, which the wheel has in this place
 ARROWS["serve"] = {*ARROWS["targets"], "report", "targets"}
 ARROWS["cli"] = ARROWS["cli"] | {"serve"}
 ARROWS["typing"] = {"precision", "pytest_plugin", "record", "report", "sweeps"}
-ARROWS["nkitools"] = {*ARROWS["targets"], "expect", "report", "strategies"}
+ARROWS["nkitools"] = {*ARROWS["targets"], "sweeps", "expect", "report", "strategies"}
 ARROWS["__main__"] = {"cli"}
 
 

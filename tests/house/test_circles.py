@@ -25,6 +25,8 @@ HIDDEN = {
     "nkitools.targets.official": "AWS's packages",
     "nkitools.targets.neuron": "AWS's packages",
     "nkitools.targets.comparison_worker": "the module of an author's file",
+    "nkitools.sweeps.named_function": "the module of an author's file",
+    "nkitools.sweeps.fingerprint": "modules of the author's, which are imported already",
     "nkitools.customop.torch_modules": "torch_neuronx, for which nkitools stands in",
 }
 

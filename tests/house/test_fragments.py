@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import nki
 import nki.language as nl
 import numpy as np
@@ -21,8 +22,9 @@ REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted([*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / "docs").glob("*/*.md"), *REPOSITORY.glob("*.md")])
 GENERATED = {"calibration", "cheat_sheet", "chips", "coverage", "gallery", "instructions", "options", "rules"}
 
-# Whole programs, which tests/house/{test_examples,test_docs}.py and tests/cli/test_new.py run in sessions of their own.
-PROGRAMS = {"README.md", "assignment.md", "estimate.md", "first-pallas-kernel.md", "notebook.md"}
+# Whole programs, which tests/house/{test_examples,test_docs}.py, tests/cli/test_new.py and tests/sweeps/test_how_to.py
+# run in sessions of their own.
+PROGRAMS = {"README.md", "assignment.md", "estimate.md", "first-pallas-kernel.md", "notebook.md", "sweep.md"}
 
 
 def fragments(language: str) -> list[tuple[str, str]]:
@@ -107,7 +109,10 @@ def _unknown_to_nkitools(words: list[str]) -> list[str]:
         return []
     if name not in main.commands:
         return [name]
-    known = {option for each in main.commands[name].params for option in (*each.opts, *each.secondary_opts)}
+    command = main.commands[name]
+    if isinstance(command, click.Group):  # whose command `run` needs no name
+        command = command.commands[rest[0] if rest and rest[0] in command.commands else "run"]
+    known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
     return [word for word in rest if word.startswith("-") and word.partition("=")[0] not in {*known, "--help"}]
 
 

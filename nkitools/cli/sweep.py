@@ -1,0 +1,232 @@
+"""``nkitools sweep``: a kernel over a space of cases, and what is done with their store."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nkitools.cli.commands import FileError
+from nkitools.cli.compare import file_and_kernel
+from nkitools.cli.terminal import say
+
+if TYPE_CHECKING:
+    from nkitools.sweeps.store import Store
+    from nkitools.sweeps.sweep import Progress
+
+
+class SweepCommands(click.Group):
+    """A group whose command ``run`` needs no name: what is no other command is FILE::KERNEL."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put ``run`` in front where no command is named."""
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("sweep", cls=SweepCommands, subcommand_metavar="FILE::KERNEL | COMMAND ...")
+def sweep_kernel() -> None:
+    """Run a kernel on every case of a space, each checked; keep, resume and merge the results.
+
+    `nkitools sweep FILE::KERNEL --space space.toml --store cases.db` is short for `nkitools sweep run ...`.
+    """
+
+
+def engine_options(command: Any) -> Any:
+    """Add the options that say where cases run."""
+    for option in (
+        click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True,
+                     help="Processes of this machine, or Ray (nkitools[ray])."),
+        click.option("--address", metavar="ADDRESS", help="With --engine ray: a cluster, such as auto or ray://host:10001."),
+        click.option("--workers", type=click.IntRange(min=1), help="How many at a time.  [default: as many as cores]"),
+        click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Of a case."),
+        click.option("--memory", type=click.FloatRange(min=0, min_open=True), default=4.0, show_default=True,
+                     metavar="GIB", help="That a worker may take."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@sweep_kernel.command("run")
+@click.argument("kernel", metavar="FILE::KERNEL")
+@click.option("--space", type=click.Path(exists=True, dir_okay=False), help="A TOML file.  [default: FILE's space]")
+@click.option("--store", type=click.Path(dir_okay=False), help="Keeps what is done: a second call goes on.")
+@click.option("--chip", default="", metavar="A,B", help="Chips: each case runs on each.  [default: the option's]")
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw so many cases.  [default: all]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
+@click.option("--rtol", type=float, help="Allowed relative error.  [default: what the run explains]")
+@click.option("--atol", type=float, help="Allowed absolute error.")
+@engine_options
+@click.pass_context
+def run_sweep(
+    context: click.Context,
+    kernel: str,
+    space: str | None,
+    store: str | None,
+    chip: str,
+    sample: int | None,
+    seed: int,
+    rtol: float | None,
+    atol: float | None,
+    engine: str,
+    address: str | None,
+    workers: int | None,
+    timeout: float | None,
+    memory: float,
+) -> None:
+    """Run KERNEL of FILE on every case of the space.
+
+    FILE says `arguments`, a function of a case's names that returns the kernel's arguments, where the space has no
+    table `arguments`; `inputs` serves too where it is a function. `reference`, a function of the arguments, returns
+    what is right. Exit code: 0 where every case passes, 1 where one does not, 2 for a mistake in the command.
+    """
+    from nkitools.sweeps.checked_call import Case
+    from nkitools.sweeps.space import drawn_points
+    from nkitools.sweeps.sweep import check_names, checked_call, chips_of, make_engine, run_cases
+    from nkitools.targets.comparison_worker import BadRequest, kernel_of
+    from nkitools.targets.imports import stand_in
+
+    file, name = file_and_kernel(kernel, "")
+    with stand_in("always"):
+        try:
+            module = loaded(file)
+            cases_of = space or _space_of(module, file)
+            arguments = _arguments_of(module, cases_of)
+            call = checked_call(
+                kernel_of(module, name), cases_of, arguments, getattr(module, "reference", None), rtol, atol
+            )
+            points = drawn_points(cases_of, sample, seed)
+            check_names(call, points[0])
+            chips = chips_of(call.kind, [each.strip() for each in chip.split(",") if each.strip()])
+            where = make_engine(engine, workers, timeout, int(memory * 2**30), address)
+        except BadRequest as error:
+            raise click.UsageError(str(error)) from None
+        except (ValueError, ImportError) as error:
+            raise click.UsageError(str(error)) from None
+        with progress_line() as progress:
+            found = run_cases(call, [Case(point, each) for point in points for each in chips], where, store, progress)
+    for row in found.failed[:10]:
+        say(failure_line(row))
+    if len(found.failed) > 10:
+        say(f"... and {len(found.failed) - 10} more")
+    say(f"{found}{f' ({found.stored} of them stored before)' if found.stored else ''}")
+    context.exit(int(bool(found.failed)))
+
+
+def failure_line(row: dict[str, Any]) -> str:
+    """Return a case that does not pass, in one line."""
+    named = ", ".join(f"{name}={value!r}" for name, value in row.items() if name not in _ROW)
+    said = row["error"].splitlines()[:1] or [
+        f"{each['rule']} at {os.path.basename(each['file'])}:{each['line']}" for each in row["findings"][:1]
+    ]
+    if row["outcome"] == "wrong" and row["max_error"] is not None:
+        said = [f"off by {row['max_error']:.3g}"]
+    return f"{row['outcome']}: {named} on {row['chip']}: {' '.join(said)}"
+
+
+_ROW = frozenset(
+    ("chip", "outcome", "findings", "max_error", "estimate_us", "seconds", "low_precision", "remaining", "error")
+)
+
+
+def loaded(file: str) -> Any:
+    """Return the module of a file, as a worker finds it: a file of a package by its import."""
+    from nkitools.sweeps.named_function import module_of
+
+    path = Path(file).resolve()
+    parts = [path.stem]
+    while (path.parent / "__init__.py").is_file():
+        path = path.parent
+        parts.insert(0, path.name)
+    if len(parts) > 1:
+        sys.path.insert(0, str(path.parent))
+    return module_of(".".join(parts), str(Path(file).resolve()))
+
+
+def _space_of(module: Any, file: str) -> Any:
+    space = getattr(module, "space", None)
+    if space is None:
+        raise click.UsageError(f"{file} says no space: give it `space`, or name a TOML file, --space FILE")
+    return Path(file).parent / space if isinstance(space, (str, os.PathLike)) else space
+
+
+def _arguments_of(module: Any, space: Any) -> Any:
+    """Return FILE's function of a case; None where the space has the arguments."""
+    from nkitools.sweeps.space import table_of
+
+    if not isinstance(space, dict) and "arguments" in table_of(space):
+        return None
+    arguments = getattr(module, "arguments", None) or getattr(module, "inputs", None)
+    if not callable(arguments):
+        raise click.UsageError(
+            f"{module.__file__} says no arguments: give it `arguments`, a function of a case's names, or the space a "
+            "table [arguments]"
+        )
+    return arguments
+
+
+@contextmanager
+def progress_line() -> Iterator[Progress | None]:
+    """Show in a terminal how many cases are done, at which rate, and how long the others will take."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began = time.monotonic()
+
+    def show(done: int, before: int, total: int) -> None:
+        rate = (done - before) / max(time.monotonic() - began, 1e-9)
+        left = (total - done) / rate if rate else 0.0
+        text = f"\r{done} of {total} cases, {rate:.1f} a second, {left:.0f} s left\x1b[K"
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\x1b[K")
+
+
+def open_store(path: str) -> Store:
+    """Return a store that is there; FileError, exit code 2, for another file."""
+    from nkitools.sweeps.store import Store, StoreError
+
+    try:
+        return Store(path, must_exist=True)
+    except StoreError as error:
+        raise FileError(str(error)) from None
+
+
+@sweep_kernel.command("merge")
+@click.argument("store", type=click.Path(dir_okay=False))
+@click.argument("others", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+def merge_stores(store: str, others: tuple[str, ...]) -> None:
+    """Take the cases of OTHERS over into STORE, which is made where it is not there. A case is there once."""
+    from nkitools.sweeps.store import Store, StoreError
+
+    try:
+        with Store(store) as opened:
+            for other in others:
+                say(f"{other}: {opened.merge(other)} new cases")
+    except StoreError as error:
+        raise FileError(str(error)) from None
+
+
+@sweep_kernel.command("export")
+@click.argument("store", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(dir_okay=False))
+def export_store(store: str, file: str) -> None:
+    """Write the cases of STORE into FILE, by its ending: .csv, or .parquet (with nkitools[profile])."""
+    from nkitools.sweeps.export import export
+
+    with open_store(store) as opened:
+        try:
+            say(f"{file}: {export(opened.rows(), file)} cases")
+        except (ValueError, ImportError) as error:
+            raise click.UsageError(str(error)) from None

@@ -1,0 +1,108 @@
+"""The mark ``nki_sweep``: each case of a space is a test of its own, which pytest selects, shares out and reports."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from nkitools.sweeps.checked_call import Case, CheckedCall
+
+_COMPLAINT = pytest.StashKey[str]()
+_OF_PYTEST = ("engine", "workers", "timeout", "memory", "address")  # what a session decides
+
+
+@dataclass(frozen=True)
+class MarkedCase:
+    """One case of a marked test. ``store``: the file that keeps it, if any."""
+
+    call: CheckedCall
+    case: Case
+    store: str | os.PathLike[str] | None
+
+
+def cases_of(item: pytest.Item) -> tuple[list[Any], list[str]]:
+    """Return the cases of the mark of a test, and their ids. UsageError for a mark that does not fit."""
+    mark = item.get_closest_marker("nki_sweep")
+    if mark is None:
+        raise pytest.UsageError(
+            f"{item.nodeid}: the fixture nki_case takes the mark: @pytest.mark.nki_sweep(kernel, space)"
+        )
+    for name in mark.kwargs:
+        if name in _OF_PYTEST:
+            raise pytest.UsageError(
+                f"{item.nodeid}: {name} is no argument of the mark nki_sweep: pytest runs its cases, pytest-xdist "
+                "several at a time"
+            )
+    try:
+        made = _cases(*mark.args, **mark.kwargs)
+    except (TypeError, ValueError, OSError) as error:
+        raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.nki_sweep: {error}") from None
+    return made, [_id(each.case) for each in made]
+
+
+def _cases(
+    kernel: Any,
+    space: Any,
+    *,
+    arguments: Any = None,
+    reference: Any = None,
+    chips: str | Sequence[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> list[MarkedCase]:
+    from nkitools.sweeps.checked_call import Case
+    from nkitools.sweeps.space import drawn_points
+    from nkitools.sweeps.sweep import check_names, checked_call, chips_of
+
+    if isinstance(space, (str, os.PathLike)):  # beside the file of the kernel's tests, wherever pytest is started
+        space = _beside(arguments or reference or kernel, space)
+    call = checked_call(kernel, space, arguments, reference, rtol, atol)
+    points = drawn_points(space, sample, seed)
+    check_names(call, points[0])
+    return [MarkedCase(call, Case(point, chip), store) for point in points for chip in chips_of(call.kind, chips)]
+
+
+def _beside(function: Any, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    if os.path.exists(path):
+        return path
+    folder = os.path.dirname(inspect.getsourcefile(inspect.unwrap(function)) or "")
+    return os.path.join(folder, path)
+
+
+def _id(case: Case) -> str:
+    return "-".join([*(f"{name}={value}" for name, value in case.values.items()), case.chip])
+
+
+def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Return the row of a test's case; one that the store has is not run again."""
+    from nkitools.sweeps.in_process import InProcess
+    from nkitools.sweeps.sweep import run_cases
+
+    marked: MarkedCase = request.param
+    (row,) = run_cases(marked.call, [marked.case], InProcess(), marked.store).rows
+    request.node.stash[_COMPLAINT] = "" if row["outcome"] == "pass" else _complaint(marked.case, row)
+    return row
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Fail a test whose case does not pass: at its call, as a failure and no error of a fixture."""
+    complaint = pyfuncitem.stash.get(_COMPLAINT, "")
+    if complaint:
+        pytest.fail(complaint, pytrace=False)
+
+
+def _complaint(case: Case, row: dict[str, Any]) -> str:
+    said = [f"{each['file']}:{each['line']}: {each['rule']} {each['message']}" for each in row["findings"]]
+    if row["outcome"] == "wrong":
+        said.append(f"the result differs from the reference by up to {row['max_error']:.3g}")
+    return "\n".join([f"{_id(case)}: {row['outcome']}", *said, *filter(None, [row["error"]])])

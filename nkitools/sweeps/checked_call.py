@@ -1,0 +1,268 @@
+"""One case of a sweep: a kernel with the arguments of the case, run with every check and judged against a reference."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.argument_types import Kernel
+from nkitools.launch.kernel import as_launch
+from nkitools.precision.difference import Difference, exact
+from nkitools.precision.runs import arrays_in, copied, run_half
+from nkitools.precision.split import Result, results_of
+from nkitools.record.run import Run
+from nkitools.report.tolerance import Tolerance, diverging
+from nkitools.rules.finding import Finding, KernelError
+from nkitools.sweeps.argument_recipe import ArgumentRecipe
+from nkitools.sweeps.named_function import NamedFunction, named
+from nkitools.sweeps.variants import constants_set, keywords_of
+from nkitools.targets import simulator_for
+from nkitools.targets.builtin import is_jax_function
+from nkitools.targets.gpsimd import is_custom_operator
+from nkitools.targets.imports import stand_in
+
+LAUNCH = ("grid", "ranks")  # names of a space that say how an NKI kernel is launched
+RESERVED = ("chip", "outcome", "findings", "max_error", "estimate_us", "seconds")  # what a row has besides
+OUTCOMES = ("pass", "wrong", "finding", "error", "timeout")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: the values of a space's names, and the chip."""
+
+    values: Mapping[str, Any]
+    chip: str
+
+
+@dataclass(frozen=True)
+class CheckedCall:
+    """The kernel, what makes its arguments and what is right; called with a `Case` it returns the case's results.
+
+    ``kind``: ``nki``, ``pallas`` or ``operator``. ``rtol`` and ``atol``: the allowed error as NumPy has it; without
+    both it is that which the run's dtypes and sums explain.
+    """
+
+    kernel: Any
+    kind: str
+    arguments: Callable[..., Any]
+    reference: Callable[..., Any] | None = None
+    rtol: float | None = None
+    atol: float | None = None
+
+    def __call__(self, case: Case) -> dict[str, Any]:
+        """Return the results of a case; an error of the kernel is one of them."""
+        began = time.perf_counter()
+        with stand_in("always") if self.kind == "nki" else nullcontext():
+            try:
+                found = self._judged(case)
+            except MemoryError:
+                found = _result("error", error="MemoryError: more memory than a worker may have")
+            except KernelError as error:
+                found = _result("finding", findings=[error.finding])
+            except Exception as error:  # whatever a case raises is the case's own: others may run
+                found = _result("error", error=f"{type(error).__name__}: {error}")
+        return {**found, "seconds": round(time.perf_counter() - began, 6)}
+
+    def arguments_of(self, case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the positional and the named arguments of the kernel, those that `arguments` names first."""
+        made = self.arguments(**taken(self.arguments, case.values))
+        if not isinstance(made, Mapping):
+            args = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+            return args, self._keywords(case, args, {})
+        if self.kind == "operator":  # which has no keywords
+            return tuple(made.values()), {}
+        return (), {**made, **self._keywords(case, (), made)}
+
+    def _keywords(self, case: Case, args: tuple[Any, ...], made: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values whose parameters of the kernel have no argument yet."""
+        if self.kind == "operator":
+            return {}
+        bound = {*list(inspect.signature(self.kernel).parameters)[: len(args)], *made}
+        return {name: value for name, value in keywords_of(self.kernel, case.values).items() if name not in bound}
+
+    def _truth(self, case: Case, *args: Any, **kwargs: Any) -> Any:
+        """Return what is right: the reference takes the arguments by position, and names of the case as keywords."""
+        assert self.reference is not None
+        own = [value for name, value in kwargs.items() if name not in case.values]
+        left = list(inspect.signature(self.reference).parameters)[len(args) + len(own) :]
+        named = {name: value for name, value in taken(self.reference, case.values).items() if name in left}
+        return self.reference(*args, *own, **named)
+
+    def _judged(self, case: Case) -> dict[str, Any]:
+        args, kwargs = self.arguments_of(case)
+        constants = {name: value for name, value in case.values.items() if name in constants_of(self.kernel)}
+        with constants_set(self.kernel, constants) if constants else nullcontext():
+            if self.kind == "nki" and "ranks" not in case.values:
+                return self._split(case, args, kwargs)
+            return self._run(case, args, kwargs)
+
+    def _split(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Run an NKI kernel, once as it is and once in full precision."""
+        launch = as_launch(self.kernel, grid=case.values.get("grid"), chip=case.chip, rules="report")
+        precise = run_half(launch, "precise", args, kwargs)
+        findings = precise.run.findings
+        if any(each.severity == "error" for each in findings):
+            return _result("finding", findings, estimate_us=_estimate(precise.run))
+        full = run_half(launch, "full", args, kwargs)
+        truth = None if self.reference is None else partial(self._truth, case)
+        results = results_of(precise, full, truth, args, kwargs)
+        return _result(
+            "pass" if self._are_near(precise.run, results) else "wrong",
+            findings,
+            max_error=_most(each.error for each in results),
+            low_precision=_most(each.low_precision for each in results),
+            remaining=_most(each.remaining for each in results),
+            estimate_us=_estimate(precise.run),
+        )
+
+    def _are_near(self, run: Run, results: Sequence[Result]) -> bool:
+        """Return whether each result is as near to what is right as it may be."""
+        far = [each for each in results if self._is_far(each)]
+        if not far or self._is_stated:
+            return not far
+        explained = {each.name: each for each in run.tolerance().outputs}  # dear: the kernel runs five times more
+        return all(
+            each.name in explained and _within(each, explained[each.name].rtol, explained[each.name].atol)
+            for each in far
+        )
+
+    @property
+    def _is_stated(self) -> bool:
+        return self.rtol is not None or self.atol is not None
+
+    def _is_far(self, result: Result) -> bool:
+        """Return whether a result is off by more than the stated tolerance, else by more than that of its dtype."""
+        if result.right is None:
+            return False
+        if self._is_stated:
+            return not _within(result, self.rtol or 0.0, self.atol or 0.0)
+        return bool(diverging(result.rounded, result.right, *Tolerance().of([result.dtype])).any())
+
+    def _run(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Run a kernel of another kind, or ranks of an NKI kernel."""
+        is_ranked = "ranks" in case.values
+        right = None
+        if self.reference is not None:
+            own, given = copied((args, kwargs))
+            right = [self._truth(case, *each) for each in own] if is_ranked else self._truth(case, *own, **given)
+        own, given = copied((args, kwargs))
+        given |= {name: case.values[name] for name in LAUNCH if name in case.values}
+        given |= {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}.get(self.kind, {})
+        run = simulator_for(self.kernel).run(self.kernel, *own, **given, rules="report")
+        results = _results(run.outputs, right)
+        if any(each.right is not None and each.right.shape != each.rounded.shape for each in results):
+            return _result("error", run.findings, error="ValueError: reference: its arrays have other shapes")
+        return _result(
+            "wrong" if any(map(self._is_far, results)) else "pass",
+            run.findings,
+            max_error=_most(each.error for each in results),
+            estimate_us=_estimate(run) if self.kind == "nki" else None,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process makes the same: by names. ValueError for a function that has none."""
+        return _found, (self.kind, *self._places(), self.rtol, self.atol)
+
+    def _places(self) -> list[ArgumentRecipe | NamedFunction | None]:
+        functions = (self.kernel, self.arguments, self.reference)
+        return [each if isinstance(each, (ArgumentRecipe, type(None))) else named(each) for each in functions]
+
+    def as_text(self) -> str:
+        """Return how the functions are found again, as JSON; '' where one of them has no name."""
+        try:
+            places = self._places()
+        except ValueError:
+            return ""
+        parts = [None if each is None else vars(each) for each in places]
+        return json.dumps({"kind": self.kind, "functions": parts, "rtol": self.rtol, "atol": self.atol}, default=str)
+
+    @classmethod
+    def from_text(cls, text: str) -> CheckedCall:
+        """Return the call of `as_text`. ValueError where it has none; other errors where its functions are gone."""
+        if not text:
+            raise ValueError("the functions of this sweep had no names of their own")
+        found = json.loads(text)
+        places = [
+            None if each is None else ArgumentRecipe(**each) if "table" in each else NamedFunction(**each)
+            for each in found["functions"]
+        ]
+        return _found(found["kind"], *places, found["rtol"], found["atol"])
+
+
+def kind_of(kernel: Kernel) -> str:
+    """Return ``nki``, ``pallas`` or ``operator``."""
+    if is_custom_operator(kernel):
+        return "operator"
+    return "pallas" if is_jax_function(kernel) else "nki"
+
+
+def taken(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the values that a function takes as keywords: all of them where it has ``**case``."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return dict(values)
+    names = {each.name for each in parameters}
+    return {name: value for name, value in values.items() if name in names}
+
+
+def constants_of(kernel: Kernel) -> Mapping[str, Any]:
+    """Return the names of the kernel's module; none for an operator."""
+    space: Mapping[str, Any] = getattr(inspect.unwrap(kernel), "__globals__", {})
+    return space
+
+
+def _found(kind: str, *rest: Any) -> CheckedCall:
+    """Return a call whose functions another process has named."""
+    *places, rtol, atol = rest
+    with stand_in("always") if kind == "nki" else nullcontext():
+        kernel, arguments, reference = (each.found() if isinstance(each, NamedFunction) else each for each in places)
+    return CheckedCall(kernel, kind, arguments, reference, rtol, atol)
+
+
+def _results(outputs: Any, right: Any) -> list[Result]:
+    """Return the outputs of a run, each with what is right, where that is known."""
+    found = [array for _, (_, array) in arrays_in("output", outputs)]
+    wanted = [None] * len(found) if right is None else [exact(array) for _, (_, array) in arrays_in("output", right)]
+    if len(wanted) != len(found):
+        raise ValueError(f"reference: it holds {len(wanted)} arrays, the kernel returns {len(found)}")
+    values = [exact(array) for array in found]
+    return [
+        Result("output", str(array.dtype), value, value, truth)
+        for array, value, truth in zip(found, values, wanted, strict=True)
+    ]
+
+
+def _within(result: Result, rtol: float, atol: float) -> bool:
+    assert result.right is not None
+    return bool(np.allclose(result.rounded, result.right, rtol=rtol, atol=atol, equal_nan=True))
+
+
+def _most(differences: Iterable[Difference | None]) -> float | None:
+    """Return the largest absolute difference; None where none is known."""
+    return max((each.max_abs for each in differences if each is not None), default=None)
+
+
+def _estimate(run: Run) -> float | None:
+    """Return the estimated latency; None for a run without instructions."""
+    return run.estimate().latency_us if any(record.count for record in run.all_records) else None
+
+
+def _result(
+    outcome: str, findings: Sequence[Finding] = (), *, error: str = "", **numbers: float | None
+) -> dict[str, Any]:
+    if any(each.severity == "error" for each in findings):
+        outcome = "finding"
+    shown = [
+        {"rule": each.rule, "severity": each.severity, "file": each.file, "line": each.line, "message": each.message}
+        for each in findings
+    ]
+    fields = dict.fromkeys(("max_error", "low_precision", "remaining", "estimate_us"))
+    return {"outcome": outcome, "findings": shown, "error": error, **fields, **numbers}

@@ -1,0 +1,168 @@
+"""The engine of one machine: worker processes that take one task at a time, each with limits of time and memory.
+
+Not `concurrent.futures`: there a worker that is killed, or has to be, ends the whole pool.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, TypeVar
+
+from nkitools.sweeps.worker_limits import MEMORY, limit_worker
+
+Task = TypeVar("Task")
+
+ATTEMPTS = 3  # of a task whose worker was lost
+_LOOK = 0.5  # seconds between two looks at the clock
+
+
+@dataclass(frozen=True)
+class Ended(Generic[Task]):
+    """A task that has ended: with a result, or else with the reason, ``timeout`` or ``lost``."""
+
+    task: Task
+    result: Any = None
+    reason: str = ""
+    error: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    task: Any = None
+    attempt: int = 0
+    began: float = 0.0
+
+
+class LocalEngine:
+    """Runs a function on tasks in worker processes of this machine.
+
+    ``timeout``: seconds of a task, after which its worker is ended and another one takes the place. ``memory``: bytes
+    that a worker may take. A worker that dies by itself or is killed loses its task, which another one gets, up to
+    three times.
+    """
+
+    def __init__(self, *, workers: int | None = None, timeout: float | None = None, memory: int = MEMORY) -> None:
+        self.workers = workers or available_cores()
+        self.timeout, self.memory = timeout, memory
+        # A fork has what this process has imported. JAX has threads, which a fork would leave behind.
+        forks = hasattr(os, "fork") and "jax" not in sys.modules and sys.platform != "darwin"
+        self._context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+
+    def run(self, function: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[Ended[Task]]:
+        """Yield the tasks as they end, in any order. The workers end with the iterator."""
+        waiting, again = iter(tasks), list[tuple[Task, int]]()
+        workers: list[_Worker] = []
+        is_done = False
+        try:
+            while True:
+                while not is_done and len(workers) < self.workers:
+                    workers.append(self._start(function))
+                for worker in (each for each in workers if each.task is None):
+                    given = again.pop() if again else (next(waiting, None), 0)
+                    if given[0] is None:
+                        is_done = True
+                        break
+                    worker.task, worker.attempt, worker.began = *given, time.monotonic()
+                    _send(worker, given[0])
+                busy = [each for each in workers if each.task is not None]
+                if not busy:
+                    return
+                ready = wait([each.pipe for each in busy], timeout=_LOOK)
+                for worker in busy:
+                    ended = _received(worker) if worker.pipe in ready else self._overdue(worker)
+                    if ended is None:
+                        continue
+                    if ended.reason:
+                        _end(worker)
+                        workers.remove(worker)
+                        is_done = False
+                    if ended.reason == "lost" and worker.attempt + 1 < ATTEMPTS:
+                        again.append((ended.task, worker.attempt + 1))
+                        continue
+                    worker.task = None
+                    yield ended
+        finally:
+            for worker in workers:
+                _end(worker)
+
+    def _start(self, function: Callable[[Task], Any]) -> _Worker:
+        mine, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(function, theirs, self.memory), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, mine)
+
+    def _overdue(self, worker: _Worker) -> Ended[Any] | None:
+        seconds = time.monotonic() - worker.began
+        if self.timeout is None or seconds < self.timeout:
+            return None
+        return Ended(worker.task, reason="timeout", error=f"no end within {self.timeout:g} s", seconds=seconds)
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _send(worker: _Worker, task: Any) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # a worker that is gone: its pipe ends at the next look
+        worker.pipe.send(task)
+
+
+def _received(worker: _Worker) -> Ended[Any]:
+    seconds = time.monotonic() - worker.began
+    try:
+        is_result, value = worker.pipe.recv()
+    except (EOFError, OSError):
+        worker.process.join(5)
+        code = worker.process.exitcode
+        return Ended(worker.task, reason="lost", error=f"its worker has ended with code {code}", seconds=seconds)
+    if is_result:
+        return Ended(worker.task, value, seconds=seconds)
+    raise RuntimeError(f"a worker has failed:\n{value}")
+
+
+def _end(worker: _Worker) -> None:
+    worker.process.kill()
+    worker.process.join()
+    worker.pipe.close()
+
+
+def _serve(function: Callable[[Any], Any], pipe: Connection, memory: int) -> None:
+    """Answer task after task, until the driver closes the pipe, or is gone."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    limit_worker(memory)
+    while True:
+        try:
+            task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = (True, function(task))
+        except BaseException:
+            answer = (False, traceback.format_exc())
+        try:
+            pipe.send(answer)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _end_with(driver: int) -> None:
+    """End this process when its driver has been killed, in the middle of a task too."""
+    while os.getppid() == driver:
+        time.sleep(_LOOK)
+    os._exit(1)

@@ -1,0 +1,168 @@
+"""The store of sweeps: one SQLite file, in which a case is there once for each hash of all that decides its results.
+
+Write-ahead logging keeps every row that was committed, wherever the driver is killed, and lets several sweeps write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+_PATIENCE = 60.0  # seconds to wait for other sweeps
+COLUMNS = (
+    "hash", "kernel", "case_key", "code", "recipe", "versions", "values_json", "chip", "outcome", "findings", "error",
+    "max_error", "low_precision", "remaining", "estimate_us", "seconds", "finished",
+)  # fmt: skip
+_TABLES = """
+CREATE TABLE IF NOT EXISTS cases (
+    hash TEXT PRIMARY KEY, kernel TEXT NOT NULL, case_key TEXT NOT NULL, code TEXT NOT NULL, recipe TEXT NOT NULL,
+    versions TEXT NOT NULL, values_json TEXT NOT NULL, chip TEXT NOT NULL, outcome TEXT NOT NULL,
+    findings TEXT NOT NULL, error TEXT NOT NULL, max_error REAL, low_precision REAL, remaining REAL, estimate_us REAL,
+    seconds REAL NOT NULL, finished REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sweeps (
+    sweep TEXT PRIMARY KEY, kernel TEXT NOT NULL, file TEXT NOT NULL, code TEXT NOT NULL, call TEXT NOT NULL,
+    began REAL NOT NULL, wanted INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS members (
+    sweep TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (sweep, hash)
+) WITHOUT ROWID;
+"""
+_INSERT = f"INSERT OR IGNORE INTO cases ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+class StoreError(ValueError):
+    """The error of a file that is no store of sweeps, or of another version."""
+
+
+class Store:
+    """An open store. ``path`` None: one in memory, which is gone at the end."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, must_exist: bool = False) -> None:
+        self.path = ":memory:" if path is None else os.fspath(path)
+        if must_exist and not Path(self.path).is_file():
+            raise StoreError(f"{self.path} is no file")
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return self._open(must_exist=must_exist)
+            except sqlite3.OperationalError as error:
+                # SQLite waits for others at each statement, but not where the log is made, mended or taken away.
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise StoreError(f"{self.path} cannot be opened: {error}") from None
+                time.sleep(0.02)
+            except sqlite3.DatabaseError as error:
+                raise StoreError(f"{self.path} is no store of sweeps: {error}") from None
+
+    def _open(self, *, must_exist: bool) -> None:
+        self._database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")  # a crash of the machine may take the last rows
+        version = self._version()
+        if not version and must_exist:
+            raise StoreError(f"{self.path} is no store of sweeps")
+        if not version:
+            self._database.execute("BEGIN IMMEDIATE")
+            version = self._version()  # another sweep may have made it in between
+            for statement in () if version else (*_TABLES.split(";")[:-1], f"PRAGMA user_version = {VERSION}"):
+                self._database.execute(statement)
+            self._database.execute("COMMIT")
+        if version not in (0, VERSION):
+            raise StoreError(f"{self.path} is a store of version {version}; this nkitools has {VERSION}")
+
+    def _version(self) -> int:
+        return int(self._database.execute("PRAGMA user_version").fetchone()[0])
+
+    def begin(self, sweep: str, kernel: str, file: str, code: str, hashes: Sequence[str], call: str = "") -> None:
+        """Note a sweep and its cases; one that is there already stays. ``call``: how its functions are found again."""
+        with self._writing():
+            self._database.execute(
+                "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (sweep, kernel, file, code, call, time.time(), len(hashes)),
+            )
+            self._database.executemany(
+                "INSERT OR IGNORE INTO members VALUES (?, ?)", ((sweep, each) for each in hashes)
+            )
+
+    def done(self, hashes: Iterable[str]) -> set[str]:
+        """Return those of the hashes whose cases are stored."""
+        found: set[str] = set()
+        waiting = list(hashes)
+        for start in range(0, len(waiting), 500):
+            part = waiting[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            found |= {row[0] for row in self._database.execute(f"SELECT hash FROM cases WHERE hash IN ({marks})", part)}
+        return found
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Store cases, in one transaction; of a hash that is there already the first one stays."""
+        with self._writing():
+            self._database.executemany(_INSERT, ([row[column] for column in COLUMNS] for row in rows))
+
+    def rows(self, sweep: str | None = None) -> list[dict[str, Any]]:
+        """Return the cases of a sweep, or all of them; findings and values as they were."""
+        wanted = ", ".join(f"cases.{column}" for column in COLUMNS)
+        query, given = f"SELECT {wanted} FROM cases", ()
+        if sweep is not None:
+            query, given = f"{query} JOIN members USING (hash) WHERE members.sweep = ?", (sweep,)  # type: ignore[assignment]
+        return [_plain(row) for row in self._database.execute(query, given)]
+
+    def sweeps(self) -> list[dict[str, Any]]:
+        """Return the sweeps, the earliest first, each with the number of its cases that are stored."""
+        names = ("sweep", "kernel", "file", "code", "call", "began", "wanted", "stored")
+        query = (
+            "SELECT sweeps.*, "
+            "(SELECT count(*) FROM members JOIN cases USING (hash) WHERE members.sweep = sweeps.sweep) "
+            "FROM sweeps ORDER BY began"
+        )
+        return [dict(zip(names, row, strict=True)) for row in self._database.execute(query)]
+
+    def merge(self, other: str | os.PathLike[str]) -> int:
+        """Take over the cases and sweeps of another store; return how many cases are new. StoreError: it is none."""
+        Store(other, must_exist=True).close()
+        self._database.execute("ATTACH DATABASE ? AS other", (os.fspath(other),))
+        try:
+            with self._writing():
+                before = self._database.total_changes
+                self._database.execute("INSERT OR IGNORE INTO cases SELECT * FROM other.cases")
+                new = self._database.total_changes - before
+                for table in ("sweeps", "members"):
+                    self._database.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table}")
+        finally:
+            self._database.execute("DETACH DATABASE other")
+        return new
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the file for one transaction, which is there whole or not at all."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+
+def _plain(row: Sequence[Any]) -> dict[str, Any]:
+    found = dict(zip(COLUMNS, row, strict=True))
+    found["values"] = json.loads(found.pop("values_json"))
+    found["findings"] = [] if found["findings"] == "[]" else json.loads(found["findings"])
+    return found

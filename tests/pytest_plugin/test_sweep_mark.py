@@ -1,0 +1,60 @@
+"""The mark `nki_sweep`: a test for each case of a space."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# The sessions run in this process, and pytester forgets what they import: NumPy and SciPy cannot come twice.
+import nkitools.strategies
+import nkitools.sweeps.sweep  # noqa: F401
+from tests.house.test_examples import blocks
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep.md"
+
+
+@pytest.fixture
+def scaled(bare_author: Any) -> tuple[Any, str]:
+    """An author with the kernel of the page about sweeps, and the page's test."""
+    files = {each.partition("\n")[0]: each for each in blocks(PAGE, "python")}
+    bare_author.write(scaled=files["# scaled.py"])
+    return bare_author, files["# test_scaled.py"]
+
+
+def test_each_case_is_a_test_with_a_name(scaled: tuple[Any, str]) -> None:
+    """One that does not pass fails with its finding; the test's own assertions count too."""
+    author, text = scaled
+    result = author.run("-m", "sim", "-v", test=text)
+    result.assert_outcomes(passed=4)
+    assert "test_it.py::test_scaled[rows=1-columns=300-seed=0-trn1] PASSED" in result.stdout.str()
+    result = author.run("-m", "sim", test=text.replace("[1, 128]", "[1, 129]"))
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(["rows=129-columns=300-seed=0-trn1: finding", "*scaled.py:*: NK101 *"])
+    author.run(test=text.replace("< 100", "< 0")).assert_outcomes(failed=4)
+
+
+def test_a_stored_case_is_not_run_again(scaled: tuple[Any, str]) -> None:
+    """The store is that of nkitools.sweep."""
+    author, text = scaled
+    stored = text.replace("chips=", "store='cases.db', chips=").replace('["trn1", "trn3"]', '["trn1"]')
+    assert "4 kernels run" in author.run(test=stored).stdout.str()  # two cases, precise and in full precision
+    result = author.run(test=stored)
+    result.assert_outcomes(passed=2)
+    assert "kernels run" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("chips=", "workers=2, chips=", "workers is no argument of the mark nki_sweep"),
+        ('"seed"', '"sede"', "@pytest.mark.nki_sweep: sede of the space: neither"),
+        ("@pytest.mark.nki_sweep", "@pytest.mark.hw", "the fixture nki_case takes the mark"),
+    ],
+)
+def test_a_mark_that_does_not_fit_is_refused(scaled: tuple[Any, str], old: str, new: str, said: str) -> None:
+    """With the test's name, when tests are collected."""
+    author, text = scaled
+    result = author.run(test=text.replace(old, new))
+    assert said in result.stdout.str() + result.stderr.str()
