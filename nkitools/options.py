@@ -131,8 +131,9 @@ _TABLE = (
     ),
     Option(
         name="target",
-        choices=("neuron", "tpu", "gpu"),
-        help="device of the hw tests (default: the first one present of those that a test's kernel can run on)",
+        choices=("neuron", "tpu", "gpu", "compile"),
+        help="device of the hw tests (default: the first one present of those that a test's kernel can run on); "
+        "compile: AWS's compiler in the place of a NeuronCore, for NKI kernels",
     ),
     Option(
         name="timeout",
@@ -150,6 +151,13 @@ _TABLE = (
         name="compare",
         choices=("sim,hw", "sim,official"),
         help="compare what kernels return on the two targets, test by test, and fail where they differ",
+    ),
+    Option(
+        name="device_time",
+        choices=("on", "off"),
+        default="on",
+        help="measure the time of the NeuronCore itself beside the rounds of kernel_benchmark, for which the kernel is "
+        "compiled once more",
     ),
     Option(name="require_hw", default=False, help="fail hw tests whose device is missing, where they would be skipped"),
     Option(

@@ -7,15 +7,19 @@ in this file, and a test names the one that another release has moved.
 
 from __future__ import annotations
 
-from functools import partial
+import pickle
+import sys
+from functools import partial, reduce
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
+    from nkitools.record.time_estimate import Estimate
 
+_CALLS = pytest.StashKey[dict[str, "Call"]]()
 _OF_THE_FIXTURE = ("name", "fullname", "group", "param", "params", "extra_info", "cprofile_stats")
 
 
@@ -25,21 +29,70 @@ def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     The kernel runs on copies and without rules, and no session collects its run. The Pallas calls of a JAX function
     are not run: the TPU compiler says what they take on the first chip of the option ``pallas_chips``.
     """
-    from nkitools import options
     from nkitools.pallas import is_pallas_function
-    from nkitools.precision.runs import copied
     from nkitools.report.estimate_text import us
-    from nkitools.targets import simulator_for
 
     if is_pallas_function(kernel):
         return _estimated_pallas(kernel, args, kwargs)
-    own, named = copied((args, kwargs))
     try:
-        run = options.call_alone(partial(simulator_for(kernel).run, kernel, *own, **{**named, "rules": "off"}))
-        found = run.estimate()
+        found = _estimate(kernel, args, kwargs)
     except Exception as error:  # the test is skipped whatever its kernel does
         return f"it could not be estimated: {error}"
     return f"estimated {us(found.latency_us)} on {found.chip} ({us(found.lower_us)} to {us(found.upper_us)})"
+
+
+def _estimate(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Estimate:
+    from nkitools import options
+    from nkitools.precision.runs import copied
+    from nkitools.targets import simulator_for
+
+    own, named = copied((args, kwargs))
+    run = options.call_alone(partial(simulator_for(kernel).run, kernel, *own, **{**named, "rules": "off"}))
+    return run.estimate()
+
+
+class Call(NamedTuple):
+    """A call that was timed in the process for hardware tests, for an estimate in this one."""
+
+    module: str
+    """The module of the kernel, which is imported here too, with nkitools' stand-in."""
+    name: str
+    """The kernel's qualified name."""
+    chip: str
+    """The chip that it was timed on."""
+    arguments: Any
+    """The arguments and the keywords, arrays as NumPy has them."""
+
+
+def remember_call(
+    config: pytest.Config, benchmark: Any, chip: str, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Keep what was timed on a NeuronCore, until the asking process takes it with the measurement."""
+    from nkitools.launch.frameworks import framework_of
+    from nkitools.launch.nested_arguments import mapped
+    from nkitools.targets.neuron_time import as_numpy
+
+    name = str(getattr(kernel, "__qualname__", ""))
+    if benchmark.extra_info.get("target") != "neuron" or not name:  # a module is no kernel, nor is a C++ operator
+        return
+    given = mapped((args, kwargs), lambda value: value if framework_of(value) is None else as_numpy(value))
+    calls = config.stash.setdefault(_CALLS, {})
+    calls[benchmark.fullname] = Call(str(getattr(kernel, "__module__", "")), name, chip, given)
+
+
+def _beside(call: Call) -> dict[str, Any]:
+    """Return the estimate of a call that was timed, for ``extra_info``; else why there is none."""
+    try:
+        kernel: Any = reduce(getattr, call.name.split("."), sys.modules[call.module])
+        args, kwargs = call.arguments
+        found = _estimate(kernel, args, {**kwargs, "chip": call.chip or None})
+    except Exception as error:  # any: the measurement stands whatever its kernel does in simulation
+        return {"estimate": f"none: {error}"}
+    return {
+        "estimate_seconds": found.latency_us / 1e6,
+        "estimate_lower_seconds": found.lower_us / 1e6,
+        "estimate_upper_seconds": found.upper_us / 1e6,
+    }
 
 
 def _estimated_pallas(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -66,7 +119,8 @@ def count_as_used(benchmark: Any) -> None:
 def measured(config: pytest.Config) -> list[dict[str, Any]]:
     """Return the measurements of this session so far, as plain data."""
     session = getattr(config, "_benchmarksession", None)
-    return [] if session is None else [_as_plain(each) for each in session.benchmarks]
+    calls = config.stash.get(_CALLS, {})
+    return [] if session is None else [_as_plain(each, calls.get(each.fullname)) for each in session.benchmarks]
 
 
 def replay(config: pytest.Config, measurements: list[dict[str, Any]]) -> None:
@@ -79,14 +133,17 @@ def replay(config: pytest.Config, measurements: list[dict[str, Any]]) -> None:
     made: Any = stats.Metadata
     for plain in measurements:
         fixture = SimpleNamespace(**plain["fixture"], has_error=plain["has_error"])
+        if plain["call"] is not None:
+            fixture.extra_info.update(_beside(plain["call"]))
         metadata = made(fixture, iterations=plain["iterations"], options=plain["options"])
         for seconds in plain["seconds"]:
             metadata.update(seconds)
         session.benchmarks.append(metadata)
 
 
-def _as_plain(metadata: Any) -> dict[str, Any]:
+def _as_plain(metadata: Any, call: Call | None) -> dict[str, Any]:
     return {
+        "call": call if call is not None and _can_be_sent(call) else None,
         "fixture": {name: _sendable(getattr(metadata, name, None)) for name in _OF_THE_FIXTURE},
         "has_error": metadata.has_error,
         "iterations": metadata.iterations,
@@ -94,6 +151,14 @@ def _as_plain(metadata: Any) -> dict[str, Any]:
         # As they came from the timer: `Metadata.update` divides by the iterations.
         "seconds": [seconds * metadata.iterations for seconds in metadata.stats.data],
     }
+
+
+def _can_be_sent(call: Call) -> bool:
+    try:
+        pickle.dumps(call)
+    except Exception:  # any: what an author's object raises
+        return False
+    return True
 
 
 def _sendable(value: Any) -> Any:

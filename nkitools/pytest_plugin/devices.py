@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import os
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.marks import asked_devices, needs_hardware
+from nkitools.pytest_plugin.marks import IN_WORKER, asked_devices, needs_hardware
+
+if TYPE_CHECKING:
+    from nkitools.targets.target import OtherDegree
+
+ASKED_DEGREE = pytest.StashKey[int]()
+"""In the process for hardware tests: the degree that the running test needs, where it is another one."""
+
+IS_POISONED = pytest.StashKey[bool]()
+"""There too: the runtime has met a status after which nothing that the process runs says anything."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,6 +45,23 @@ def missing_for(item: pytest.Item) -> str:
     from nkitools.targets import missing_devices
 
     return missing_devices(asked_devices(item))
+
+
+def ask_for_degree(config: pytest.Config, error: OtherDegree) -> NoReturn:
+    """End the running test: the process for hardware tests hands it back, and another one of the degree runs it."""
+    __tracebackhide__ = True
+    if os.environ.get(IN_WORKER):
+        config.stash[ASKED_DEGREE] = error.degree
+        raise pytest.skip.Exception(str(error)) from None
+    refuse(str(error))
+
+
+def note_status(config: pytest.Config, error: Exception) -> None:
+    """Note an error of a device after which its process cannot go on, also where the test expects the error."""
+    from nkitools.targets.neuron_codes import is_terminal
+
+    if os.environ.get(IN_WORKER) and is_terminal(str(error)):
+        config.stash[IS_POISONED] = True
 
 
 def refuse(reason: str) -> NoReturn:

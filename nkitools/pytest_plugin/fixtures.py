@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.devices import refuse
+from nkitools.pytest_plugin.devices import ask_for_degree, note_status, refuse
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     ``nki_version``, ``ranks`` and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed
     by position.
     """
-    return KernelRunner(_nki_target, pytestconfig.stash[RECORDER])
+    return KernelRunner(_nki_target, pytestconfig)
 
 
 @pytest.fixture(scope="session")
@@ -108,9 +108,10 @@ def nki_case(request: pytest.FixtureRequest) -> Mapping[str, Any]:
 class KernelRunner:
     """Runs kernels on one target and remembers the last run of the test."""
 
-    def __init__(self, target: str, recorder: Recorder) -> None:
+    def __init__(self, target: str, config: pytest.Config) -> None:
         self._target = target
-        self._recorder = recorder
+        self._config = config
+        self._recorder = config.stash[RECORDER]
 
     def __call__(
         self,
@@ -144,7 +145,7 @@ class KernelRunner:
         __tracebackhide__ = True
         from nkitools.record.allowed_rules import allow_findings, set_aside
         from nkitools.record.run_listeners import collect_runs
-        from nkitools.targets.target import WrongDevice
+        from nkitools.targets.target import OtherDegree, WrongDevice
 
         target = _target_for(kernel, self._target, self._recorder.asked_devices())
         if self._target == "hw":
@@ -163,6 +164,11 @@ class KernelRunner:
                 run = target.run(kernel, *args, **kwargs)
             except WrongDevice as error:
                 refuse(str(error))
+            except OtherDegree as error:
+                ask_for_degree(self._config, error)
+            except Exception as error:
+                note_status(self._config, error)
+                raise
             finally:
                 for each in runs:
                     set_aside(each)
@@ -267,17 +273,25 @@ class KernelBenchmark:
         device = _target_for(kernel, self._target, recorder.asked_devices())
         if not self._request.config.pluginmanager.hasplugin("benchmark"):
             pytest.fail("kernel_benchmark needs pytest-benchmark: pip install pytest-benchmark", pytrace=False)
-        from nkitools.pytest_plugin.benchmarks import count_as_used
-        from nkitools.targets.target import WrongDevice
+        from nkitools.pytest_plugin.benchmarks import count_as_used, remember_call
+        from nkitools.targets.target import OtherDegree, WrongDevice
         from nkitools.targets.timing import time_kernel
 
         kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
         _refuse_unfit(device, kernel, args, kwargs, recorder.asked_devices())
         benchmark = self._request.getfixturevalue("benchmark")
+        given = (args, {name: value for name, value in kwargs.items() if name != "chip"})
         try:
-            return time_kernel(benchmark, device, kernel, args, kwargs, operations)
+            outputs = time_kernel(benchmark, device, kernel, args, kwargs, operations)
+            remember_call(self._request.config, benchmark, device.chip(), kernel, *given)
+            return outputs
         except WrongDevice as error:
             refuse(str(error))
+        except OtherDegree as error:
+            ask_for_degree(self._request.config, error)
+        except Exception as error:
+            note_status(self._request.config, error)
+            raise
         finally:
             count_as_used(benchmark)
 

@@ -46,16 +46,15 @@ class Isolation:
 
     def _reports(self, item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
         began = time.time()
-        from nkitools.pytest_plugin.process import HardwareProcess, ProcessLost
-        from nkitools.targets import devices
+        from nkitools.pytest_plugin.process import OtherProcess, ProcessLost
         from nkitools.targets.units import DeviceBusy
 
         try:
-            if self._worker is None:
-                items = [each for each in item.session.items if needs_hardware(each)]
-                present = [device for device in devices() if device.available().ok]
-                self._worker = HardwareProcess(self._config, items, present)
-            reports = self._worker.run(item, following)
+            try:
+                reports = self._process(item).run(item, following)
+            except OtherProcess as other:
+                self._end()
+                reports = self._process(item, other.degree).run(item, following)
         except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):
             if self._worker is not None:
                 self._worker.interrupt()
@@ -64,11 +63,24 @@ class Isolation:
         except Exception as error:
             what = "cannot be given a process" if self._worker is None else "ended its process"
             self._end(at_once=True)
-            told = f"{error}" if isinstance(error, ProcessLost | DeviceBusy) else f"{what}: {error!r}"
+            said = isinstance(error, ProcessLost | DeviceBusy | OtherProcess)
+            told = f"{error}" if said else f"{what}: {error!r}"
             return _failed(item, told, began, getattr(error, "reports", []))
-        if following is None or any(report.failed for report in reports) or self._worker.is_wanted:
+        is_wanted = self._worker is not None and (self._worker.is_poisoned or self._worker.is_wanted)
+        if following is None or any(report.failed for report in reports) or is_wanted:
             self._end()
         return reports
+
+    def _process(self, item: pytest.Item, degree: int | None = None) -> HardwareProcess:
+        """Return the process, made now where there is none."""
+        from nkitools.pytest_plugin.process import HardwareProcess
+        from nkitools.targets import devices
+
+        if self._worker is None:
+            items = [each for each in item.session.items if needs_hardware(each)]
+            present = [device for device in devices() if device.available().ok]
+            self._worker = HardwareProcess(self._config, items, present, degree)
+        return self._worker
 
     def _end(self, *, at_once: bool = False) -> None:
         if self._worker is not None:

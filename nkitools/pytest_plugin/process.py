@@ -70,14 +70,31 @@ class ProcessLost(Exception):
         self.reports = list(reports)
 
 
-class HardwareProcess:
-    """The other process, and the units of devices that it has."""
+class OtherProcess(Exception):
+    """A test must run in a process of another ``degree``."""
 
-    def __init__(self, config: pytest.Config, items: list[pytest.Item], devices: Sequence[Device], **said: str) -> None:
+    def __init__(self, degree: int) -> None:
+        super().__init__(f"it calls kernels of two degrees, and a process has one: {degree}, or the other")
+        self.degree = degree
+
+
+class HardwareProcess:
+    """The other process, and the units of devices that it has, of ``degree`` where a kernel has asked for one."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        items: list[pytest.Item],
+        devices: Sequence[Device],
+        degree: int | None = None,
+        **said: str,
+    ) -> None:
         from nkitools.targets.units import units_of
 
         self._config = config
-        self._devices = devices
+        self._devices = devices = [device.of_degree(degree) for device in devices]
+        self._asked: int | None = None
+        self.is_poisoned = False
         self._patience = _seconds(str(options.value("timeout")))
         self._held = ExitStack()
         log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed with the units
@@ -95,7 +112,11 @@ class HardwareProcess:
             undone.pop_all()
 
     def run(self, item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
-        """Return the reports of one test. Raises `ProcessLost` where the process ends or hangs on the way."""
+        """Return the reports of one test.
+
+        Raises `ProcessLost` where the process ends or hangs on the way, `OtherProcess` where it has another degree than
+        the test's kernel.
+        """
         until = time.monotonic() + self._patience
         self._log.seek(0)
         self._log.truncate()
@@ -107,6 +128,8 @@ class HardwareProcess:
         except ProcessLost as lost:
             lost.reports = reports
             raise
+        if self._asked is not None:
+            raise OtherProcess(self._asked)
         return reports
 
     def _take(self, message: tuple[Any, ...], reports: list[pytest.TestReport]) -> None:
@@ -119,6 +142,10 @@ class HardwareProcess:
             reports.append(report)
         elif kind == "benchmarks":
             replay(self._config, said[0])
+        elif kind == "degree":
+            self._asked = said[0]
+        elif kind == "poisoned":
+            self.is_poisoned = True
         elif kind == "warning":
             _warn(self._config, *said)
         elif kind == "absent":

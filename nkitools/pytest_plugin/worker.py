@@ -66,11 +66,24 @@ class Worker:
 
     def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
         from nkitools.pytest_plugin.benchmarks import measured
+        from nkitools.pytest_plugin.devices import ASKED_DEGREE, IS_POISONED
 
         before = len(measured(self._config))
         self._config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        degree = self._config.stash.get(ASKED_DEGREE, None)
+        if degree is not None:
+            self.send("degree", degree)
+        if self._config.stash.get(IS_POISONED, False):
+            self.send("poisoned")
         self.send("benchmarks", measured(self._config)[before:])
         self.send("done")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Any:
+        """Wait for the device at the end of a test: an error of its launches must not come out of the next test."""
+        result = yield
+        _wait_for_device()
+        return result
 
     def _why_absent(self, nodeid: str) -> str:
         whys = [why for of, why in self._not_collected.items() if not of or nodeid.startswith(of)]
@@ -91,6 +104,13 @@ class Worker:
             words = f"{warning_message.message}"
             kind = warning_message.category.__name__
             self.send("warning", kind, words, warning_message.filename, warning_message.lineno, nodeid, location)
+
+
+def _wait_for_device() -> None:
+    """Wait for the launches of torch's native backend, which are asynchronous, where a test has imported that."""
+    synchronize = getattr(getattr(sys.modules.get("torch"), "neuron", None), "synchronize", None)
+    if synchronize is not None:
+        synchronize()
 
 
 def main() -> None:

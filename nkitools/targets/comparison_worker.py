@@ -88,7 +88,8 @@ def play(request: Mapping[str, Any]) -> None:
     simulates = side == "sim"
     simulator = "official" if side == "official" else "builtin"
     # A device's environment first: frameworks read theirs when they are imported, and the file may import them.
-    with _unit_for(side), stand_in("always" if simulates else "auto"), options.override(simulator=simulator):
+    unit = _unit_for(side, request.get("degree"))
+    with unit, stand_in("always" if simulates else "auto"), options.override(simulator=simulator):
         module = load(request["file"])
         kernel = kernel_of(module, request["kernel"])
         args, kwargs = inputs_of(module, request["inputs"])
@@ -102,13 +103,13 @@ def play(request: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _unit_for(side: str) -> Iterator[None]:
+def _unit_for(side: str, degree: int | None) -> Iterator[None]:
     """Hold a unit of each device that ``side`` may mean, and set their environment; nothing for simulators."""
     from nkitools.targets import devices
     from nkitools.targets.units import units_of
 
     present = [] if side in _SIMULATED else [each for each in devices(_keys(side)) if each.available().ok]
-    with units_of(present, 0) as environment:
+    with units_of([each.of_degree(degree) for each in present], 0) as environment:
         os.environ.update(environment)
         for name in (name for device in present for name in device.hidden):
             os.environ.pop(name, None)
@@ -146,13 +147,22 @@ def _run(side: str, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def main() -> int:
     """Exit code 0 where the run is saved, 2 where the request was wrong; other errors are Python's."""
+    from nkitools.targets.target import OtherDegree
     from nkitools.targets.units import DeviceBusy
 
     faulthandler.enable()
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1, all_threads=True)
+    request = json.loads(sys.argv[1])
     try:
-        play(json.loads(sys.argv[1]))
+        play(request)
+    except OtherDegree as error:
+        if "degree" in request:
+            print(error, file=sys.stderr)
+            return 2
+        again = json.dumps({**request, "degree": error.degree})
+        # The degree must be set before AWS's packages are imported, and now they are.
+        os.execv(sys.executable, [sys.executable, "-m", "nkitools.targets.comparison_worker", again])
     except BadRequest as error:
         print(error, file=sys.stderr)
         return 2

@@ -12,26 +12,42 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nkitools.chip.generations import CHIPS, TABLES
+from nkitools import options
+from nkitools.chip.generations import CHIPS, TABLES, generation_of
 from nkitools.targets import machine
 from nkitools.targets.known_bugs import release
-from nkitools.targets.neuron_packages import torch_backend, ways
+from nkitools.targets.neuron_packages import LAST_LEGACY, torch_backend, ways
 from nkitools.targets.packages import aws_package, is_installed, version_of
-from nkitools.targets.target import Availability, Device, Prepared, kernel_name, refuse
+from nkitools.targets.target import Availability, Device, OtherDegree, Prepared, kernel_name, refuse
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
+    from nkitools.targets.neff import DeviceTime
 
 NODES = "/dev/neuron[0-9]*"
+_UNIT = "neuroncore-"
 _SYSFS = "/sys/devices/virtual/neuron_device"
 _CORE = f"{_SYSFS}/neuron*/neuron_core0"
-_CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
+CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
 _JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
+# What the user has set the two to: a process on the device has one core in them, and a degree.
+_OF_USER = {CORES_VARIABLE: "NKITOOLS_NEURON_CORES", _JOINED_VARIABLE: "NKITOOLS_NEURON_DEGREE"}
+_DEGREES = ("1", "2")
 # The driver's words, lower case: instance_type (trn1, inf2...) and arch_type (NCv2...), as the Sysfs guide has them.
 _ARCHITECTURES = {f"ncv{generation.version}": generation.products[0] for generation in TABLES}
-_LAST_LEGACY = (2, 24)  # neuronx-cc of SDK 2.29.1; from NKI 0.4 (SDK 2.30) its release notes call it an error
 _PRODUCTS = {"trainium": "trn", "inferentia": "inf"}  # what the driver calls a product, and what we do
-_PACKAGES = ("nki", "neuronxcc", "neuronx-cc", "torch-neuronx", "torch-xla", "libneuronxla", "jax", "jaxlib")
+_PACKAGES = (
+    "nki",
+    "neuronxcc",
+    "neuronx-cc",
+    "torch-neuronx",
+    "torch-xla",
+    "libneuronxla",
+    "jax",
+    "jaxlib",
+    "jax-neuronx",
+    "nrtpy",
+)
 
 
 class NeuronDevice(Device):
@@ -39,8 +55,12 @@ class NeuronDevice(Device):
 
     key = "neuron"
     name = "NeuronCore"
+    folders = ("NKI_ARTIFACTS_DIR",)  # it must be set before AWS's nki is imported
     hidden = ("NKI_SIMULATOR",)  # with it AWS's package simulates: a test on hardware would pass without hardware
     prints = "device_print is captured in simulation only: AWS documents it for its simulators"
+
+    def __init__(self, degree: int | None = None) -> None:
+        self._degree = degree
 
     def available(self) -> Availability:
         """Return a device node of the driver and a package that can reach it."""
@@ -59,13 +79,27 @@ class NeuronDevice(Device):
         return Availability(False, f"no NeuronCore: found {' and '.join(missing)}")
 
     def units(self) -> tuple[str, ...]:
-        """Return the cores that the runtime takes: those of ``NEURON_RT_VISIBLE_CORES``, else all of the driver's."""
-        named = os.environ.get(_CORES_VARIABLE, "")
-        return tuple(f"neuroncore-{core}" for core in (_range_of(named) if named else range(self._core_count())))
+        """Return the logical cores that the runtime takes: of ``NEURON_RT_VISIBLE_CORES``, else all of the driver's."""
+        named, said = _of_user(CORES_VARIABLE), _degree_of_user()
+        physical = [said * core + part for core in _range_of(named) for part in range(said)] if named else []
+        degree, there = self._degree or said, set(physical or range(self._core_count()))
+        cores = [core for core in range(max(there) + 1) if there.issuperset(_parts(core, degree))]
+        return tuple(f"{_UNIT}{core}" for core in cores or [0])
+
+    def locks(self, unit: str) -> tuple[str, ...]:
+        """Return the physical cores of a logical one: processes of two degrees share them."""
+        core = int(unit.removeprefix(_UNIT))
+        return tuple(f"{_UNIT}{part}" for part in _parts(core, self._degree or _degree_of_user()))
+
+    def of_degree(self, degree: int | None) -> Device:
+        """Return the same NeuronCores, joined to logical cores of ``degree``."""
+        return type(self)(degree)
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """Return the runtime opens the core of ``unit`` only."""
-        return {_CORES_VARIABLE: unit.removeprefix("neuroncore-")}
+        """Return the core of ``unit``, which is all that the runtime opens, its degree, and what the user has set."""
+        joined = {} if self._degree is None else {_JOINED_VARIABLE: str(self._degree)}
+        of_user = {kept: _of_user(name) for name, kept in _OF_USER.items()}
+        return {CORES_VARIABLE: unit.removeprefix(_UNIT), **joined, **of_user}
 
     def defaults(self) -> Mapping[str, str]:
         """Return the variables of the compiler's target and of the degree, which runtime and kernel must share."""
@@ -99,33 +133,71 @@ class NeuronDevice(Device):
         __tracebackhide__ = True
         from nkitools.targets.neuron_ways import way_for
 
-        return way_for(kernel, args, kwargs, self.chip()).call(_launchable(kernel, kwargs), args, _own(kwargs))
+        self.check_degree(kernel, kwargs)
+        return way_for(kernel, args, kwargs, self.chip()).call(launchable(kernel, kwargs), args, own_keywords(kwargs))
 
     def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """Compile once and keep the arguments on the device: by torch or JAX, whichever the arguments are of.
 
-        NumPy arrays go to the one that is installed: a stand-alone call compiles anew each time.
+        NumPy arrays go to the one that is installed, else to nrtpy: a stand-alone call compiles anew each time.
         """
         __tracebackhide__ = True
         from nkitools.targets.neuron_ways import timed_way_for
 
-        return timed_way_for(kernel, args, kwargs, self.chip()).prepare(_launchable(kernel, kwargs), args, _own(kwargs))
+        degree = self.check_degree(kernel, kwargs)
+        own, there = own_keywords(kwargs), launchable(kernel, kwargs)
+        prepared = timed_way_for(kernel, args, kwargs, self.chip(), degree).prepare(there, args, own)
+        if prepared.device_time is not None:
+            return prepared
+
+        def alone() -> DeviceTime:
+            from nkitools.targets.neff import NoDeviceTime
+            from nkitools.targets.neuron_time import measured
+
+            if options.value("device_time") == "off":
+                raise NoDeviceTime("option device_time is off")
+            if is_legacy(kernel):
+                raise NoDeviceTime("AWS's tools time kernels of nki, and this is one of neuronxcc.nki")
+            return measured(self.of_degree(degree), there, args, own, degree)
+
+        return prepared._replace(device_time=alone)
+
+    def check_degree(self, kernel: Kernel, kwargs: Mapping[str, Any]) -> int:
+        """Return the degree of a kernel; `OtherDegree` where the runtime of this process has another one."""
+        asked = degree_of(kernel, kwargs)
+        if asked is None:
+            asked = _degree_of_user()
+        default = generation_of(self.chip()).logical_cores if self.chip() else 1
+        here = int(os.environ.get(_JOINED_VARIABLE) or default)
+        if here != asked:
+            message = (
+                f"kernel `{kernel_name(kernel)}` is for logical cores of {asked} physical ones, and those of this "
+                f"process have {here}: {_JOINED_VARIABLE}={asked} says so, before anything of AWS's is imported"
+            )
+            raise OtherDegree(message, asked)
+        return asked
 
     def _core_count(self) -> int:
-        """Return the number of cores of the instance, as hw tests have them: two are one where they are joined."""
+        """Return the number of physical cores of the instance."""
         devices = len(machine.nodes(NODES))
         said = machine.said(_SYSFS, "core_count") or ""
-        each = int(said) if said.isdigit() else 1
-        joined = os.environ.get(_JOINED_VARIABLE) or "1"
-        if joined not in ("1", "2"):
-            raise ValueError(f"{_JOINED_VARIABLE} is {joined!r}; it is 1 or 2")
-        return max(1, devices * each // int(joined))
+        return max(1, devices * (int(said) if said.isdigit() else 1))
 
 
 class NeuronByTorch(NeuronDevice):
     """The same NeuronCores for what only torch takes there; ``taken`` says in a sentence what that is."""
 
     taken: str
+
+    def without_neff(self, prepared: Prepared) -> Prepared:
+        """Return what is ready to be timed: of its rounds only the host's time is known."""
+
+        def none() -> DeviceTime:
+            from nkitools.targets.neff import NoDeviceTime
+
+            raise NoDeviceTime(f"{self.taken} leaves no NEFF of its own")
+
+        return prepared._replace(device_time=none)
 
     def available(self) -> Availability:
         """Return a device node of the driver, and a backend of torch's for the chip."""
@@ -141,7 +213,7 @@ def neuron_packages() -> tuple[str, ...]:
     return (*found, "torch_neuronx") if is_installed("torch_neuronx") else tuple(found)
 
 
-def _launchable(kernel: Kernel, kwargs: Mapping[str, Any]) -> Any:
+def launchable(kernel: Kernel, kwargs: Mapping[str, Any]) -> Any:
     """Return the kernel as AWS's packages call it, with its grid; a plain function becomes a kernel of ``nki.jit``."""
     from nkitools.launch.kernel import KernelObject
 
@@ -158,11 +230,14 @@ def _launchable(kernel: Kernel, kwargs: Mapping[str, Any]) -> Any:
         )
         refuse(kernel, message, "Run it under torchrun with AWS's packages, or in simulation (-m sim).")
     version = version_of("neuronx-cc") or "0"
-    if release(version)[:2] > _LAST_LEGACY and _is_legacy(kernel):
+    if release(version)[:2] > LAST_LEGACY and is_legacy(kernel):
         message = f"kernel `{kernel_name(kernel)}` is of neuronxcc.nki, which neuronx-cc {version} does not compile"
         refuse(kernel, message, "Install SDK 2.29.1 (neuronx-cc 2.24), the last one, or port it to nki.")
     if not hasattr(kernel, "__getitem__") and type(kernel).__module__ == "builtins":
         kernel = _decorated(kernel)
+    if kwargs.get("grid") is not None and not hasattr(kernel, "__getitem__"):
+        message = f"`{kernel_name(kernel)}` takes no grid: it is no kernel of nki, but calls one"
+        refuse(kernel, message, "Say it where it calls its kernel, and set NEURON_LOGICAL_NC_CONFIG.")
     indexed: Any = kernel
     return kernel if kwargs.get("grid") is None else indexed[kwargs["grid"]]
 
@@ -171,10 +246,10 @@ def _decorated(function: Kernel) -> Any:
     """Return a plain function as a kernel of the dialect that it was written in."""
     from importlib import import_module
 
-    return import_module("neuronxcc.nki" if _is_legacy(function) else "nki").jit(function)
+    return import_module("neuronxcc.nki" if is_legacy(function) else "nki").jit(function)
 
 
-def _is_legacy(kernel: Kernel) -> bool:
+def is_legacy(kernel: Kernel) -> bool:
     """Return whether the file of a kernel imports ``neuronxcc.nki``."""
     function: Any = kernel
     while hasattr(function, "__wrapped__"):
@@ -183,7 +258,39 @@ def _is_legacy(kernel: Kernel) -> bool:
     return any(str(name).startswith("neuronxcc") for name in named)
 
 
-def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def degree_of(kernel: Kernel, kwargs: Mapping[str, Any]) -> int | None:
+    """Return how many physical cores a kernel of ``nki`` asks for; None where neither bracket nor ``grid`` says it.
+
+    AWS's kernel object has the number of the bracket in ``lnc`` (nki 0.6, not documented).
+    """
+    if is_legacy(kernel):
+        return None  # the grid of the former dialect is one of programs
+    grid = kwargs.get("grid")
+    asked = grid[0] if isinstance(grid, tuple | list) and len(grid) == 1 else grid
+    if asked is None and getattr(kernel, "lnc", 1) != 1:
+        asked = getattr(kernel, "lnc", 1)
+    return asked if isinstance(asked, int) and str(asked) in _DEGREES else None
+
+
+def _of_user(name: str) -> str:
+    """Return what the user has set a variable to, also in a process on the device; empty for nothing."""
+    return os.environ.get(_OF_USER[name], os.environ.get(name, ""))
+
+
+def _degree_of_user() -> int:
+    """Return the degree that the user has set, else 1, that of a plain kernel. ValueError for another than 1 and 2."""
+    said = _of_user(_JOINED_VARIABLE) or "1"
+    if said not in _DEGREES:
+        raise ValueError(f"{_JOINED_VARIABLE} is {said!r}; it is 1 or 2")
+    return int(said)
+
+
+def _parts(core: int, degree: int) -> range:
+    """Return the physical cores of a logical one."""
+    return range(core * degree, (core + 1) * degree)
+
+
+def own_keywords(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the kernel's own keywords."""
     return {name: value for name, value in kwargs.items() if name not in ("grid", "ranks")}
 
@@ -194,6 +301,6 @@ def _range_of(cores: str) -> list[int]:
     for part in cores.split(","):
         first, _, last = part.strip().partition("-")
         if not re.fullmatch(r"\d+", first) or (last and not re.fullmatch(r"\d+", last)):
-            raise ValueError(f"{_CORES_VARIABLE} is {cores!r}; it lists cores, as in 0-3 or 0,2")
+            raise ValueError(f"{CORES_VARIABLE} is {cores!r}; it lists cores, as in 0-3 or 0,2")
         numbers += range(int(first), int(last or first) + 1)
     return numbers

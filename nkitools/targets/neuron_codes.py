@@ -24,6 +24,8 @@ _NUMBER = re.compile(
 )
 # What follows from an earlier failure, or names no cause.
 _LATER = ("NRT_FAILURE", "NRT_EXEC_UNIT_UNRECOVERABLE", "F134", "(FATAL-RT-UNDEFINED-STATE) …")
+# Statuses after which nothing that the process runs later says anything (nrt_status; the guide to nrt_async).
+_TERMINAL = ("5", "101", "1200", "1201", "1202", "1203", "1204", "1205")
 # Messages of frameworks that name a cause.
 _CAUSES = ("libnrt", "forked", "Detected")
 
@@ -102,6 +104,11 @@ def codes_in(log: str) -> list[Code]:
     for place, code in sorted(_found(log), key=lambda each: each[0]):
         places.setdefault(code, place)
     return sorted(places, key=lambda code: (_wraps(code), places[code]))
+
+
+def is_terminal(log: str) -> bool:
+    """Return whether a log has a status after which the process must end."""
+    return any(code.number in _TERMINAL for code in codes_in(log))
 
 
 def _found(log: str) -> list[tuple[int, Code]]:

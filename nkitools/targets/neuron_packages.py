@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from nkitools.chip.generations import generation_of
 from nkitools.targets.known_bugs import release
-from nkitools.targets.packages import is_installed, version_of
+from nkitools.targets.packages import aws_package, is_installed, version_of
 
 _NATIVE = (2, 10)
+LAST_LEGACY = (2, 24)  # neuronx-cc of SDK 2.29.1; from NKI 0.4 (SDK 2.30) its release notes call the dialect an error
 FOR_XLA = "Install torch-neuronx 2.9 with torch-xla (SDK 2.31)."
 _FOR_TORCH = {
     "native": "Install torch-neuronx 2.14 (SDK 2.33), torch's native backend.",
@@ -49,12 +50,20 @@ def torch_backend(chip: str) -> TorchBackend:
 
 
 def ways(chip: str) -> str:
-    """Return the ways in that are here, for a sentence: by torch, by JAX, and with NumPy arrays."""
+    """Return the ways in that are here, for a sentence: by torch, by JAX, with NumPy arrays; and those that are not."""
     found = torch_backend(chip)
-    named = [f"{found.reason} (torch tensors)"] if found.kind else []
-    if is_installed("jax") and is_installed("libneuronxla"):
+    named, absent = [f"{found.reason} (torch tensors)"] if found.kind else [], []
+    if not found.kind:
+        absent.append(f"no torch tensors: {found.reason}")
+    lacking = [module for module in ("jax", "libneuronxla") if not is_installed(module)]
+    if lacking:
+        absent.append(f"no JAX: module {' and module '.join(lacking)} not installed")
+    else:
         named.append(f"JAX {version_of('jax')} by libneuronxla")
-    return ", ".join([*named, "NumPy arrays"])
+    version = version_of("neuronx-cc") or ""
+    if aws_package("neuronxcc", "nki") is not None and release(version)[:2] > LAST_LEGACY:
+        absent.append(f"no legacy dialect: neuronx-cc {version}, and that of SDK 2.29.1 is the last")
+    return "; ".join([", ".join([*named, "NumPy arrays"]), *absent])
 
 
 def _takes_native(chip: str) -> bool:

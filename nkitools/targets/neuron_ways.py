@@ -6,17 +6,23 @@ two ways is here is said by the version of torch-neuronx (`neuron_packages`).
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from nkitools.chip.argument_types import Argument, Kernel
 from nkitools.chip.dtypes import as_dtype
 from nkitools.launch.frameworks import NUMPY, TORCH, arrays_in, framework_of
 from nkitools.launch.nested_arguments import mapped
+from nkitools.targets.neff import Launcher, NoDeviceTime, has_nrtpy
 from nkitools.targets.neuron_packages import torch_backend
+from nkitools.targets.neuron_time import by_parameter, compiled_with, empty_own_folder, kept_neff
 from nkitools.targets.packages import is_installed
 from nkitools.targets.target import Prepared, WrongDevice, kernel_name, refuse
 
@@ -65,9 +71,15 @@ class Way(ABC):
             self.finish(outputs)
             return outputs
 
-        began = time.perf_counter()
-        launch()
-        return Prepared(launch, lambda outputs: mapped(outputs, self.to_host), time.perf_counter() - began)
+        seconds, cache = compiled_with(launch, self.cache())
+        return Prepared(launch, self._fetch, seconds, compile_cache=cache)
+
+    def cache(self) -> Path:
+        """Return the folder in which AWS's compiler keeps what it has compiled for the framework."""
+        return Path(os.environ.get("NEURON_COMPILE_CACHE_URL") or "/var/tmp/neuron-compile-cache")
+
+    def _fetch(self, outputs: Any) -> Any:
+        return mapped(outputs, self.to_host)
 
 
 class Standalone(Way):
@@ -79,6 +91,44 @@ class Standalone(Way):
 
     def finish(self, outputs: Argument) -> None:
         """Do nothing: the call returns when the outputs are in host memory."""
+
+    def call(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Any:
+        """Run ``kernel`` once. The compiler works in a folder of ours, which it wants to be clean."""
+        empty_own_folder()
+        return super().call(kernel, args, kwargs)
+
+
+class ByNeff(Standalone):
+    """NumPy arrays, for many launches: compiled once by a stand-alone call, whose compiled kernel nrtpy launches."""
+
+    def __init__(self, degree: int) -> None:
+        self._degree = degree
+
+    def prepare(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Prepared:
+        """Compile by a first call, and load what it leaves, with copies of the arguments on the device."""
+        began = time.perf_counter()
+        try:
+            neff, outputs = kept_neff(kernel, args, kwargs)
+            launcher = Launcher(neff, by_parameter(kernel, args, kwargs))
+        except NoDeviceTime as error:
+            refuse(kernel, f"kernel `{kernel_name(kernel)}` cannot be timed: {error}", "Install a framework of AWS's.")
+        shown = arrays_in(outputs)
+
+        def fetch(found: list[Any]) -> Any:
+            # nrtpy gives bytes without a dtype: those of the first call have one.
+            rest = iter(zip(found, shown, strict=True))
+
+            def filled(value: Argument) -> Any:
+                if framework_of(value) is None:
+                    return value
+                tensor, first = next(rest)
+                return tensor.numpy().view(first.dtype).reshape(first.shape)
+
+            return mapped(outputs, filled)
+
+        seconds = time.perf_counter() - began
+        alone = partial(launcher.device_time, self._degree)
+        return Prepared(launcher.launch, fetch, seconds, device_time=alone, compile_cache="compiled: no cache is asked")
 
 
 class Torch(Way):
@@ -121,9 +171,17 @@ class TorchNeuron(Torch):
         """Wait for the device. An error of the launch is raised here."""
         self._torch.neuron.synchronize()
 
+    def cache(self) -> Path:
+        """Return the folder of the native backend."""
+        told = os.environ.get("TORCH_NEURONX_NEFF_CACHE_DIR")
+        return Path(told or os.path.join(tempfile.gettempdir(), "neff_cache"))
+
 
 class TorchXla(Torch):
-    """torch tensors on the XLA device. The graph is recorded by the call, run by ``sync`` and awaited after it."""
+    """torch tensors on the XLA device. The graph is recorded by the call, run by ``sync`` and awaited after it.
+
+    A call runs NKI's front end, which takes seconds: what is timed is the recorded graph alone.
+    """
 
     def __init__(self) -> None:
         # torch_neuronx registers the Neuron device with torch_xla.
@@ -137,6 +195,26 @@ class TorchXla(Torch):
         sync: Callable[[], Any] = getattr(self._xla, "sync", self._model.mark_step)
         sync()
         self._model.wait_device_ops()
+
+    def prepare(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Prepared:
+        """As `Way.prepare`; each launch is of a graph that ``record`` has recorded before."""
+        there, named = mapped(args, self.to_device), mapped(dict(kwargs), self.to_device)
+        outputs: Any = None
+
+        def record() -> None:
+            nonlocal outputs
+            outputs = kernel(*there, **named)
+
+        def launch() -> Any:
+            self.finish(outputs)
+            return outputs
+
+        def first() -> None:
+            record()
+            launch()
+
+        seconds, cache = compiled_with(first, self.cache())
+        return Prepared(launch, self._fetch, seconds, record, compile_cache=cache)
 
 
 class Jax(Way):
@@ -191,9 +269,9 @@ class AsNumpy(Way):
         """As the other way does."""
         self._way.write_back(here, there)
 
-    def repeated(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Callable[[], Any]:
+    def prepare(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Prepared:
         """As the other way does."""
-        return self._way.repeated(kernel, args, kwargs)
+        return self._way.prepare(kernel, args, kwargs)._replace(fetch=self._fetch)
 
     def to_host(self, value: Argument) -> Any:
         """As a NumPy array."""
@@ -235,7 +313,7 @@ def torch_way(kernel: Kernel, chip: str) -> Torch:
     return TorchNeuron() if found.kind == "native" else TorchXla()
 
 
-def timed_way_for(kernel: Kernel, args: Arguments, kwargs: Keywords, chip: str = "") -> Way:
+def timed_way_for(kernel: Kernel, args: Arguments, kwargs: Keywords, chip: str = "", degree: int = 1) -> Way:
     """Return the way in that can launch again without compiling. NK607 where none is installed."""
     __tracebackhide__ = True
     way = way_for(kernel, args, kwargs, chip)
@@ -246,9 +324,11 @@ def timed_way_for(kernel: Kernel, args: Arguments, kwargs: Keywords, chip: str =
         return AsNumpy(TorchNeuron() if found.kind == "native" else TorchXla())
     if is_installed("jax") and is_installed("libneuronxla"):
         return AsNumpy(Jax())
+    if has_nrtpy():
+        return ByNeff(degree)
     message = (
         f"kernel `{kernel_name(kernel)}` cannot be timed: with NumPy arguments alone every call compiles again, and "
-        f"its time is the compiler's; {found.reason}, and JAX has no plugin libneuronxla"
+        f"its time is the compiler's; {found.reason}, JAX has no plugin libneuronxla, and nrtpy is not installed"
     )
     return refuse(kernel, message, f"{found.remedy} Or install jax-neuronx, on any chip.")
 

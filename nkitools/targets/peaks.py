@@ -30,7 +30,7 @@ def _of_neuron(chip: str) -> Peaks | None:
         generation = generation_of(chip)
     except ValueError:
         return None
-    cores = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG") or generation.logical_cores)
+    cores = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG") or 1)  # where it is not set, a kernel takes one (nki.jit)
     # The array of the Tensor Engine multiplies and adds in each cell each cycle; float32 takes four passes
     # (trainium_inferentia2_arch, "Tensor Engine").
     narrow = cores * 2 * generation.partitions * generation.stationary_fmax * generation.clocks.tensor * 1e9

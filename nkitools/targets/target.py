@@ -12,6 +12,7 @@ from nkitools.chip.generations import generation_of
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument, Kernel
     from nkitools.record.run import Run
+    from nkitools.targets.neff import DeviceTime
 
 
 class Availability(NamedTuple):
@@ -26,12 +27,17 @@ class Prepared(NamedTuple):
 
     ``launch()`` runs it once, returns when the device has finished, and gives the outputs as the device has them;
     ``fetch(outputs)`` brings those to the host in the kind of the arguments. ``compile_seconds``: the first call, with
-    compilation and transfers.
+    compilation and transfers. ``record()`` is called before each launch, which it prepares, and is not part of its
+    time. ``device_time()``, where a launch is a round trip of the host, measures the device alone; it raises
+    ``NoDeviceTime``. ``compile_cache`` says whether a cache of compiled kernels answered; empty where that is unknown.
     """
 
     launch: Callable[[], Any]
     fetch: Callable[[Any], Any]
     compile_seconds: float
+    record: Callable[[], Any] | None = None
+    device_time: Callable[[], DeviceTime] | None = None
+    compile_cache: str = ""
 
 
 class Target(ABC):
@@ -65,6 +71,8 @@ class Device(Target):
 
     hidden: tuple[str, ...] = ()
     """Variables of the user that a process on the device must not have."""
+    folders: tuple[str, ...] = ()
+    """Variables that name a folder of the process's own, where the user has named none."""
 
     @abstractmethod
     def units(self) -> tuple[str, ...]:
@@ -77,6 +85,14 @@ class Device(Target):
     def defaults(self) -> Mapping[str, str]:
         """Other environment variables of such a process; those that the user has set stay as they are."""
         return {}
+
+    def locks(self, unit: str) -> tuple[str, ...]:
+        """Return the parts of the device that a process with ``unit`` holds, each with a lock."""
+        return (unit,)
+
+    def of_degree(self, degree: int | None) -> Device:
+        """Return the device with logical cores of ``degree`` physical ones (None: as the user has set it)."""
+        return self
 
     @abstractmethod
     def chip(self) -> str:
@@ -129,6 +145,14 @@ class WrongDevice(Exception):
     """The device that is present is not the one that was asked for."""
 
 
+class OtherDegree(Exception):
+    """A kernel needs a process whose logical cores have another number of physical cores, ``degree``."""
+
+    def __init__(self, message: str, degree: int) -> None:
+        super().__init__(message)
+        self.degree = degree
+
+
 def refuse(kernel: Kernel, message: str, remedy: str) -> NoReturn:
     """Raise ``NotModelled`` at the definition of ``kernel``: no line of it has run yet that could be named."""
     __tracebackhide__ = True
@@ -141,7 +165,9 @@ def refuse(kernel: Kernel, message: str, remedy: str) -> NoReturn:
 
 def kernel_name(kernel: Kernel) -> str:
     """Return the name of the author's function."""
-    return str(getattr(_function(kernel), "__name__", type(kernel).__name__))
+    function = _function(kernel)
+    # torch's own object for an operator has no __name__.
+    return str(getattr(function, "__name__", getattr(function, "_name", type(kernel).__name__)))
 
 
 def _function(kernel: Kernel) -> Any:

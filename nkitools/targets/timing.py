@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nkitools.chip.argument_types import FrameworkArray, Kernel
 from nkitools.launch.frameworks import arrays_in
+from nkitools.targets.neff import DeviceTime, NoDeviceTime
 from nkitools.targets.peaks import Peaks, peaks_of
-from nkitools.targets.target import Device, kernel_name
+from nkitools.targets.target import Device, Prepared, kernel_name
+
+ROUND_TRIP = "round trips of the host: Python, dispatch, launch and wait"
+# How many rounds are made where each is recorded first, and what they may take together.
+_FEWEST_ROUNDS, _MOST_ROUNDS, _SECONDS = 5, 100, 1.0
 
 
 def time_kernel(
@@ -35,22 +41,60 @@ def time_kernel(
         run.chip = device.chip()
         given = arrays_in((args, kwargs))
         if benchmark.group is None:
-            benchmark.group = f"{run.kernel}({', '.join(_described(array) for array in given)})"
-        run.outputs = prepared.fetch(benchmark(prepared.launch))
+            benchmark.group = f"{run.kernel}({described(given)})"
+        run.outputs = prepared.fetch(_rounds(benchmark, prepared))
     nbytes = sum(array.nbytes for array in [*given, *arrays_in(run.outputs)])
     benchmark.extra_info.update(
         kernel=run.kernel,
         target=device.key,
         chip=run.chip,
         **device.facts(),
+        arguments=described(given),
         dtypes=sorted({_dtype(array) for array in given}),
         bytes=nbytes,
         compile_seconds=prepared.compile_seconds,
+        **({"compile_cache": prepared.compile_cache} if prepared.compile_cache else {}),
     )
     if benchmark.stats is not None:  # pytest-benchmark is disabled under xdist: the kernel ran, nothing was timed
         dtype = _dtype(given[0]) if given else ""
-        benchmark.extra_info.update(judged(benchmark.stats.stats.min, nbytes, operations, peaks_of(run.chip), dtype))
+        least = benchmark.stats.stats.min
+        told = judged(least, nbytes, operations, peaks_of(run.chip), dtype)
+        if prepared.device_time is not None:
+            alone = _device_time(prepared.device_time)
+            if "device_seconds" in alone:
+                told = judged(alone["device_seconds"], nbytes, operations, peaks_of(run.chip), dtype)
+            else:  # the host's time says nothing of the device, but that it was not faster
+                told = {name: value for name, value in told.items() if name in ("operations", "suspect")}
+            told = {"rounds_are": ROUND_TRIP, **alone, **told}
+        benchmark.extra_info.update(told)
     return run.outputs
+
+
+def _rounds(benchmark: Any, prepared: Prepared) -> Any:
+    """Return what the last round has launched; what must be recorded before a launch is not timed."""
+    if prepared.record is None:
+        return benchmark(prepared.launch)
+    began = time.perf_counter()
+    prepared.record()
+    prepared.launch()
+    each = max(time.perf_counter() - began, 1e-6)
+    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, int(_SECONDS / each)))
+    return benchmark.pedantic(prepared.launch, setup=prepared.record, rounds=rounds)
+
+
+def _device_time(measure: Callable[[], DeviceTime]) -> dict[str, Any]:
+    """Return the time of the device alone, with the tool that measured it; else why there is none."""
+    try:
+        found = measure()
+    except Exception as error:  # any: the rounds are measured whatever AWS's tools raise
+        reason = str(error) if isinstance(error, NoDeviceTime) else f"{type(error).__name__}: {error}"
+        return {"device_time": f"not measured: {reason}"}
+    return {
+        "device_seconds": found.seconds,
+        "device_seconds_min": found.least_seconds,
+        "device_executions": found.executions,
+        "device_time": f"measured by {found.tool}",
+    }
 
 
 def judged(
@@ -79,8 +123,9 @@ def judged(
     return told
 
 
-def _described(array: FrameworkArray) -> str:
-    return f"{_dtype(array)}[{','.join(map(str, array.shape))}]"
+def described(arrays: Iterable[FrameworkArray]) -> str:
+    """Return dtypes and shapes, as in ``float32[128,256], float32[256,64]``."""
+    return ", ".join(f"{_dtype(array)}[{','.join(map(str, array.shape))}]" for array in arrays)
 
 
 def _dtype(array: FrameworkArray) -> str:

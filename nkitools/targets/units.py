@@ -1,7 +1,8 @@
 """Locks by which processes share a device's units: one NeuronCore, one GPU, one process each.
 
-A lock is that of a file in the temporary directory; the operating system gives it back when its process ends, however.
-Waiting processes share another lock, so that holders can be fair.
+A lock is that of a file in the temporary directory, for a logical NeuronCore one for each of its physical cores; the
+operating system gives it back when its process ends, however. Waiting processes share another lock, so that holders can
+be fair.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import IO
 
 from nkitools.targets.target import Device
 
+OWN_FOLDER = "nkitools-artifacts-"  # how the name of a folder begins that nkitools has made, and may empty
 _POLL_SECONDS = 0.2
 
 
@@ -36,6 +38,9 @@ def units_of(devices: Sequence[Device], patience: float) -> Iterator[Mapping[str
             unit = held.enter_context(_one_of(device, patience))
             for name, value in device.defaults().items():
                 environment[name] = os.environ.get(name) or value
+            for name in device.folders:
+                if not os.environ.get(name):
+                    environment[name] = held.enter_context(tempfile.TemporaryDirectory(prefix=OWN_FOLDER))
             environment.update(device.environment(unit))
         yield environment
 
@@ -54,21 +59,26 @@ def is_waited_for(device: Device) -> bool:
 
 @contextmanager
 def _one_of(device: Device, patience: float) -> Iterator[str]:
-    unit, lock = _taken(device) or _awaited(device, patience)
-    with lock:
+    unit, locks = _taken(device) or _awaited(device, patience)
+    with locks:
         yield unit
 
 
-def _taken(device: Device) -> tuple[str, IO[str]] | None:
-    """Return the first unit that is free, with the open file of its lock."""
+def _taken(device: Device) -> tuple[str, ExitStack] | None:
+    """Return the first unit that is free, with the open files of its locks."""
     for unit in device.units():
-        lock = _locked(unit)
-        if lock is not None:
-            return unit, lock
+        with ExitStack() as held:
+            for each in device.locks(unit):
+                lock = _locked(each)
+                if lock is None:
+                    break
+                held.enter_context(lock)
+            else:
+                return unit, held.pop_all()
     return None
 
 
-def _awaited(device: Device, patience: float) -> tuple[str, IO[str]]:
+def _awaited(device: Device, patience: float) -> tuple[str, ExitStack]:
     import fcntl
 
     until = time.monotonic() + patience
@@ -80,7 +90,7 @@ def _awaited(device: Device, patience: float) -> tuple[str, IO[str]]:
             if taken is not None:
                 return taken
     units = device.units()
-    holders = "; ".join(_holder(unit) for unit in units)
+    holders = "; ".join(_holder(lock) for unit in units for lock in device.locks(unit))
     raise DeviceBusy(f"{device.name} busy: {holders}. It has {len(units)} for processes to share (pytest-xdist: -n)")
 
 

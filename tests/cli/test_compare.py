@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nkitools.targets import comparison_worker
+from nkitools.targets.target import OtherDegree
+from tests.cases import FULL
 from tests.fakes import machines
 
 pytestmark = pytest.mark.process
@@ -61,10 +64,42 @@ def author(tmp_path: Path) -> Author:
     return Author(tmp_path, machines.neuron_root(tmp_path / "root"))
 
 
-def test_targets_that_agree(author: Author) -> None:
-    """Exit code 0, one line."""
-    done = author.run("square.py::square")
+@pytest.mark.soak
+@pytest.mark.parametrize("is_native", [False, True] if FULL else [False])  # torch is imported twice for the second
+def test_targets_that_agree(author: Author, is_native: bool) -> None:
+    """Exit code 0, one line; also for a file that imports torch on a Trn2 of today.
+
+    There torch leaves AWS's backend alone in simulation; on the device it loads the backend, which imports AWS's nki.
+    """
+    told = {}
+    if is_native:
+        machines.neuron_root(author.root / "newer", instance="Trn2", architecture="NCv3")
+        (author.directory / "square.py").write_text("import torch\n" + KERNEL)
+        told = {"PYTHONPATH": os.pathsep.join([machines.packages("native", "aws"), str(REPOSITORY)])}
+        told["NKITOOLS_SYSROOT"] = str(author.root / "newer")
+    done = author.run("square.py::square", **told)
     assert (done.returncode, done.stdout) == (0, "square: sim and hw agree\n"), done.stderr
+
+
+def test_a_kernel_of_another_degree_is_run_in_a_process_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The degree must be set before AWS's packages are imported: the process begins anew, once."""
+    begun: list[list[str]] = []
+
+    def refused(request: dict[str, Any]) -> None:
+        raise OtherDegree("`double` is for logical cores of 2 physical ones", 2)
+
+    def replaced(program: str, command: list[str]) -> None:
+        begun.append(command)
+        raise SystemExit
+
+    monkeypatch.setattr(comparison_worker, "play", refused)
+    monkeypatch.setattr("os.execv", replaced)
+    monkeypatch.setattr(sys, "argv", ["", json.dumps({"side": "hw"})])
+    with pytest.raises(SystemExit):
+        comparison_worker.main()
+    assert json.loads(begun[0][-1]) == {"side": "hw", "degree": 2}
+    monkeypatch.setattr(sys, "argv", ["", begun[0][-1]])
+    assert comparison_worker.main() == 2
 
 
 def test_targets_that_differ(author: Author, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_what_is_private_is_taken_out(line: str, shown: str) -> None:
 @pytest.mark.soak
 def test_one_file_says_what_is_true_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each way with each degree: agreement with NumPy, errors in their own words, times, versions; nothing private."""
-    fakes = ("native", "aws") if FULL else ("aws",)  # a way with a degree takes two processes
+    fakes = ("native", "nrtpy", "aws") if FULL else ("nrtpy", "aws")  # a way with a degree takes two processes
     driver = {"instance": "Trn2", "architecture": "NCv3"} if FULL else {}
     chip = "trn2" if FULL else "inf2"
     machines.neuron_root(tmp_path / "root", **driver)
@@ -74,8 +74,11 @@ def test_one_file_says_what_is_true_here(monkeypatch: pytest.MonkeyPatch, tmp_pa
             assert (test["outcome"], code in test["said"]) == ("failure", True), log
         assert "NK402" in log, "codes are explained"
         assert f" on {chip} " in tests[f"test_time[sim-{run['way']}]"]["said"]
-        if run["way"] != "numpy":
-            assert run["times"][0]["round_trip_seconds"]["min"] > 0
+        (time,) = run["times"]
+        assert time["round_trip_seconds"]["min"] > 0
+        assert time["device_time"].startswith("measured by nrtpy 2.35.30")
+        assert time["device_seconds"] == pytest.approx(25e-6)
+        assert time["estimate_lower_seconds"] < time["estimate_upper_seconds"]
     assert told["facts"]["instance_type"] == driver.get("instance", "Inf2")
     for private in (
         "mallory",

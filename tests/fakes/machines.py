@@ -25,6 +25,10 @@ def neuron_root(root: Path, *, instance: str = "Inf2", architecture: str = "NCv2
         core = directory / "neuron_core0/info/architecture"
         core.mkdir(parents=True)
         (core / "arch_type").write_text(f"{architecture}\n")
+    operators = root / "opt/aws/neuron/gpsimd"  # what the loader of custom operators calls
+    (operators / "tools").mkdir(parents=True)
+    (operators / "script").mkdir()
+    (operators / "script/build_custom_op.py").touch()
     return root
 
 

@@ -66,6 +66,27 @@ def test_here():
     )
 
 
+def test_a_kernel_of_two_cores_gets_a_process_of_its_degree(machine: Any) -> None:
+    """The first process hands the test back; one test with kernels of two degrees has no process that fits."""
+    both = """
+@pytest.mark.hw
+def test_both(run_kernel):
+    run_kernel(double[2], X)
+    run_kernel(double, X)
+"""
+    test = """
+@pytest.mark.hw
+def test_two_cores(run_kernel):
+    run_kernel(double, X, grid=2)
+    assert (os.environ["NEURON_LOGICAL_NC_CONFIG"], os.environ["NEURON_RT_VISIBLE_CORES"]) == ("2", "0")
+"""
+    author = machine("aws", instance="Trn2", architecture="NCv3")
+    result = author.run("-m", "hw", test=test + both * FULL)  # each degree takes another process
+    result.assert_outcomes(passed=1, failed=int(FULL))
+    if FULL:
+        result.stdout.fnmatch_lines(["it calls kernels of two degrees, and a process has one: *"])
+
+
 _WRONG = {
     "crash": [
         "*_ test_pulled?hw-crash? _*",
@@ -87,7 +108,10 @@ _WRONG = {
 
 @pytest.mark.soak
 def test_what_a_device_does_wrong_fails_one_test(inf2: Any) -> None:
-    """Crash, hang, wrong result, busy device: that test fails with its own words, and the next one runs."""
+    """Crash, hang, wrong result, busy device: that test fails with its own words, and the next one runs.
+
+    A status that no process recovers from ends the process also where the test expects it.
+    """
     plugs = [*_WRONG] if FULL else ["crash", "hang"]  # each takes another process; other tests have wrong and busy
     test = f"""
 @pytest.mark.hw
@@ -97,9 +121,25 @@ def test_pulled(run_kernel, monkeypatch, plug):
     if plug == "crash" and os.fork() == 0:  # as a compiler may, which then has all that the process has open
         time.sleep(1000)
     np.testing.assert_array_equal(run_kernel(double, X), 2 * X)
+    with open("process", "w") as file:
+        file.write(str(os.getpid()))
+
+@pytest.mark.hw
+def test_expected(run_kernel, monkeypatch):
+    with open("process") as file:
+        assert file.read() == str(os.getpid())
+    monkeypatch.setenv("FAKE_NEURON", "fatal")
+    with pytest.raises(RuntimeError, match="UNRECOVERABLE"):
+        run_kernel(double, X)
+
+@pytest.mark.hw
+def test_after(run_kernel):
+    run_kernel(double, X)
+    with open("process") as file:
+        assert file.read() != str(os.getpid())
 """
     result = inf2.run("-m", "hw", "--nki-timeout", "5", test=test)
-    result.assert_outcomes(passed=1, failed=len(plugs))
+    result.assert_outcomes(passed=3, failed=len(plugs))
     result.stdout.fnmatch_lines([line for plug in plugs for line in _WRONG[plug]])
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from tests.cases import FULL
+from tests.fakes import machines
 
 PALLAS = """
 import jax
@@ -78,23 +80,52 @@ def test_too_fast(kernel_benchmark):
     assert one["stats"]["rounds"] >= 5
 
 
-def test_numpy_alone_cannot_be_timed(machine: Any) -> None:
-    """Every stand-alone call compiles: its time would be the compiler's."""
-    test = "def test_speed(kernel_benchmark):\n    kernel_benchmark(double, X)\n"
-    result = machine("aws").run("-m", "hw", test=test)
-    result.assert_outcomes(failed=1, deselected=1)
-    result.stdout.fnmatch_lines(["*cannot be timed: with NumPy arguments alone every call compiles again*"])
+def test_the_compiler_takes_the_place_of_a_device(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--nki-target=compile`: tests go on with the results of AWS's simulator; its errors are at the author's line.
+
+    A time is not measured, and where there is no compiler the test is skipped with what was looked for.
+    """
+    author = machine("nki06", "aws", nodes=())
+    test = """
+@nki.jit
+def too_tall(x):
+    tile = nl.ndarray((256, 128), dtype=x.dtype, buffer=nl.sbuf)
+    nl.store(x, tile)
+    return x
+
+def test_double(run_kernel):
+    np.testing.assert_array_equal(run_kernel(double, X), 2 * X)
+
+def test_speed(kernel_benchmark):
+    kernel_benchmark(double, X)
+
+@pytest.mark.hw("neuron")
+def test_wrong(run_kernel, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", "strict")
+    run_kernel(too_tall, X)
+"""
+    absent = author.run("-m", "hw", "--nki-target=compile", "-rs", test=test)
+    absent.assert_outcomes(skipped=3, deselected=2)
+    absent.stdout.fnmatch_lines(["SKIPPED*no compiler of AWS's: found neither command neuronx-cc"])
+    monkeypatch.setenv("PATH", os.pathsep.join([str(machines.FAKES / "compiler"), os.environ["PATH"]]))
+    result = author.run("-m", "hw", "--nki-target=compile", "-rsP", "--nki-chip=trn2", test=test)
+    result.assert_outcomes(passed=1, skipped=1, failed=1, deselected=2)
+    result.stdout.fnmatch_lines(["E * *test_it.py:*: AWS's compiler does not take kernel `too_tall`: *NCC_INLA001*"])
+    result.stdout.fnmatch_lines(["double: compiled for trn2, LNC 1, by nki 0.6.0 in *; the compiler predicts 12.5 us"])
+    result.stdout.fnmatch_lines(["SKIPPED*this target only compiles. double: compiled for trn2*"])
 
 
 def test_kernels_of_the_legacy_dialect_run_as_they_are(machine: Any) -> None:
-    """neuronxcc.nki kernels are launched by AWS's own kernel object; outputs by reference come back."""
+    """neuronxcc.nki kernels are launched by AWS's own kernel object, NumPy arrays without a framework (baremetal)."""
     author = machine("legacy")
     author.header = author.header.replace("import nki\n", "import neuronxcc.nki as nki\n").replace(
         "import nki.language", "import neuronxcc.nki.language"
     )
     test = """
-def test_double(run_kernel):
+def test_double(run_kernel, request):
     np.testing.assert_array_equal(run_kernel(double, X), 2 * X)
+    if "[hw]" in request.node.name:
+        assert nki.log == ["baremetal"]
 """
     author.run(test=test).assert_outcomes(passed=2)
 

@@ -32,6 +32,7 @@ from nkitools.targets.builtin import BuiltinSimulator
 from nkitools.targets.jax_devices import GpuDevice, TpuDevice
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.official import OfficialSimulator
+from nkitools.targets.target import OtherDegree
 from nkitools.targets.units import DeviceBusy, is_waited_for, units_of
 from tests.fakes import machines
 
@@ -129,6 +130,46 @@ def test_trn2_joins_its_cores(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert NeuronDevice().units() == ("neuroncore-0",)
 
 
+def test_processes_of_two_degrees_share_physical_cores(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A logical core of two holds the locks of both; a process knows the cores of the user, not only its own."""
+    machines.neuron_root(root, instance="Trn2", architecture="NCv3", devices=2)
+    one, two = NeuronDevice(), NeuronDevice().of_degree(2)
+    assert (len(one.units()), two.units()) == (4, ("neuroncore-0", "neuroncore-1"))
+    with units_of([one], 0) as first, units_of([two], 0) as second:
+        assert first["NEURON_RT_VISIBLE_CORES"] == "0"
+        assert (second["NEURON_RT_VISIBLE_CORES"], second["NEURON_LOGICAL_NC_CONFIG"]) == ("1", "2")
+        with pytest.raises(DeviceBusy):
+            units_of([two], 0).__enter__()
+        for name, value in second.items():
+            monkeypatch.setenv(name, value)
+        with units_of([NeuronDevice().of_degree(1)], 0) as beside:  # in the process of the second
+            assert (beside["NEURON_RT_VISIBLE_CORES"], beside["NEURON_LOGICAL_NC_CONFIG"]) == ("1", "1")
+    for name in second:
+        monkeypatch.delenv(name)
+    # The numbers that a user has set count in the user's degree.
+    monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", "2")
+    monkeypatch.setenv("NEURON_RT_VISIBLE_CORES", "1")
+    assert NeuronDevice().units() == ("neuroncore-1",)
+    assert NeuronDevice().of_degree(1).units() == ("neuroncore-2", "neuroncore-3")
+
+
+@pytest.mark.parametrize(
+    ("said", "here", "grid", "asked"),
+    [("", "1", 2, 2), ("", "2", None, 1), ("", "2", (1,), 1), ("2", "1", None, 2), ("", None, None, 1)],
+)
+def test_a_kernel_of_another_degree_is_not_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch, said: str, here: str | None, grid: Any, asked: int
+) -> None:
+    """The runtime has the degree of the process, 2 on a Trn2 where it is not set; a plain kernel takes the user's."""
+    machines.neuron_root(root, instance="Trn2", architecture="NCv3")
+    monkeypatch.setenv("NKITOOLS_NEURON_DEGREE", said)
+    if here:
+        monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", here)
+    with pytest.raises(OtherDegree, match=f"`author_kernel` is for logical cores of {asked} physical ones") as caught:
+        NeuronDevice().run(author_kernel, grid=grid)
+    assert caught.value.degree == asked
+
+
 def test_an_inf2_is_known_by_its_cores_and_by_the_product(root: Path) -> None:
     """The driver calls the device of an Inf2 NDv3, as that of a Trn2; device_name says the product."""
     machines.neuron_root(root, instance="", architecture="NCv2")
@@ -190,16 +231,21 @@ def test_a_core_goes_to_one_process_at_a_time(root: Path, monkeypatch: pytest.Mo
     machines.neuron_root(root)
     device = NeuronDevice()
     with units_of([device], 0) as first, units_of([device], 0) as second:
-        assert first == {
+        shown = {name: value for name, value in first.items() if name.startswith("NEURON_")}
+        assert shown == {
             "NEURON_RT_VISIBLE_CORES": "0",
             "NEURON_PLATFORM_TARGET_OVERRIDE": "inf2",
             "NEURON_LOGICAL_NC_CONFIG": "1",
         }
+        artifacts = first["NKI_ARTIFACTS_DIR"]
+        assert Path(artifacts).is_dir()
+        assert artifacts != second["NKI_ARTIFACTS_DIR"]
         assert second["NEURON_RT_VISIBLE_CORES"] == "1"
         with pytest.raises(DeviceBusy, match=r"NeuronCore busy: neuroncore-0 is held by process \d+; neuroncore-1"):
             units_of([device], 0).__enter__()
+    assert not Path(artifacts).exists()
     with units_of([device], 0) as again:
-        assert again == first
+        assert again["NEURON_RT_VISIBLE_CORES"] == "0"
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn1")
     with units_of([device], 0) as told:
         assert told["NEURON_PLATFORM_TARGET_OVERRIDE"] == "trn1"
@@ -219,7 +265,7 @@ def test_a_kernel_of_the_stand_in_cannot_go_to_a_device() -> None:
 def test_a_compiler_that_is_too_new_for_the_legacy_dialect_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the run, with the last SDK that compiles it; neuronx-cc 2.24 is not refused."""
     monkeypatch.setattr(neuron, "version_of", lambda package: "2.28.7631.0")
-    monkeypatch.setattr(neuron, "_is_legacy", lambda kernel: True)
+    monkeypatch.setattr(neuron, "is_legacy", lambda kernel: True)
     with pytest.raises(NotModelled, match=r"is of neuronxcc\.nki, which neuronx-cc 2\.28\.7631\.0 does not") as caught:
         NeuronDevice().run(author_kernel)
     assert "SDK 2.29.1 (neuronx-cc 2.24)" in caught.value.finding.remedy

@@ -6,7 +6,7 @@ import pytest
 
 from nkitools.rules.catalogue import rule_named
 from nkitools.targets.known_bugs import known_bugs, release
-from nkitools.targets.neuron_codes import code_named, codes, codes_in
+from nkitools.targets.neuron_codes import code_named, codes, codes_in, is_terminal
 
 # Logs as people have pasted them in public, in other words and with other names; the code that names the cause.
 LOGS = (
@@ -58,6 +58,15 @@ def test_every_code_is_explained() -> None:
 def test_a_log_leads_to_its_cause(log: str, cause: str) -> None:
     """What names the cause comes before what only reports that something failed."""
     assert codes_in(log)[0].code == cause
+
+
+@pytest.mark.parametrize(
+    ("log", "ends"),
+    [("nrt_execute status=101", True), ("NRT_EXEC_OOB (1006)", False), ("NRT_TIMEOUT", True), ("exit status 5", False)],
+)
+def test_statuses_that_end_a_process(log: str, ends: bool) -> None:
+    """A time-out and a failed unit end it, an error of a kernel does not."""
+    assert is_terminal(log) is ends
 
 
 def test_forms_of_a_code() -> None:

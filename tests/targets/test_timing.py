@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nkitools.record.run_listeners import collect_runs
+from nkitools.targets.neff import DeviceTime, NoDeviceTime
 from nkitools.targets.peaks import peaks_of
 from nkitools.targets.target import Availability, Device, Prepared
 from nkitools.targets.timing import judged, time_kernel
@@ -51,6 +52,27 @@ class Abacus(Device):
         return Prepared(launch, lambda outputs: outputs + 1, 12.5)
 
 
+class NeuronAbacus(Abacus):
+    """One whose launches are round trips of the host: each is recorded first, and another tool times the beads."""
+
+    recorded = 0
+
+    def __init__(self, alone: Any) -> None:
+        self._alone = alone
+
+    def prepare(self, kernel: Any, args: Any, kwargs: Any) -> Prepared:
+        def record() -> None:
+            self.recorded += 1
+
+        def measure() -> DeviceTime:
+            if isinstance(self._alone, Exception):
+                raise self._alone
+            return DeviceTime(self._alone, self._alone, 20, "nrtpy 2.35.30")
+
+        prepared = super().prepare(kernel, args, kwargs)
+        return prepared._replace(record=record, device_time=measure, compile_cache="answered by the cache")
+
+
 class Benchmark:
     """The parts of pytest-benchmark's fixture that are used."""
 
@@ -61,6 +83,12 @@ class Benchmark:
 
     def __call__(self, launch: Any) -> Any:
         return launch()
+
+    def pedantic(self, launch: Any, *, setup: Any, rounds: int) -> Any:
+        for _ in range(rounds):
+            setup()
+            outputs = launch()
+        return outputs
 
 
 def double(x: Any) -> Any:
@@ -81,12 +109,54 @@ def test_a_measurement_says_what_was_measured_and_on_what() -> None:
         "target": "abacus",
         "chip": "trn1",
         "beads": "70",
+        "arguments": "float32[128,1024]",
         "dtypes": ["float32"],
         "bytes": 2 * X.nbytes,
         "compile_seconds": 12.5,
         "bytes_per_second": 2 * X.nbytes / 1e-3,
     }
     assert [(run.kernel, run.target, run.chip) for run in runs] == [("double", "abacus", "trn1")]
+
+
+def test_the_time_of_the_device_is_what_is_judged() -> None:
+    """A round trip of a millisecond hides a kernel of ten microseconds; what is recorded before it is not timed."""
+    benchmark, device = Benchmark(1e-3), NeuronAbacus(1e-5)
+    time_kernel(benchmark, device, double, (X,), {}, operations=2 * 128 * 128 * 2.8e9 / 4 * 1e-5)
+    info = benchmark.extra_info
+    assert info["rounds_are"] == "round trips of the host: Python, dispatch, launch and wait"
+    assert (info["device_seconds"], info["device_executions"]) == (1e-5, 20)
+    assert info["device_time"] == "measured by nrtpy 2.35.30"
+    assert info["bytes_per_second"] == pytest.approx(2 * X.nbytes / 1e-5)
+    assert info["utilisation"] == pytest.approx(1.0)
+    assert info["compile_cache"] == "answered by the cache"
+    assert device.recorded == device.launches >= 6
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (NoDeviceTime("no other core is free"), "not measured: no other core is free"),
+        (OSError("libnrt.so.1"), "not measured: OSError: libnrt.so.1"),
+    ],
+)
+def test_a_round_trip_alone_gives_no_utilisation(raised: Exception, said: str) -> None:
+    """It is called what it is; only that it is too fast can be said of it."""
+    benchmark = Benchmark(1e-3)
+    time_kernel(benchmark, NeuronAbacus(raised), double, (X,), {}, operations=1e9)
+    assert benchmark.extra_info["device_time"] == said
+    assert benchmark.extra_info["operations"] == 1e9
+    assert not {"bytes_per_second", "utilisation", "operations_per_second", "suspect"} & benchmark.extra_info.keys()
+    time_kernel(benchmark, NeuronAbacus(raised), double, (X,), {}, operations=1e20)
+    assert benchmark.extra_info["suspect"].startswith("faster than the chip can be")
+
+
+@pytest.mark.parametrize(("degree", "cores"), [("", 1), ("1", 1), ("2", 2)])
+def test_the_peak_is_that_of_the_cores_a_kernel_has(monkeypatch: pytest.MonkeyPatch, degree: str, cores: int) -> None:
+    """Where the degree is not set a kernel takes one core, also on a Trn2."""
+    monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", degree)
+    peaks = peaks_of("trn2")
+    assert peaks is not None
+    assert peaks.operations_per_second["bfloat16"] == pytest.approx(cores * 2 * 128 * 128 * 2.4e9)
 
 
 def test_the_authors_group_stays_and_a_disabled_benchmark_times_nothing() -> None:

@@ -1,13 +1,20 @@
-"""A fake of AWS's nki 0.6 on an instance.
+"""A fake of AWS's nki 0.6 (0.7 beside the metadata of that version) on an instance, or where only a compiler is.
 
 Source: the docstring of ``nki.jit``: it detects the framework by its arguments; with NumPy arrays it "compiles and
 executes standalone kernel, without a framework"; ``kernel[lnc](args)`` sets the LNC degree. That of ``nki.simulate``:
-"a callable that, when invoked with NumPy arrays or torch Tensors, executes the kernel on CPU".
+"a callable that, when invoked with NumPy arrays or torch Tensors, executes the kernel on CPU". The degree: nki.jit 0.7
+(NEURON_LOGICAL_NC_CONFIG, 1 if unset), 0.6 (the bracket, which must be the runtime's). NKI_ARTIFACTS_DIR, read at
+import: a call with NumPy arrays leaves ``kernel.neff``, also where the run fails. ``lnc``: public reports of 0.6.
 """
 
 import functools
+import inspect
 import os
+import pickle
 import sys
+from importlib import metadata
+
+import numpy as np
 
 # What compiler and runtime say (Neuron Runtime troubleshooting: statuses), where FAKE_NEURON is "strict".
 _WORDS = {
@@ -16,11 +23,19 @@ _WORDS = {
 }
 
 
+_ARTIFACTS = os.environ.get("NKI_ARTIFACTS_DIR")
+try:
+    _VERSION = ".".join(metadata.version("nki").split(".")[:2])
+except metadata.PackageNotFoundError:
+    _VERSION = "0.6"
+
+
 class Kernel:
     """What ``jit`` returns."""
 
     def __init__(self, function, lnc=None):
         self._function, self._lnc = function, lnc
+        self.lnc = lnc or 1
         functools.update_wrapper(self, function)
 
     def __getitem__(self, lnc):
@@ -30,6 +45,8 @@ class Kernel:
         pulled = os.environ.get("FAKE_NEURON", "")
         if pulled == "busy":  # Neuron Runtime troubleshooting: another process holds the cores
             raise RuntimeError("nrt_init failed: NRT_RESOURCE: logical NeuronCore 0 is in use by another process")
+        if pulled == "fatal":  # nrt_status: every later launch of the process gives it
+            raise RuntimeError("nrt_execute status=101 NRT_EXEC_UNIT_UNRECOVERABLE")
         if pulled == "crash":
             os.abort()
         if pulled == "hang":
@@ -39,12 +56,47 @@ class Kernel:
         native = sys.modules.get("torch_neuronx")
         if hasattr(native, "launch") and _has_tensors(args, kwargs):
             return native.launch(functools.partial(_host_call, self), args, kwargs)
-        outputs = _computed(self._function, self._lnc, args, kwargs)
-        return outputs + 1 if pulled == "wrong" else outputs
+        return _host_call(self, *args, **kwargs)
 
 
 def _host_call(kernel, *args, **kwargs):
+    """Compile, then run."""
+    lnc = _checked_degree(kernel)
+    outputs = compiled_by(kernel, args, kwargs)
+    if not _has_tensors(args, kwargs) and _ARTIFACTS:
+        leave_neff(_ARTIFACTS, kernel, lnc, args, kwargs, outputs)
+    if not os.path.exists(os.environ.get("NKITOOLS_SYSROOT", "") + "/dev/neuron0"):
+        raise RuntimeError("nrt_init failed: NRT_FAILURE: no neuron device found")
+    return outputs + 1 if os.environ.get("FAKE_NEURON") == "wrong" else outputs
+
+
+def compiled_by(kernel, args, kwargs):
+    """What the kernel will compute; the compiler's errors."""
+    if os.environ.get("FAKE_NEURON") == "hang":
+        import time
+
+        time.sleep(1000)
+    if os.environ.get("FAKE_NEURON") == "greedy":
+        np.ones(1 << 40, np.int8)
     return _computed(kernel._function, kernel._lnc, args, kwargs)
+
+
+def _checked_degree(kernel):
+    """The kernel's degree, which must be the runtime's."""
+    said = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG") or 1)
+    asked = kernel._lnc or (1 if _VERSION == "0.6" else said)
+    if asked != said:
+        raise RuntimeError(f"[NCC_EVRF066] NKI kernel was configured with LNC {asked}, compiler with {said}")
+    return asked
+
+
+def leave_neff(folder, kernel, lnc, args, kwargs, outputs):
+    """What the compiler leaves; this one has the outputs in it."""
+    bound = inspect.signature(kernel._function).bind(*args, **kwargs).arguments
+    inputs = {name: (each.shape, each.itemsize) for name, each in bound.items() if isinstance(each, np.ndarray)}
+    plain = [np.asarray(each) for each in (outputs if isinstance(outputs, tuple) else (outputs,))]
+    with open(os.path.join(folder, "kernel.neff"), "wb") as file:
+        pickle.dump({"inputs": inputs, "outputs": plain, "lnc": lnc}, file)
 
 
 def _has_tensors(args, kwargs):
@@ -78,4 +130,6 @@ def _computed(function, lnc, args, kwargs):
         except nkitools.KernelError as error:
             if not strict:
                 raise
-            raise RuntimeError(_WORDS.get(error.finding.rule, str(error))) from None
+            # Some errors of the back end end with the author's line (public reports).
+            line = f'Source Kernel "{function.__module__}.{function.__name__}", line {error.finding.line}'
+            raise RuntimeError(f"{_WORDS.get(error.finding.rule, str(error))} {line}") from None
