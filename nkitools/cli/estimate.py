@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--measured",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="A profile of Neuron Explorer, as Parquet, to show beside the estimate.",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="DIR|FILE",
+    help="A profile of Neuron Explorer, as Parquet, or a file of --benchmark-json, to show beside the estimate.",
 )
 @click.option(
     "--join",
@@ -82,17 +82,27 @@ def estimate_kernel(
         return
     chips: list[str | None] = [each.strip() for each in chip.split(",") if each.strip()]
     if measured is None:
-        runs = _runs(file, name, inputs, chips or [None], settings)
+        runs = runs_of(file, name, inputs, chips or [None], settings)
         estimates = [run.estimate() for run in runs]
         plain, pages = [each.as_plain() for each in estimates], [estimate_text(estimates[0])]
         if len(estimates) > 1:
             pages.append("\n" + side_by_side(estimates))
+    elif measured.is_file():
+        from nkitools.cli.measured import call_of, call_text, calls_of, joined
+
+        calls, own = calls_of(measured, name, [each for each in chips if each])
+        (run,) = runs_of(file, name, inputs, [own], settings)
+        estimate, call = run.estimate(), call_of(run, calls)
+        plain = [{**estimate.as_plain(), "measured": call.as_plain()}]
+        pages = [estimate_text(estimate), "\n" + call_text(call, estimate)]
+        if calibration is not None:
+            pages.append(joined(calibration, run, estimate, call, _settings(settings), measured))
     else:
         from nkitools.cli.measured import chip_of, joined, profile_of
         from nkitools.timing.measured import beside
 
         profile = profile_of(measured)
-        (run,) = _runs(file, name, inputs, [chip_of(profile, [each for each in chips if each])], settings)
+        (run,) = runs_of(file, name, inputs, [chip_of(profile, [each for each in chips if each])], settings)
         estimate = run.estimate()
         found = beside(run, estimate, profile)
         plain = [{**estimate.as_plain(), "measured": found.as_plain()}]
@@ -201,9 +211,10 @@ def _loaded(
     return module, function, args, {**kwargs, **keywords_of(function, _settings(settings))}
 
 
-def _runs(
+def runs_of(
     file: str, name: str, inputs: str | None, chips: Sequence[str | None], settings: tuple[str, ...]
 ) -> list[Run]:
+    """Return the runs of a kernel of a file on each chip; UsageError for what cannot be run or estimated."""
     from nkitools.launch.simulate import simulate
     from nkitools.precision.runs import copied
     from nkitools.targets.imports import stand_in

@@ -106,14 +106,15 @@ def measured_text(measured: Measured) -> str:
     lines.append(f"  {'':34}{'measured':>14}{'estimated':>14}")
     known = [each for each in measured.lines if each.measured is not None]
     rows = [measured.latency, *measured.engines, *measured.traffic, *measured.lines[:_MEASURED_LINES]]
-    lines += [_beside(each) for each in rows]
+    lines += [beside_text(each) for each in rows]
     lines.append(f"  the latency lies {'inside' if measured.is_within_band else 'outside'} the band of the estimate")
     if not known:
         lines.append("  the profile names no source lines: compile with NKI_DEBUG_INFO=True")
     return "\n".join(lines)
 
 
-def _beside(each: Beside) -> str:
+def beside_text(each: Beside) -> str:
+    """Return one figure, measured and estimated, with the error of the estimate."""
     shown = [
         "-" if value is None else us(value) if each.unit == "us" else f"{value:,.0f}"
         for value in (each.measured, each.estimated)
