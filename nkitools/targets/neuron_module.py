@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class NeuronModuleDevice(NeuronByTorch):
     """The NeuronCores of `NeuronDevice`, for ``torch.nn.Module``.
 
-    torch-xla compiles a module as one graph, the native backend operation by operation.
+    torch-xla compiles a module as one graph, the native backend operation by operation; with ``compiled=True`` by
+    ``torch.compile(backend="neuron")``.
     """
 
     taken = "a torch module"
@@ -28,22 +29,29 @@ class NeuronModuleDevice(NeuronByTorch):
         __tracebackhide__ = True
         from nkitools.targets.neuron_ways import module_way
 
-        outer, way = module_way(kernel, args, kwargs, self.chip())
-        return outer.call(_on_device(kernel, kwargs, way), args, kwargs)
+        own = _own(kwargs)
+        outer, way = module_way(kernel, args, own, self.chip())
+        return outer.call(_on_device(kernel, kwargs, way), args, own)
 
     def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """As `call`, with parameters and arguments staying on the device."""
         __tracebackhide__ = True
         from nkitools.targets.neuron_ways import module_way
 
-        outer, way = module_way(kernel, args, kwargs, self.chip())
-        return outer.prepare(_on_device(kernel, kwargs, way), args, kwargs)
+        own = _own(kwargs)
+        outer, way = module_way(kernel, args, own, self.chip())
+        return self.without_neff(outer.prepare(_on_device(kernel, kwargs, way), args, own))
 
 
 def is_torch_module(kernel: Kernel) -> bool:
     """Return whether ``kernel`` is a ``torch.nn.Module``. Where torch has not been imported nothing can be one."""
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "nn") and isinstance(kernel, torch.nn.Module)
+
+
+def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the module's own keywords."""
+    return {name: value for name, value in kwargs.items() if name != "compiled"}
 
 
 def _on_device(module: Any, kwargs: Mapping[str, Any], way: Torch) -> Any:
@@ -54,7 +62,11 @@ def _on_device(module: Any, kwargs: Mapping[str, Any], way: Torch) -> Any:
     for name in ("grid", "ranks"):
         if kwargs.get(name) is not None:
             refuse(module, f"a torch module has no `{name}`", f"Leave `{name}` out.")
-    there = copy.deepcopy(module).to(way.device)
+    there: Any = copy.deepcopy(module).to(way.device)
+    if kwargs.get("compiled"):
+        if way.device != "neuron":
+            refuse(module, "torch-xla compiles a module as one graph in any case", "Leave `compiled` out.")
+        there = torch.compile(there, backend="neuron")
 
     def forward(*args: Argument, **named: Argument) -> Any:
         with torch.no_grad():

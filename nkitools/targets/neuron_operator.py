@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
+from nkitools.targets import machine
 from nkitools.targets.neuron import NeuronByTorch
 from nkitools.targets.neuron_packages import FOR_XLA, torch_backend
 from nkitools.targets.target import Availability, Prepared, refuse
@@ -29,6 +30,11 @@ ONLY_V2 = (
     "custom C++ operators are for NeuronCore-v2 only (trn1, inf2), and in maintenance since Neuron SDK 2.33; the "
     "NeuronCore of this machine is of {}"
 )
+# What AWS's loader calls, of the packages aws-neuronx-gpsimd-customop-lib and aws-neuronx-gpsimd-tools.
+_LIBRARIES = {
+    "aws-neuronx-gpsimd-customop-lib": "/opt/aws/neuron/gpsimd/script/build_custom_op.py",
+    "aws-neuronx-gpsimd-tools": "/opt/aws/neuron/gpsimd/tools",
+}
 # Of the keywords of ``Operator.run``: how cores are simulated.
 _OF_SIMULATION = frozenset({"timeout", "order", "threads", "isolation", "memory_limit", "debug"})
 
@@ -40,7 +46,7 @@ class NeuronOperatorDevice(NeuronByTorch):
     prints = "printf goes to the host's terminal, where NEURON_RT_GPSIMD_STDOUT_QUEUE_SIZE_BYTES is set"
 
     def available(self) -> Availability:
-        """Return a device node of the driver, torch_neuronx and torch_xla, and no newer NeuronCore than v2."""
+        """Return a device node, torch_neuronx and torch_xla, AWS's libraries, and no newer NeuronCore than v2."""
         chip = self.chip()
         if chip and not generation_of(chip).custom_operators:
             return Availability(False, ONLY_V2.format(chip))
@@ -48,6 +54,13 @@ class NeuronOperatorDevice(NeuronByTorch):
         if found.ok and backend.kind == "native":
             message = (
                 f"no way to run {self.taken} on it: {backend.reason} has no loader for custom operators. {FOR_XLA}"
+            )
+            return Availability(False, message)
+        missing = [package for package, place in _LIBRARIES.items() if not machine.nodes(place)]
+        if found.ok and missing:
+            message = (
+                f"no way to build {self.taken} for it: found no {' and no '.join(missing)}. Install them from AWS's "
+                "package repository; they are in maintenance since Neuron SDK 2.33"
             )
             return Availability(False, message)
         return found
@@ -62,7 +75,7 @@ class NeuronOperatorDevice(NeuronByTorch):
         """As `call`, with the tensors staying on the device."""
         __tracebackhide__ = True
         function, way, tensors = _launchable(kernel, args, kwargs)
-        return way.prepare(function, tensors, {})
+        return self.without_neff(way.prepare(function, tensors, {}))
 
 
 def _launchable(operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Way, Any]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpp_ops.giou import build, reference
+from kernels.nki.giou import giou as giou_kernel
 from nkitools.customop import Operator, load
 from nkitools.rules.finding import KernelError
 from tests.cpp_ops.conftest import boxes_of
@@ -50,6 +51,13 @@ def test_every_number_of_boxes_gives_numpys_bits(
     assert scores.dtype == np.float32
     assert scores.tobytes() == reference.giou(preds, targets).tobytes()
     assert list(run_kernel.run.findings) == []
+
+
+def test_the_kernel_agrees_with_the_operator(run_kernel: Callable[..., Any], giou: Operator) -> None:
+    """The NKI kernel takes the place of the operator: both score the same boxes, on the target of the test."""
+    preds, targets = boxes_of(130, 24, 1), boxes_of(130, 24, 2)
+    expected = run_kernel(giou, preds, targets)
+    np.testing.assert_allclose(run_kernel(giou_kernel, preds, targets), expected, rtol=0, atol=1e-5)
 
 
 @given(batch=st.integers(1, 40), count=st.integers(1, 40), seed=st.integers(0, 99))

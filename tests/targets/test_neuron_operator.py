@@ -18,10 +18,11 @@ from nkitools import customop, options  # noqa: E402
 from nkitools.customop import BuildError, Library, torch_operators  # noqa: E402
 from nkitools.customop.toolchain import find_compiler  # noqa: E402
 from nkitools.rules.finding import KernelError, NotModelled  # noqa: E402
-from nkitools.targets import device_for, neuron_operator, packages, simulator_for  # noqa: E402
+from nkitools.targets import device_for, neuron_operator, neuron_ways, packages, simulator_for  # noqa: E402
 from nkitools.targets.gpsimd import GpSimdSimulator  # noqa: E402
 from nkitools.targets.neuron_module import NeuronModuleDevice  # noqa: E402
 from nkitools.targets.neuron_operator import NeuronOperatorDevice  # noqa: E402
+from nkitools.targets.neuron_ways import TorchXla  # noqa: E402
 from nkitools.targets.timing import time_kernel  # noqa: E402
 from tests.fakes import machines  # noqa: E402
 
@@ -170,6 +171,12 @@ class Benchmark:
     def __call__(self, launch: Any) -> Any:
         return [launch() for _ in range(3)][-1]
 
+    def pedantic(self, launch: Any, *, setup: Any, rounds: int) -> Any:
+        for _ in range(rounds):
+            setup()
+            outputs = launch()
+        return outputs
+
 
 @pytest.mark.process
 def test_an_operator_is_timed(relu: Library) -> None:
@@ -180,7 +187,10 @@ def test_an_operator_is_timed(relu: Library) -> None:
     assert benchmark.group == "relu_forward(float32[1,5])"
     assert benchmark.extra_info["chip"] == "inf2"
     assert benchmark.extra_info["bytes"] == 2 * VALUES.nbytes
-    assert fake("torch_xla").log == ["sync", "wait"] * 4
+    assert benchmark.extra_info["device_time"] == "not measured: a custom operator leaves no NEFF of its own"
+    log = fake("torch_xla").log
+    assert log == ["sync", "wait"] * (len(log) // 2)
+    assert len(log) // 2 >= 7  # compiled by the first, looked at by the second
 
 
 def test_a_torch_module_is_a_baseline() -> None:
@@ -193,3 +203,38 @@ def test_a_torch_module_is_a_baseline() -> None:
     assert device.run(torch.nn.Linear(5, 2), torch.from_numpy(VALUES)).outputs.shape == (1, 2)
     with pytest.raises(NotModelled, match="a torch module is no kernel"):
         simulator_for(module).run(module, VALUES)
+
+
+def test_a_torch_module_is_a_baseline_under_torch_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`compiled=True` compiles it for the native backend; torch-xla has one graph of it in any case."""
+    module, backends = torch.nn.ReLU(), []
+    device = NeuronModuleDevice()
+    with pytest.raises(NotModelled, match="torch-xla compiles a module as one graph in any case"):
+        device.run(module, VALUES, compiled=True)
+
+    def compiled(given: Any, *, backend: str) -> Any:
+        backends.append(backend)
+        return given
+
+    way = TorchXla()
+    way.device = "neuron"  # as that of the native backend is called; this one is the CPU
+    monkeypatch.setattr(neuron_ways, "torch_way", lambda *asked: way)
+    monkeypatch.setattr(torch, "compile", compiled)
+    monkeypatch.setattr(torch.nn.Module, "to", lambda module, place: module)
+    monkeypatch.setattr(TorchXla, "to_device", lambda way, value: torch.from_numpy(value) if value is VALUES else value)
+    np.testing.assert_array_equal(device.run(module, VALUES, compiled=True).outputs, reference.relu_forward(VALUES))
+    assert backends == ["neuron"]
+
+
+@pytest.mark.process
+def test_the_libraries_of_the_loader_are_looked_for(relu: Library, root: Path) -> None:
+    """Without them the failure would be an error of AWS's build script: each package is named."""
+    (root / "opt/aws/neuron/gpsimd/script/build_custom_op.py").unlink()
+    reason = device_for(relu.relu_forward).reason
+    assert reason.startswith("no way to build a custom operator for it: found no aws-neuronx-gpsimd-customop-lib. ")
+    assert reason.endswith("they are in maintenance since Neuron SDK 2.33")
+    (root / "opt/aws/neuron/gpsimd/tools").rmdir()
+    assert (
+        "found no aws-neuronx-gpsimd-customop-lib and no aws-neuronx-gpsimd-tools"
+        in NeuronOperatorDevice().available().reason
+    )
