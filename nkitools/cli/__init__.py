@@ -8,6 +8,7 @@ from nkitools import __version__
 from nkitools.cli.bisect import find_first_wrong
 from nkitools.cli.commands import Commands
 from nkitools.cli.compare import compare_targets
+from nkitools.cli.compile import compile_kernel
 from nkitools.cli.completion import show_completion
 from nkitools.cli.demo import show_examples
 from nkitools.cli.diff import diff_runs
@@ -31,7 +32,7 @@ from nkitools.cli.why import explain_element
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
     compare_targets, estimate_kernel, explain_element, find_first_wrong, sweep_kernel, show_examples, new_kernel,
-    reproduce_run, show_completion, serve_editor, serve_agent, print_guide,
+    reproduce_run, show_completion, serve_editor, serve_agent, print_guide, compile_kernel,
 )  # fmt: skip
 
 sweep_kernel.add_command(report_sweeps)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 _DUMP_SECONDS = 0.5
+_STDERR = 2  # what a process prints is no output of the command
 
 
 @click.command("compare", short_help="Run a kernel on two targets and compare its results.", cls=ArrayCommand)
@@ -145,7 +146,7 @@ def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *,
     request = {"side": side, "file": file, "kernel": name, "inputs": inputs, "save": str(saved)}
     if keeps:
         request["keep"] = str(place / "inputs.npz")
-    status, said = _awaited(side, [sys.executable, "-m", "nkitools.targets.comparison_worker", json.dumps(request)])
+    status, said = awaited(side, [sys.executable, "-m", "nkitools.targets.comparison_worker", json.dumps(request)])
     if status == 2:
         raise click.UsageError(said)
     if status != 0 or not saved.exists():
@@ -154,13 +155,13 @@ def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *,
     return read_run(str(saved))
 
 
-def _awaited(side: str, command: list[str]) -> tuple[int, str]:
+def awaited(side: str, command: list[str]) -> tuple[int, str]:
     """Return the exit status of a process and its stderr. The process ends in time, with all that it has started."""
     patience = float(str(options.value("timeout")))
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         # A group of its own: a compiler that it started must end with it, and may not keep us waiting for its words.
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=log, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=_STDERR, stderr=log, start_new_session=True
         )
         try:
             status = process.wait(patience)

@@ -13,11 +13,13 @@ _SHARE = 3, 4  # of the free memory
 
 def host_memory() -> HostMemory:
     """Return the account of a run that begins: its limit is the option ``memory``, else a share of the free memory."""
+    return HostMemory(memory_limit, at_once=options.value("memory") is not None)
+
+
+def memory_limit() -> tuple[int, str] | None:
+    """Return the bytes that a run or a compiler may take, and what says so; None where the system does not say it."""
     asked = options.value("memory")
-    if asked is None:
-        return HostMemory(_share)
-    most = int(float(str(asked)) * (1 << 30))
-    return HostMemory(lambda: (most, "the option `memory`"), at_once=True)
+    return _share() if asked is None else (int(float(str(asked)) * (1 << 30)), "the option `memory`")
 
 
 def _share() -> tuple[int, str] | None:

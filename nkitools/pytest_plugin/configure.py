@@ -112,8 +112,10 @@ def _stand_in_policy(config: pytest.Config) -> str:
     if policy != "auto" or _early(config, "isolate") != "process":
         return policy
     from nkitools.targets.neuron import NeuronDevice
+    from nkitools.targets.neuron_compiler import NeuronCompiler
 
-    if not NeuronDevice().available().ok:
+    here = NeuronCompiler() if _early(config, "target") == NeuronCompiler.key else NeuronDevice()
+    if not here.available().ok:
         return policy
     if os.environ.get(IN_WORKER):
         return "never"

@@ -72,7 +72,7 @@ def asked_devices(item: pytest.Item) -> tuple[str, ...]:
 
     Raises UsageError for a name that is no device.
     """
-    known = options.OPTIONS["target"].choices
+    known = [each for each in options.OPTIONS["target"].choices if each != "compile"]
     for mark in item.iter_markers("hw"):
         for name in mark.args:
             if name not in known:

@@ -10,6 +10,7 @@ from nkitools.targets.builtin import BuiltinSimulator, is_jax_function
 from nkitools.targets.gpsimd import GpSimdSimulator, is_custom_operator
 from nkitools.targets.jax_devices import GpuDevice, TpuDevice
 from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.neuron_compiler import NeuronCompiler
 from nkitools.targets.neuron_module import NeuronModuleDevice, is_torch_module
 from nkitools.targets.neuron_operator import NeuronOperatorDevice
 from nkitools.targets.official import OfficialSimulator
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 DEVICES: tuple[Device, ...] = (NeuronDevice(), TpuDevice(), GpuDevice())
 DEVICE_KEYS = tuple(device.key for device in DEVICES)
+# It takes the place of a NeuronCore where option ``target`` names it.
+COMPILER = NeuronCompiler()
 
 
 class Found(NamedTuple):
@@ -63,12 +66,14 @@ def _candidates(kernel: Kernel) -> tuple[str, list[Device]]:
         return "a custom operator", [NeuronOperatorDevice()]
     if is_torch_module(kernel):
         return "a torch module", [NeuronModuleDevice()]
-    return "an NKI kernel", [device for device in DEVICES if isinstance(device, NeuronDevice)]
+    return "an NKI kernel", [*(device for device in DEVICES if isinstance(device, NeuronDevice)), COMPILER]
 
 
 def devices(asked: Collection[str] = ()) -> tuple[Device, ...]:
     """Return the devices that may be used: that of option ``target`` if named, and among ``asked`` if given."""
     told = options.value("target")
+    if told == COMPILER.key:
+        return () if asked and not {NeuronDevice.key, COMPILER.key} & set(asked) else (COMPILER,)
     keys = [str(told)] if told else DEVICE_KEYS
     return tuple(device for device in DEVICES if device.key in keys and (not asked or device.key in asked))
 

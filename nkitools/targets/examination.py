@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nkitools.targets.choice import DEVICES
+from nkitools.chip.generations import generation_of
+from nkitools.targets.choice import COMPILER, DEVICES
 from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.neuron_module import NeuronModuleDevice
 from nkitools.targets.neuron_operator import NeuronOperatorDevice
 from nkitools.targets.official import OfficialSimulator
 from nkitools.targets.packages import aws_package, is_installed, is_placeholder, version_of
@@ -65,8 +67,13 @@ _DISTRIBUTIONS = (
     ("libtpu", "the TPU compiler without a TPU (Linux x86-64)", "pip install 'nkitools[tpu-aot]'"),
     ("torch", "torch tensors as arguments; custom operators under torch.ops", "pip install torch"),
     ("torch-neuronx", "torch on a NeuronCore, from 2.10 on natively", _FROM_AWS.format("torch-neuronx")),
-    ("torch-xla", "torch on a NeuronCore, custom operators", _FROM_AWS.format("torch-neuronx==2.9.*")),
+    (
+        "torch-xla",
+        "torch on trn1 and inf2 with torch-neuronx 2.9, custom operators",
+        _FROM_AWS.format("torch-neuronx==2.9.*"),
+    ),
     ("libneuronxla", "JAX on a NeuronCore", _FROM_AWS.format("jax-neuronx")),
+    ("nrtpy", "the time of a NeuronCore; nki brings a copy", _FROM_AWS.format("nki")),
 )
 
 
@@ -82,7 +89,11 @@ def _packages() -> Iterator[Part]:
         if is_placeholder(package, part):
             found = "PyPI's placeholder is installed, whose import raises"
         enables = "AWS's own simulator and NKI kernels on a NeuronCore"
-        yield Part("Packages", package, present, found, enables, "" if present else _FROM_AWS.format(distribution))
+        remedy = "" if present else _FROM_AWS.format(distribution)
+        if not present and package == "neuronxcc" and aws_package("nki", "isa") is not None:
+            found, remedy = "not installed; kernels of nki do not need it", ""
+            enables = "kernels of the legacy dialect, with SDK 2.29.1 or older"
+        yield Part("Packages", package, present, found, enables, remedy)
 
 
 def _simulators() -> Iterator[Part]:
@@ -108,7 +119,8 @@ _OF_DEVICES = {
 def _devices() -> Iterator[Part]:
     for device in DEVICES:
         yield _device(device, device.key, f"-m hw on a {device.name}; prints: {device.prints}")
-    operators = NeuronOperatorDevice()
+    modules, operators = NeuronModuleDevice(), NeuronOperatorDevice()
+    yield _device(modules, "neuron, modules", "kernel_benchmark: torch modules as a baseline on a NeuronCore")
     yield _device(operators, "neuron, C++", f"-m hw: custom operators on a NeuronCore-v2; prints: {operators.prints}")
 
 
@@ -117,7 +129,10 @@ def _device(device: Device, name: str, enables: str) -> Part:
     said = found.reason
     if found.ok and isinstance(device, NeuronDevice):
         chip = device.chip() or "generation unknown"
-        said = f"{chip}, cores for processes of their own: {len(device.units())}; {said}"
+        cores = str(len(device.units()))
+        if device.chip() and generation_of(chip).logical_cores > 1:
+            cores = ", ".join(f"{len(device.of_degree(each).units())} of LNC {each}" for each in (1, 2))
+        said = f"{chip}, cores for processes of their own: {cores}; {said}"
     return Part("Devices", name, found.ok, said, enables, "" if found.ok else _OF_DEVICES[device.key])
 
 
@@ -131,6 +146,9 @@ def _compilers() -> Iterator[Part]:
     from nkitools.customop.errors import BuildError
     from nkitools.customop.toolchain import find_compiler
 
+    nki = COMPILER.available()
+    remedy = "" if nki.ok else _FROM_AWS.format("nki and neuronx-cc")
+    yield Part("Compilers", "NKI", nki.ok, nki.reason, "--nki-target=compile, nkitools compile", remedy)
     remedy = "install g++ or clang++ (Debian: apt-get install g++; macOS: xcode-select --install)"
     enables = "custom C++ operators: building them, and -m sim"
     try:
@@ -151,10 +169,12 @@ _VARIABLES = (
     ("NEURON_RT_NUM_CORES", "how many cores the runtime takes; hw tests name theirs"),
     ("NEURON_RT_VIRTUAL_CORE_SIZE", "an older name of NEURON_LOGICAL_NC_CONFIG"),
     ("NKI_SIMULATOR", "1 makes AWS's nki simulate; hw tests take it out"),
-    ("NKI_ARTIFACTS_DIR", "where AWS's nki leaves compiled kernels"),
+    ("NKI_ARTIFACTS_DIR", "where AWS's nki leaves compiled kernels; hw tests have a folder of their own"),
     ("NKI_DEBUG_INFO", "lines of the kernel in compiled kernels, for AWS's profiler"),
     ("NKI_COMPILER_FRONTEND", "the front end of AWS's nki"),
     ("NEURON_CC_FLAGS", "further switches of AWS's compiler"),
+    ("NEURON_COMPILE_CACHE_URL", "where torch-xla and JAX keep what is compiled"),
+    ("TORCH_NEURONX_NEFF_CACHE_DIR", "where the native torch-neuronx keeps what is compiled"),
     ("TORCH_DEVICE_BACKEND_AUTOLOAD", "0 keeps torch from loading AWS's backend; set while nkitools stands in for nki"),
     ("CUDA_VISIBLE_DEVICES", "the GPUs that hw tests may take; each process of theirs is given one"),
     ("XLA_PYTHON_CLIENT_PREALLOCATE", "hw tests on a GPU set it to false where it is not set"),

@@ -40,7 +40,7 @@ class OfficialSimulator(Target):
 
     def available(self) -> Availability:
         """Return whether AWS's own package is here: neither our stand-in for it nor a placeholder from PyPI."""
-        found = _entry_point()
+        found = entry_point()
         return Availability(False, f"{found} {_REMEDY}") if isinstance(found, str) else Availability(True, found[0])
 
     def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
@@ -49,7 +49,7 @@ class OfficialSimulator(Target):
         Raises ``NotModelled`` where AWS's simulator is absent and for ``grid``, ``ranks`` and ``rules``.
         """
         __tracebackhide__ = True
-        found = _entry_point()
+        found = entry_point()
         if isinstance(found, str):
             refuse(kernel, f"kernel `{kernel_name(kernel)}` was asked to run in AWS's simulator: {found}", _REMEDY)
         name, simulate = found
@@ -93,7 +93,7 @@ def _variable(name: str, value: options.Value) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _entry_point() -> tuple[str, Callable[..., Any]] | str:
+def entry_point() -> tuple[str, Callable[..., Any]] | str:
     """Return the name of AWS's simulator and the function that runs a kernel, or a sentence why there is none."""
     modern = _real("nki", "isa", "simulate")
     if isinstance(modern, ModuleType):

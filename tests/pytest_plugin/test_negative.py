@@ -85,7 +85,7 @@ def test_other(run_kernel, expect_finding):
 
 def test_it_is_no_test_of_hardware_or_of_aws_simulator(author: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules are judged in simulation; AWS's simulator has none, so what would run there is skipped with that reason."""
-    monkeypatch.setattr("nkitools.targets.official._entry_point", lambda: ("nki.simulate", None))
+    monkeypatch.setattr("nkitools.targets.official.entry_point", lambda: ("nki.simulate", None))
     test = """
 def test_run(run_kernel, expect_finding):
     expect_finding("NK101")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nkitools.dialects.stand_in import StandInFinder
-from nkitools.targets import examination, packages
+from nkitools.targets import examination, neuron_packages, packages
 from nkitools.targets import jax_devices as jax_targets
 from nkitools.targets.examination import Part, examine
 from tests.fakes import machines
@@ -30,9 +30,9 @@ def found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Machine]:
     kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in AWS_NAMES}
     caches = (packages.is_installed, packages.aws_package)
 
-    def on(*fakes: Path, nodes: tuple[str, ...] = ()) -> dict[tuple[str, str], Part]:
+    def on(*fakes: Path, nodes: tuple[str, ...] = (), instance: str = "Inf2") -> dict[tuple[str, str], Part]:
         if "/dev/neuron0" in nodes:
-            machines.neuron_root(tmp_path / "root")
+            machines.neuron_root(tmp_path / "root", instance=instance)
         machines.node_root(tmp_path / "root", *nodes)
         for fake in fakes:
             monkeypatch.syspath_prepend(str(fake))
@@ -76,13 +76,42 @@ def test_an_instance(found: Machine) -> None:
     """The generation and the cores are the driver's; AWS's simulator comes with AWS's package."""
     parts = found(machines.FAKES / "aws", nodes=("/dev/neuron0",))
     assert parts["Devices", "neuron"].present
-    assert (
-        parts["Devices", "neuron"].found == "inf2, cores for processes of their own: 2; /dev/neuron0, nki; NumPy arrays"
+    assert parts["Devices", "neuron"].found == (
+        "inf2, cores for processes of their own: 2; /dev/neuron0, nki; NumPy arrays; no torch tensors: module "
+        "torch_neuronx is not installed; no JAX: module libneuronxla not installed"
     )
+    neuronxcc = parts["Packages", "neuronxcc"]
+    assert (neuronxcc.found, neuronxcc.remedy) == ("not installed; kernels of nki do not need it", "")
     assert parts["Packages", "nki"].found == "installed"
     assert (parts["Simulators", "official"].present, parts["Simulators", "official"].found) == (True, "nki.simulate")
     assert not parts["Devices", "neuron, C++"].present
     assert "torch_neuronx" in parts["Devices", "neuron, C++"].found
+
+
+@pytest.mark.process
+def test_a_trn2_of_today(found: Machine) -> None:
+    """Its cores by degree, the ways that are there and those that are not; modules run, C++ operators do not."""
+    parts = found(machines.FAKES / "native", machines.FAKES / "aws", nodes=("/dev/neuron0",), instance="Trn2")
+    assert parts["Devices", "neuron"].found == (
+        "trn2, cores for processes of their own: 2 of LNC 1, 1 of LNC 2; /dev/neuron0, nki 0.7.0; native torch-neuronx "
+        "2.14.3.0 (torch tensors), NumPy arrays; no JAX: module libneuronxla not installed"
+    )
+    assert parts["Devices", "neuron, modules"].present
+    assert "custom C++ operators are for NeuronCore-v2 only" in parts["Devices", "neuron, C++"].found
+
+
+@pytest.mark.process
+def test_an_inf2_with_torch_xla(found: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The legacy dialect is not there where neuronx-cc is too new, though its package is."""
+    versions = {"torch-neuronx": "2.9.0.2.15", "neuronx-cc": "2.26.6360"}
+    monkeypatch.setattr(neuron_packages, "version_of", versions.get)
+    parts = found(machines.FAKES / "torch", machines.FAKES / "legacy", nodes=("/dev/neuron0",))
+    assert parts["Devices", "neuron"].found.endswith(
+        "; torch-neuronx 2.9.0.2.15 with torch-xla (torch tensors), NumPy arrays; no JAX: module libneuronxla not "
+        "installed; no legacy dialect: neuronx-cc 2.26.6360, and that of SDK 2.29.1 is the last"
+    )
+    assert parts["Devices", "neuron, C++"].present
+    assert parts["Devices", "neuron, modules"].present
 
 
 @pytest.mark.process

@@ -1,0 +1,90 @@
+"""``nkitools compile``: a kernel through AWS's compiler, without a device."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nkitools.cli.compare import awaited, file_and_kernel
+from nkitools.cli.terminal import say
+
+
+@click.command("compile")
+@click.argument("kernel", metavar="FILE::KERNEL")
+@click.option("--chip", default=None, metavar="CHIP", help="trn1, inf2, trn2 or trn3.  [default: the option's]")
+@click.option("--lnc", type=click.Choice(["1", "2"]), help="How many physical cores a logical core has.  [default: 1]")
+@click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
+def compile_kernel(
+    context: click.Context, kernel: str, chip: str | None, lnc: str | None, inputs: str | None, form: str
+) -> None:
+    """Compile KERNEL of FILE by AWS's compiler, where that is installed; nothing runs on a device.
+
+    The process of the compiler ends after NKITOOLS_TIMEOUT seconds, and has the memory of NKITOOLS_MEMORY. FILE says
+    the arguments as for `nkitools compare`. What the compiler refuses is shown at the author's line, with the meaning
+    of its code; what it takes with its predicted latency, where its version says that, beside nkitools' estimate. Exit
+    code: 0 where it compiles, 1 where not, 2 for a mistake in the command and where there is no compiler.
+    """
+    file, name = file_and_kernel(kernel, inputs)
+    told = _answer(
+        {"file": file, "kernel": name, "inputs": inputs, "chip": chip, **({"degree": int(lnc)} if lnc else {})}
+    )
+    told |= _estimate(file, name, inputs, told["compiled"]["chip"]) if told["compiled"] else _explained(told["error"])
+    if form == "json":
+        click.echo(json.dumps({"kernel": kernel, **told}, indent=2))
+    else:
+        say(_page(name, told))
+    context.exit(int(not told["compiled"]))
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Return what the process of the compiler has written; UsageError for a request that it cannot take."""
+    with tempfile.TemporaryDirectory() as scratch:
+        saved = Path(scratch) / "answer.json"
+        command = [sys.executable, "-m", "nkitools.targets.compile_worker"]
+        status, said = awaited("the compiler", [*command, json.dumps({**request, "save": str(saved)})])
+        if status == 2:
+            raise click.UsageError(said)
+        if status != 0 or not saved.exists():
+            how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
+            raise click.ClickException(f"the compiler failed ({how}):\n{said}")
+        told: dict[str, Any] = json.loads(saved.read_text(encoding="utf-8"))
+        return told
+
+
+def _estimate(file: str, name: str, inputs: str | None, chip: str) -> dict[str, Any]:
+    """Return nkitools' own estimate, for what stands beside the prediction; why there is none, where it has none."""
+    from nkitools.cli.estimate import runs_of
+
+    try:
+        (run,) = runs_of(file, name, inputs, [chip], ())
+        found = run.estimate()
+    except Exception as error:  # any: the kernel is compiled whatever it does in simulation
+        return {"estimate": None, "no_estimate": f"{type(error).__name__}: {error}"}
+    return {"estimate": {"latency_us": found.latency_us, "lower_us": found.lower_us, "upper_us": found.upper_us}}
+
+
+def _explained(words: str) -> dict[str, Any]:
+    from nkitools.targets.neuron_codes import codes_in
+
+    return {"codes": [code.sentence() for code in codes_in(words)]}
+
+
+def _page(name: str, told: dict[str, Any]) -> str:
+    from nkitools.report.estimate_text import us
+
+    if not told["compiled"]:
+        head = f"{told['file']}:{told['line']}: AWS's compiler does not take kernel `{name}`:"
+        return "\n".join([head, *(f"  {line}" for line in told["error"].splitlines()), *told["codes"]])
+    if told["estimate"] is None:
+        return f"{told['said']}\nnkitools has no estimate: {told['no_estimate']}"
+    found = told["estimate"]
+    band = f"{us(found['lower_us'])} to {us(found['upper_us'])}"
+    return f"{told['said']}\nnkitools estimates {us(found['latency_us'])} ({band})"

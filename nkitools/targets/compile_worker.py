@@ -1,0 +1,66 @@
+"""Compile a kernel of a file by AWS's compiler, in a process of its own, and write what came of it.
+
+Run as ``python -m nkitools.targets.compile_worker`` with one argument, the request as JSON.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+
+def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of the compiled kernel that a request names, else its error and the author's line."""
+    from nkitools import options
+    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
+    from nkitools.targets.compilation import CompileFailed
+    from nkitools.targets.neuron_compiler import NeuronCompiler
+    from nkitools.targets.units import units_of
+
+    device = NeuronCompiler(request.get("degree"))
+    found = device.available()
+    if not found.ok:
+        raise BadRequest(found.reason)
+    with options.override(chip=request["chip"]), units_of([device], 0) as environment:
+        os.environ.update(environment)  # before the file imports AWS's packages
+        for name in device.hidden:
+            os.environ.pop(name, None)
+        module = load(request["file"])
+        args, kwargs = inputs_of(module, request["inputs"])
+        if request.get("degree"):
+            kwargs = {**kwargs, "grid": request["degree"]}
+        try:
+            made = device.compiled(kernel_of(module, request["kernel"]), args, kwargs)
+        except CompileFailed as error:
+            return {"compiled": None, "file": error.place[0], "line": error.place[1], "error": error.words}
+        return {"compiled": asdict(made), "said": made.sentence(request["kernel"])}
+
+
+def main() -> int:
+    """Exit code 0 where the answer is written, 2 where the request was wrong; other errors are Python's."""
+    from nkitools.rules.finding import NotModelled
+    from nkitools.targets.comparison_worker import BadRequest
+    from nkitools.targets.target import OtherDegree
+
+    faulthandler.enable()
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
+    request = json.loads(sys.argv[1])
+    try:
+        told = compile_request(request)
+    except (BadRequest, NotModelled, OtherDegree) as error:
+        print(error, file=sys.stderr)
+        return 2
+    Path(request["save"]).write_text(json.dumps(told), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
