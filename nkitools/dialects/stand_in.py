@@ -56,6 +56,10 @@ _UNKNOWN = frozenset(
     }
 )
 _BESIDE = (_SIMULATOR, "neuron_dtypes")
+# AWS's native backend of torch, as far as it takes kernels: that imports AWS's nki, which is not there.
+_TORCH = "torch_neuronx"
+_OF_TORCH = {_TORCH: "torch_neuronx", f"{_TORCH}.nki_hop": "torch_neuronx"}
+_SOURCES |= _OF_TORCH
 _OURS = "nkitools_stand_in"
 
 
@@ -169,6 +173,10 @@ class StandInFinder(MetaPathFinder):
         if fullname == "neuronxcc" and "neuronxcc.nki" in self.roots:
             return _parent_spec()
         first = fullname.partition(".")[0]
+        if first == _TORCH:
+            # A look whether it is installed is answered by what is.
+            serves = fullname in _OF_TORCH and "nki" in self.roots and _imports() and not _has_own_backend()
+            return _spec(fullname) if serves else None
         if first in _BESIDE:
             root, wanted = "nki", _installed_spec(first) is None
         else:
@@ -192,6 +200,11 @@ def _imports() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def _has_own_backend() -> bool:
+    """Return whether torch is not here, or an installed torch_neuronx of 2.9 or lower, which can be imported."""
+    return _installed_spec("torch") is None or _installed_spec(f"{_TORCH}.xla_impl") is not None
 
 
 def _spec(fullname: str) -> ModuleSpec:

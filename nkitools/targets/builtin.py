@@ -42,7 +42,15 @@ class BuiltinSimulator(Target):
         if is_torch_module(kernel):
             refuse(kernel, "a torch module is no kernel, so that there is nothing to simulate", _CALL_IT)
         from nkitools.launch.simulate import simulate
+        from nkitools.launch.torch_operators import is_nki_op, run_operator
 
+        if is_nki_op(kernel):
+            for name in ("grid", "ranks", "watch"):
+                if kwargs.get(name) is not None:
+                    refuse(
+                        kernel, f"an operator of nki_op has no `{name}`", "Say it where the operator calls its kernel."
+                    )
+            return run_operator(kernel, args, kwargs)
         return simulate(kernel, *args, **kwargs)
 
 

@@ -54,6 +54,33 @@ class OnNeuron(torch.Tensor):
         raise TypeError("can't convert neuron:0 device type tensor to numpy. Use Tensor.cpu() to copy it first.")
 
 
+class NkiOp:
+    """What ``nki_op`` returns, as far as it is called. Source: "How to work with NKI kernels"."""
+
+    def __init__(self, name, function):
+        self._name, self._function = name, function
+
+    def __call__(self, *args, **kwargs):
+        return self._function(*args, **kwargs)
+
+    def register_fake(self, function):
+        """The shapes of the results."""
+        return function
+
+    def register_autograd(self, backward, *, setup_context=None):
+        """The gradients."""
+
+
+def nki_op(name, mutates_args=()):
+    """Register a function that calls a kernel."""
+    return lambda function: NkiOp(name, function)
+
+
+def wrap_nki(kernel):
+    """A kernel for torch.compile."""
+    return kernel
+
+
 def _on_neuron(tensor):
     return torch.Tensor._make_subclass(OnNeuron, tensor.detach().clone(), tensor.requires_grad)
 
