@@ -29,10 +29,12 @@ def test_two_cores(run_kernel):
 @nki.jit
 def total(x, ranks):
     """The sum of every rank's x, on every rank."""
-    mine = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.hbm)
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    mine = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.private_hbm)
+    reduced = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.private_hbm)
     nisa.dma_copy(dst=mine, src=x)
-    ncc.all_reduce([mine], [out], ncc.ReplicaGroup([list(range(ranks))]), nl.add)
+    ncc.all_reduce([mine], [reduced], ncc.ReplicaGroup([list(range(ranks))]), nl.add)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=reduced)
     return out
 
 
