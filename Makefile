@@ -13,7 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sim quick test soak bench mutants field calibrate compare-official lint format docs dist clean
+N ?= 10000
+.PHONY: help sim quick test soak fuzz bench mutants field calibrate compare-official lint format docs dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +35,9 @@ test: $(VENV)/test.stamp ## run the whole test-suite, on two cores (one test: AR
 
 soak: $(VENV)/test.stamp ## run property and fuzz tests with all of their cases; goes on where it was stopped
 	$(BIN)/pytest -m soak --soak --numprocesses $(JOBS) --dist worksteal $(ARGS)
+
+fuzz: $(VENV)/test.stamp ## run random programs in the simulator and beside an oracle: N=10000 (ARGS="--seed 5000000 --store fuzz.db")
+	$(BIN)/python -m tests.fuzz --programs $(N) --workers $(JOBS) $(ARGS)
 
 bench: $(VENV)/test.stamp ## time the simulator against NumPy
 	$(BIN)/python -m benchmarks $(ARGS)
