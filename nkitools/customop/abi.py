@@ -12,6 +12,7 @@ MAX_DIMS = 8
 MAX_CORES = 8
 MAX_EVENTS = 256
 MAX_FRAMES = 16
+MAX_FORKS = 256
 TEXT_BYTES = 160
 PRINT_BYTES = 4 * 131072
 PAGE = 65536  # of the largest pages in use; what the operator touches begins on one
@@ -120,6 +121,7 @@ class Call(ctypes.Structure):
         ("output_site", ctypes.c_uint64),
         ("print_bytes", ctypes.c_int64),
         *_fields(ctypes.c_int32, "prints_used went_on"),
+        ("forks", ctypes.c_int64),
         ("core", CoreRecord * MAX_CORES),
         ("events", Event * MAX_EVENTS),
         ("prints", ctypes.c_char * PRINT_BYTES),

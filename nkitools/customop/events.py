@@ -12,6 +12,7 @@ import numpy as np
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.customop.abi import LOCAL, OUTPUT, SCALAR_TYPES, Event
 from nkitools.customop.symbols import Place, Symbols
+from nkitools.customop.worker import MOST_PROCESSES
 from nkitools.rules.finding import Finding
 
 _SIGNALS = {
@@ -27,6 +28,11 @@ _MOST_BOXED = 1 << 24  # elements of a tensor whose ranges are boxes
 _READ_OF_OTHERS = 33
 _POOL = 16384
 _CRASH, _BESIDE_BLOCK, _BESIDE_TENSOR = 23, 1, 5
+# Why a call was ended, where it was not for its time.
+EXCESSES = {
+    "processes": f"the {{who}} has more than {MOST_PROCESSES} processes at a time",
+    "memory": "the processes of the {who} have more than {limit} bytes of memory together, which is the limit",
+}
 FENCE = "found when it ended"  # of a write that no guard page has seen
 _UNKNOWN = Place("<unknown>", 0)
 
@@ -405,6 +411,9 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     30: _limit,
     32: _sentence("CO103", "the {who} calls {text}({event.a}), which ends its process; nothing is returned"),
     _READ_OF_OTHERS: _read_of_others,
+    35: _sentence(
+        "CO103", "the {who} forks more than {event.a} times", "Compute in this process: a device has no others."
+    ),
     34: _sentence(
         "CO104",
         "a copy between {tensor} and the TCM block of {event.d} bytes{line_c} is given an address that is no multiple "

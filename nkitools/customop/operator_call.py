@@ -12,11 +12,11 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.customop import process
-from nkitools.customop.abi import GUARDS, LOCAL, NO_GUARD, OUTPUT, TIMED_OUT, Call, give_room, open_library
+from nkitools.customop.abi import GUARDS, LOCAL, MAX_FORKS, NO_GUARD, OUTPUT, TIMED_OUT, Call, give_room, open_library
 from nkitools.customop.arguments import Arguments, argument_name, give_back, numpy_dtype
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError, DamagedCall
-from nkitools.customop.events import FENCE, Context, Message, accesses_beyond, finding_at, findings_of
+from nkitools.customop.events import EXCESSES, FENCE, Context, Message, accesses_beyond, finding_at, findings_of
 from nkitools.customop.output import (
     fold_unwritten,
     judge_origin,
@@ -61,7 +61,7 @@ class CallResult:
     call: Call
     memory: Any  # the buffer that the call's offsets count in
     exit: int = 0  # status of the process that ran it
-    killed: bool = False  # the process was ended after its timeout
+    killed: str = ""  # why the process was ended: its `time` was over, or it had too much `memory` or `processes`
     text: str = ""  # what the process wrote
     damage: str = ""  # which part of the call its operator has overwritten
 
@@ -102,13 +102,11 @@ class OperatorCall:
         call.memory = self.settings.memory_limit
         asked, end = ctypes.string_at(ctypes.addressof(call), ASKED), call.end
         del call  # or the memory could not be given back when it grows
-        answer = worker.call(self.settings.timeout)
+        answer = worker.call(self.settings.timeout, self.settings.memory_limit)
         text = worker.text()
         if answer["left_out"]:
             text = text.rstrip("\n") + f"\n... {answer['left_out']:,} more bytes of stdout and stderr are left out"
-        made = CallResult(
-            worker.memory.end(), worker.memory.buffer, int(answer["status"]), bool(answer["killed"]), text
-        )
+        made = CallResult(worker.memory.end(), worker.memory.buffer, int(answer["status"]), str(answer["killed"]), text)
         try:
             check_returned(made.call, asked, end, len(worker.memory.buffer))
         except DamagedCall as error:
@@ -254,6 +252,9 @@ class OperatorCall:
 
     def _endings(self, made: CallResult, context: Context, known: list[Finding]) -> list[Finding]:
         """Return how the process ended, where its events do not say it already."""
+        if made.killed in EXCESSES:
+            text = EXCESSES[made.killed].format(who=context.who, limit=self.settings.memory_limit)
+            return [finding_at(context.home, Message("CO103", text))]
         if _timed_out(made) and not any("still running" in finding.message for finding in known):
             return [
                 finding_at(
@@ -268,6 +269,9 @@ class OperatorCall:
                     context.home, Message("CO103", f"the call needs {size} bytes of memory; the limit is {limit}")
                 )
             ]
+        if made.call.forks > MAX_FORKS and not any("forks more than" in finding.message for finding in known):
+            text = f"the processes of the {context.who} fork more than {MAX_FORKS} times"
+            return [finding_at(context.home, Message("CO103", text))]
         if made.killed or any(finding.severity == "error" for finding in known):
             return []
         if made.exit != 0:
@@ -285,7 +289,7 @@ class OperatorCall:
 
 
 def _timed_out(made: CallResult) -> bool:
-    return made.killed or any(core.status == TIMED_OUT for core in made.call.core)
+    return bool(made.killed) or any(core.status == TIMED_OUT for core in made.call.core)
 
 
 def _both(shadow: Array, made: CallResult) -> Array:

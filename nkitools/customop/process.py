@@ -118,17 +118,18 @@ class Worker:
         self.operators: list[list[str]] = answer["operators"]
         self.kernels: list[list[str]] = answer["kernels"]
 
-    def call(self, timeout: float, *, only_shape: bool = False) -> dict[str, Any]:
+    def call(self, timeout: float, memory_limit: int, *, only_shape: bool = False) -> dict[str, Any]:
         """Run what is in the memory; how the child ended. WorkerLost where no answer comes.
 
-        ``only_shape``: the shape function alone.
+        ``timeout`` and ``memory_limit``: as of `Operator.run`. ``only_shape``: the shape function alone.
         """
         os.ftruncate(self._text, 0)
         os.lseek(self._text, 0, os.SEEK_SET)
+        request = {"timeout": timeout, "memory": memory_limit, "only_shape": only_shape}
         stdin = self._process.stdin
         assert stdin is not None
         try:
-            stdin.write(json.dumps({"timeout": timeout, "only_shape": only_shape}).encode() + b"\n")
+            stdin.write(json.dumps(request).encode() + b"\n")
             stdin.flush()
         except OSError as error:
             raise WorkerLost from error

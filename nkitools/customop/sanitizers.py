@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
+import select
 import subprocess
+import time
 from collections.abc import Sequence
 
 from nkitools.customop import process
@@ -16,13 +19,16 @@ from nkitools.customop.cache import being_built, digest, locked
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError
 from nkitools.customop.events import Message, finding_at
+from nkitools.customop.process import MOST_TEXT
 from nkitools.customop.returned_call import ASKED
 from nkitools.customop.shape_call import shape_of
 from nkitools.customop.symbols import Place
-from nkitools.customop.toolchain import RUNTIME, SANITIZE, find_compiler, prepare, run
+from nkitools.customop.toolchain import RUNTIME, SANITIZE, end_group, find_compiler, prepare, run
 from nkitools.rules.finding import Finding
 
 _PROGRAM = "sanitized"
+_TICK_SECONDS = 0.05
+_LEAST_MIB = 512
 _SLOWER = 20  # times: a sanitized kernel has so much more time
 _ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
@@ -60,22 +66,50 @@ def rerun(operator: CompiledOperator, arguments: Arguments, settings: Settings, 
         size = give_room(call)
         del call
         memory.grow(size)
-        limit = settings.timeout * _SLOWER or None
-        done = subprocess.run(
-            [program, str(memory.fd)],
-            pass_fds=(memory.fd,),
-            env={**os.environ, **_ENVIRONMENT},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return []  # the first run has said that it does not end
+        said = _said(program, memory.fd, settings)
     finally:
         os.close(memory.fd)
-    return findings_of_reports(done.stderr, built.sources)
+    return findings_of_reports(said, built.sources)
+
+
+def _said(program: str, memory_fd: int, settings: Settings) -> str:
+    """Run a sanitized call, and return the first and the last that it writes to stderr.
+
+    It is ended after its time, with all the processes that it has started, and by the sanitizer beyond its memory: the
+    first run has said so.
+    """
+    options = dict(_ENVIRONMENT)
+    if settings.memory_limit:  # a sanitizer takes about as much again
+        options["ASAN_OPTIONS"] += f":hard_rss_limit_mb={_LEAST_MIB + 2 * (settings.memory_limit >> 20)}"
+    reads, writes = os.pipe()
+    os.set_blocking(reads, False)
+    process = subprocess.Popen(
+        [program, str(memory_fd)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=writes,
+        pass_fds=(memory_fd,),
+        env={**os.environ, **options},
+        start_new_session=True,
+    )
+    os.close(writes)
+    deadline = time.monotonic() + settings.timeout * _SLOWER if settings.timeout else math.inf
+    first, last = b"", b""
+    try:
+        while True:
+            ended = process.poll() is not None
+            if select.select([reads], [], [], 0 if ended else _TICK_SECONDS)[0] and (piece := os.read(reads, 1 << 16)):
+                room = MOST_TEXT - len(first)
+                first, last = first + piece[:room], (last + piece[room:])[-MOST_TEXT:]
+            elif ended:
+                break
+            if time.monotonic() > deadline:
+                break
+    finally:
+        end_group(process)
+        process.wait()
+        os.close(reads)
+    return (first + last).decode(errors="replace")
 
 
 def _program(built: Built) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from nkitools.customop.abi import CALL_BYTES, Call, aligned
 from nkitools.customop.compiled_operator import CompiledOperator
 from nkitools.customop.errors import BuildError, DamagedCall
-from nkitools.customop.events import Context, Message, finding_at, findings_of
+from nkitools.customop.events import EXCESSES, Context, Message, finding_at, findings_of
 from nkitools.customop.process import WorkerLost, forget, worker_held
 from nkitools.customop.returned_call import ASKED, check_returned
 from nkitools.rules.finding import Finding
@@ -30,7 +30,7 @@ def shape_of(
             call.trap, call.timeout_ms, call.memory = 1, int(timeout * 1000), memory_limit
             asked, end = ctypes.string_at(ctypes.addressof(call), ASKED), call.end
             del call  # or the memory could not be given back when it grows
-            answer = worker.call(timeout, only_shape=True)
+            answer = worker.call(timeout, memory_limit, only_shape=True)
             made = Call.from_buffer_copy(worker.memory.end())
         except WorkerLost:
             forget(worker)
@@ -51,10 +51,12 @@ def shape_of(
         return made, []
     context = Context(operator.name, {}, operator.shape_symbols, place, "shape function")
     findings = findings_of(context, list(made.events[: made.events_used]))
-    return made, findings or [finding_at(place, _ending(operator.name, timeout, answer["status"], answer["killed"]))]
+    excess = EXCESSES.get(answer["killed"], "").format(who=context.who, limit=memory_limit)
+    ending = Message("CO103", excess) if excess else _ending(operator.name, timeout, answer["status"], answer["killed"])
+    return made, findings or [finding_at(place, ending)]
 
 
-def _ending(name: str, timeout: float, status: int, killed: bool) -> Message:
+def _ending(name: str, timeout: float, status: int, killed: str) -> Message:
     """Return how a shape function ended that says no shape."""
     who = f"the shape function of operator `{name}`"
     if killed:

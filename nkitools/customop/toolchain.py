@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -128,15 +130,40 @@ def _split(said: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (program,), tuple(arguments)
 
 
-def run(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a tool with messages that can be read by a program; BuildError where it does not come back."""
-    environment = {**os.environ, "LC_ALL": "C"}
+def run(
+    command: Sequence[str], cwd: Path | None = None, started: list[subprocess.Popen[str]] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a tool with messages that can be read by a program; BuildError where it does not come back.
+
+    ``started`` gets its process, for others to end it.
+    """
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        cwd=cwd,
+        env={**os.environ, "LC_ALL": "C"},
+        start_new_session=True,  # a compiler starts processes of its own
+    )
+    if started is not None:
+        started.append(process)
     try:
-        return subprocess.run(
-            command, capture_output=True, text=True, errors="replace", cwd=cwd, env=environment, timeout=_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"{command[0]} has not come back after {_SECONDS} seconds") from None
+        stdout, stderr = process.communicate(timeout=_SECONDS)
+    except BaseException as error:
+        end_group(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise BuildError(f"{command[0]} has not come back after {_SECONDS} seconds") from None
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def end_group(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
+    """End a process that leads its group, and those in the group that it has started."""
+    with contextlib.suppress(OSError):  # there is none any more
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -197,8 +224,16 @@ def _prepare(compiler: Compiler, scratch: Path, extra: tuple[str, ...]) -> None:
 
 
 def run_together(commands: Sequence[Sequence[str]]) -> list[subprocess.CompletedProcess[str]]:
-    """Run tools side by side; all have come back when this does."""
-    from concurrent.futures import ThreadPoolExecutor
+    """Run tools side by side; all have come back when this does, and are ended where Ctrl-C ends it."""
+    from concurrent.futures import ThreadPoolExecutor, wait
 
+    started: list[subprocess.Popen[str]] = []
     with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
-        return list(pool.map(run, commands))
+        running = [pool.submit(run, command, None, started) for command in commands]
+        try:
+            return [each.result() for each in running]
+        except BaseException:
+            while wait(running, timeout=0.05).not_done:
+                for process in started:
+                    end_group(process)
+            raise

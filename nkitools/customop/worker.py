@@ -24,6 +24,8 @@ from typing import Any
 
 GRACE_SECONDS = 2.0  # an operator that ignores its alarm is killed after its timeout and this
 MOST_TEXT = 1 << 20  # bytes of stdout and stderr that are kept
+MOST_PROCESSES = 64  # that a call may have at a time: a device has none
+_TICK_SECONDS = 0.05  # between two looks at them
 _PIPE_READS = 64
 NO_ROOM = 77  # exit status: the output is larger than the limit
 
@@ -39,7 +41,8 @@ def _abi() -> ModuleType:
 
 
 def _answer(fd: int, **answer: Any) -> None:
-    os.write(fd, json.dumps(answer).encode() + b"\n")
+    with contextlib.suppress(BrokenPipeError):  # the client has gone, and the next read of a request says so
+        os.write(fd, json.dumps(answer).encode() + b"\n")
 
 
 def _virtual_bytes() -> int:
@@ -146,6 +149,40 @@ def _end_what_is_left() -> None:
             return
 
 
+def _descendants(of: int) -> list[int]:
+    """Return the processes that have come of one, its own children and theirs; none where the system does not say."""
+    found: list[int] = []
+    pending = [of]
+    while pending and len(found) <= MOST_PROCESSES:
+        parent = pending.pop()
+        with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{thread}/children") as file:
+                    pending += (children := [int(each) for each in file.read().split()])
+                    found += children
+    return found
+
+
+def _own_bytes(process: int) -> int:
+    """Return the memory of a process, its share of what several have in common."""
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/smaps_rollup") as file:
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+    return 0
+
+
+def _excess(memory: int) -> str:
+    """Return the excess of a call: in ``processes``, in their ``memory``, or none (an empty text).
+
+    The memory of one process is limited by the system (`_limit_memory`).
+    """
+    processes = _descendants(os.getpid())
+    if len(processes) > MOST_PROCESSES:
+        return "processes"
+    if memory and len(processes) > 1 and sum(map(_own_bytes, processes)) > memory:
+        return "memory"
+    return ""
+
+
 def _end_of(child: int, pipe: int) -> int:
     """Return what can be read once the child has ended: itself, or its end of a pipe, which its own children keep."""
     try:
@@ -154,20 +191,26 @@ def _end_of(child: int, pipe: int) -> int:
         return os.dup(pipe)
 
 
-def _wait(child: int, ended: int, text: _Text, timeout: float) -> bool:
-    """Wait for the child to end; True where it had to be killed."""
+def _wait(child: int, ended: int, text: _Text, timeout: float, memory: int) -> str:
+    """Wait for the child to end; why it had to be killed, '' where it was not: ``time`` or as of `_excess`."""
     sources = [ended, 0, text.fd]
-    deadline = time.monotonic() + timeout + GRACE_SECONDS if timeout else None
+    began = time.monotonic()
+    deadline = began + timeout + GRACE_SECONDS if timeout else None
+    look = began + _TICK_SECONDS
     while True:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select(sources, [], [], left)
+        ready, _, _ = select.select(sources, [], [], _TICK_SECONDS if left is None else min(left, _TICK_SECONDS))
         if ended in ready:
-            return False
+            return ""
         if text.fd in ready and not text.take():
             sources.remove(text.fd)  # closed by the child
-        if not ready or 0 in ready or left == 0:  # its time is over, or the client has gone
+        now = time.monotonic()
+        why = "time" if 0 in ready or left == 0 else ""  # its time is over, or the client has gone
+        if not why and now >= look:
+            why, look = _excess(memory), now + _TICK_SECONDS
+        if why:
             os.killpg(child, signal.SIGKILL)
-            return True
+            return why
 
 
 def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> None:
@@ -204,13 +247,13 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
         with contextlib.suppress(OSError):  # it has done so itself
             os.setpgid(child, child)
         end = _end_of(child, ended)
-        killed = _wait(child, end, text, request["timeout"])
+        why = _wait(child, end, text, request["timeout"], request["memory"])
         os.close(ended)
         os.close(end)
         _, status = os.waitpid(child, 0)
         _end_what_is_left()
         left_out = text.close(text_fd)
-        _answer(answers, status=os.waitstatus_to_exitcode(status), killed=killed, left_out=left_out)
+        _answer(answers, status=os.waitstatus_to_exitcode(status), killed=why, left_out=left_out)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -171,6 +173,18 @@ def test_a_cache_that_cannot_be_written_is_reported(
     monkeypatch.setenv("NKITOOLS_CACHE_DIR", str(tmp_path / "file"))
     with pytest.raises(BuildError, match="NKITOOLS_CACHE_DIR names another place"):
         load("x", [sources[0]], [sources[1]])
+
+
+@pytest.mark.process
+def test_ctrl_c_ends_compilers_and_what_they_have_started(ctrl_c: None) -> None:
+    """Sent to this process alone, as by a notebook: a build waited for them."""
+    began = time.monotonic()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        toolchain.run_together([["sh", "-c", "sleep 67.25 & wait"]] * 2)
+    assert time.monotonic() - began < 60
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "sleep 67.25" not in running
 
 
 @pytest.mark.parametrize("who", ["python", "compiler"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,13 +47,23 @@ BODIES = {
     "terminated": "kill(getpid(), SIGTERM);",
     "gives_up": "if (t_in.numel() > 1) exit(4);",
     "escapes": r'int own = fork(); if (own == 0) { setsid(); sleep(100); _exit(0); } printf("%d\n", own);',
+    "multiplies": "for (;;) fork();",
+    "forks_on": "for (int i = 0; i < 300; i++) { int own = fork(); if (own == 0) _exit(0); waitpid(own, nullptr, 0); }",
+    "shares": "for (int i = 0; i < 4; i++) if (!fork()) { std::vector<char> all(20 << 20, 'x'); keep(&all); pause(); }"
+    "pause();",
     "prints": r'printf("n=%d ", 3); printf("m=%.1f\n", 2.5); puts("done"); write(1, "raw\n", 4);',
     "converts": r"""printf("a %d, b %u; c %ld d %#llx e %.1f\n", -1, ~0u, -(1l << 40), 255ull, 0.1);
   printf("f %.1f g %+5zd\n", 0.1f, static_cast<ssize_t>(5));
   printf("100%% of %c %s text: %03d end\n", 'x', "s", 7); printf("stars %*d here\n", 4, 3);""",
 }
 # `keep`: what the compiler must not leave out.
-FORKS = '#include <signal.h>\n#include <unistd.h>\nstatic void keep(void* p) { asm volatile("" : : "r"(p)); }\n'
+FORKS = """\
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+static void keep(void* p) { asm volatile("" : : "r"(p)); }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +113,34 @@ def test_memory_is_limited(operators: dict[str, Operator]) -> None:
     run = operators["fine"].run(VALUES, memory_limit=1000)
     assert "the limit is 1000" in run.findings[0].message
     assert run.outputs is None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("multiplies", "more than 64 processes at a time|forks? more than 256 times"),
+        ("forks_on", "the kernel forks more than 256 times"),
+        ("shares", "the processes of the kernel have more than 33554432 bytes of memory together"),
+    ],
+)
+def test_processes_are_limited(operators: dict[str, Operator], name: str, words: str) -> None:
+    """Their number, that of forks in a call, and the memory of all together; none is left."""
+    operators["fine"].run(VALUES)  # the worker that serves all calls is there
+    before = set(os.listdir("/proc"))
+    run = operators[name].run(VALUES, memory_limit=32 << 20)
+    assert [finding.rule for finding in run.findings] == ["CO103"]
+    assert re.search(words, run.findings[0].message)
+    left = [each for each in set(os.listdir("/proc")) - before if each.isdecimal() and _is_of(operators[name], each)]
+    assert left == []
+    assert operators["fine"].run(VALUES).findings == []
+
+
+def _is_of(operator: Operator, process: str) -> bool:
+    """Return whether a process has an operator's library."""
+    try:
+        return operator.library.built.compute in Path(f"/proc/{process}/maps").read_text()
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize(("name", "line"), [("loops", 5), ("sleeps", 1)])
@@ -187,8 +226,10 @@ def test_a_lost_worker_is_reported_and_replaced(operators: dict[str, Operator]) 
     assert operators["fine"].run(VALUES).findings == []
 
 
-def test_an_interrupt_leaves_nothing_running(operators: dict[str, Operator], ctrl_c: None) -> None:
-    """Ctrl-C during a call ends the call and its process at once."""
+def test_an_interrupt_leaves_nothing_running(
+    operators: dict[str, Operator], ctrl_c: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C during a call ends the call and its process at once, and the process says nothing of it."""
     operators["loops"].run(VALUES, timeout=0.01)
     worker = process.worker_for(*_halves(operators["loops"]))
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -203,6 +244,7 @@ def test_an_interrupt_leaves_nothing_running(operators: dict[str, Operator], ctr
         signal.signal(signal.SIGALRM, previous)
     assert time.monotonic() - began < 10
     assert worker._process.poll() is not None
+    assert capfd.readouterr().err == ""
     assert operators["fine"].run(VALUES).findings == []
 
 

@@ -12,7 +12,7 @@ from nkitools.customop.events import _SENTENCES, Context, findings_of
 from nkitools.customop.symbols import Place, Symbols
 
 VERB = re.compile(
-    r"\b(is|are|has|have|calls?|ends|failed|freed|goes|overflows|reads?|returned|runs|says|throws|uses|was|writes?|wrote)\b"
+    r"\b(is|are|has|have|calls?|ends|failed|forks|freed|goes|overflows|reads?|returned|runs|says|throws|uses|was|writes?|wrote)\b"
 )
 CLAUSE = re.compile(r", which [^,:;]*|: .*|\([^)]*\)|(between|past|of|for) argument 0 `x`")
 

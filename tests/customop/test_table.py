@@ -30,6 +30,11 @@ HELD_BY = {
         f"{WORDS}.test_a_name_that_is_not_documented_is_one_finding",
     ],
     "stdout took all memory": [f"{CALL}.test_what_is_written_to_stdout_is_capped_and_said"],
+    "processes, and their memory together, had no limit": [f"{ISOLATION}.test_processes_are_limited"],
+    "Ctrl-C in an operator was a traceback of its worker, one in a build waited for the compilers": [
+        f"{ISOLATION}.test_an_interrupt_leaves_nothing_running",
+        "customop.test_build.test_ctrl_c_ends_compilers_and_what_they_have_started",
+    ],
     "races by reading were silent": [f"{CORES}.test_an_element_that_another_core_writes_is_no_input"],
     "sources below some paths did not build, or had no line": [f"{WORDS}.test_sources_below_every_path_build"],
     "the 65th block was refused": [

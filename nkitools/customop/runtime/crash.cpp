@@ -128,6 +128,15 @@ void on_timeout(int) {
   siglongjmp(core->jump, 1);
 }
 
+[[noreturn]] void end_by_forks(uint64_t site) {
+  if (getpid() != own_process) leave(0);  // the count says so
+  Told told;
+  told.a = kMaxForks;
+  core->record->status = kCrashed;
+  tell(kForks, kNoTensor, site, told);
+  siglongjmp(core->jump, 1);
+}
+
 // Signals of a stack that is used up need another one.
 void give_signal_stack() {
   const size_t bytes = 128 * 1024;

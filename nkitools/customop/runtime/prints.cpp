@@ -210,6 +210,12 @@ NKT_WITHIN int __printf_chk(int, const char* format, ...) {
   return length;
 }
 
+NKT_WITHIN pid_t fork() {
+  typedef pid_t (*Fork)();
+  using namespace nkt;
+  if (core && __atomic_add_fetch(&core->call->forks, 1, __ATOMIC_RELAXED) > kMaxForks) end_by_forks(NKT_SITE);
+  return reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "fork"))();
+}
 NKT_WITHIN void exit(int status) { nkt::end_by_exit("exit", status, NKT_SITE); }
 NKT_WITHIN void _exit(int status) { nkt::end_by_exit("_exit", status, NKT_SITE); }
 NKT_WITHIN void _Exit(int status) { nkt::end_by_exit("_Exit", status, NKT_SITE); }

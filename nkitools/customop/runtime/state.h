@@ -196,6 +196,8 @@ Block* block_at(CoreState&, const void*);
 
 // Ends the core by what the kernel calls; in a process that the kernel has forked, the process.
 [[noreturn]] void end_by_exit(const char* function, int status, uint64_t site);
+// Ends the core that forks too often, or the process of its own that does.
+[[noreturn]] void end_by_forks(uint64_t site);
 // Ends the process, whatever the author's library calls _exit.
 [[noreturn]] void leave(int status);
 void catch_signals(bool on);

@@ -12,6 +12,7 @@ constexpr int kMaxDims = 8;
 constexpr int kMaxCores = 8;     // GpSimd processors of a NeuronCore-v2 (custom-ops-ref-guide)
 constexpr int kMaxEvents = 256;  // distinct ones; repeats are counted
 constexpr int kMaxFrames = 16;
+constexpr int kMaxForks = 256;   // of a call; a device has no processes
 constexpr int kTextBytes = 160;
 constexpr int kPrintBytes = 4 * 131072;
 
@@ -61,6 +62,7 @@ enum EventKind : int32_t {
   kExit = 32,               // a: status
   kReadOfOthers = 33,       // a core reads elements of the output that another one wrote; a, b: first and last
   kTcmUnaligned = 34,       // a: bytes of an element
+  kForks = 35,              // a: the most
 };
 
 enum Guard {
@@ -166,6 +168,7 @@ struct Call {
   int64_t print_bytes;    // ever printed
   int32_t prints_used;
   int32_t went_on;     // a core did something after a tcm_free: only a call with at_once tells all of it
+  int64_t forks;       // by the kernel, and by the processes that it has made
   CoreRecord core[kMaxCores];
   Event events[kMaxEvents];
   char prints[kPrintBytes];
