@@ -24,7 +24,7 @@ from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.summaries import Summary
 from nkitools.record.run import Run
 from nkitools.record.time_estimate import Estimate
-from nkitools.record.watch.watching import Written
+from nkitools.record.watch.written import Written
 from nkitools.report.first_difference import Diverging, Values
 from nkitools.report.run_diff import Comparison
 from nkitools.rules.finding import Finding, Picture

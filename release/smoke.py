@@ -23,7 +23,7 @@ _COMMANDS = (
 _TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorial"
 # Blocks of commands as the tutorials have them, after the installation: the page, which block, the files that the
 # reader has saved by then, and what the commands must say.
-_PASTED = (
+_PASTED: tuple[tuple[str, int, dict[str, str], str], ...] = (
     ("first-kernel.md", 1, {"row_sums_first.py": "row_sums.py", "test_row_sums.py": "test_row_sums.py"}, "NK101"),
     ("first-kernel.md", 2, {"row_sums.py": "row_sums.py"}, "0 findings, 2 device prints"),
     ("first-operator.md", 1, {}, "3 passed"),

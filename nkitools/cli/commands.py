@@ -106,7 +106,7 @@ def read_file(path: str) -> None:
         context.meta.setdefault(_FILES, []).append(path)
 
 
-def _complaint(error: Exception, files: list[str]) -> str:
+def _complaint(error: BaseException, files: list[str]) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     what = "a saved run that is" if len(files) == 1 else "saved runs, one of them"
     return (

@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-from nkitools.customop.cache import cache_directory
 from nkitools.customop.errors import BuildError
 from nkitools.customop.library import Library, load, load_library
 from nkitools.customop.operator import Operator
 from nkitools.customop.run import CoreCounters, OperatorRun
 from nkitools.customop.torch_modules import RealPackage, install_torch_stand_in, remove_torch_stand_in, torch_stand_in
 from nkitools.customop.torch_operators import register_with_torch
+from nkitools.options import cache_directory
 
 __all__ = [
     "BuildError", "CoreCounters", "Library", "Operator", "OperatorRun", "RealPackage", "cache_directory",
