@@ -164,7 +164,7 @@ def _descendants(of: int) -> list[int]:
 
 
 def _own_bytes(process: int) -> int:
-    """Return the memory of a process, its share of what several have in common."""
+    """Return the memory of a process, with its share of pages that several have."""
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/smaps_rollup") as file:
         return sum(int(line.split()[1]) << 10 for line in file if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
     return 0
