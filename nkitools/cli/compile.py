@@ -15,7 +15,7 @@ from nkitools.cli.compare import awaited, file_and_kernel
 from nkitools.cli.terminal import say
 
 
-@click.command("compile")
+@click.command("compile", short_help="Compile a kernel by AWS's compiler, without a device.")
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--chip", default=None, metavar="CHIP", help="trn1, inf2, trn2 or trn3.  [default: the option's]")
 @click.option("--lnc", type=click.Choice(["1", "2"]), help="How many physical cores a logical core has.  [default: 1]")

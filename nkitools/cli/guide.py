@@ -7,7 +7,7 @@ import click
 from nkitools import options
 
 
-@click.command("guide")
+@click.command("guide", short_help="Print a compact reference of NKI.")
 @click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
 @click.option(
     "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("lsp")
+@click.command("lsp", short_help="Serve an editor: findings, hovers, quick fixes.")
 def serve_editor() -> None:
     """Serve an editor over stdin and stdout: diagnostics, hovers, code actions and inlay hints.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command("mcp")
+@click.command("mcp", short_help="Serve a coding agent: lint, simulate, why, compare.")
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -31,7 +31,12 @@ class SweepCommands(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("sweep", cls=SweepCommands, subcommand_metavar="FILE::KERNEL | COMMAND ...")
+@click.group(
+    "sweep",
+    short_help="Run a kernel on every case of a space, each checked.",
+    cls=SweepCommands,
+    subcommand_metavar="FILE::KERNEL | COMMAND ...",
+)
 def sweep_kernel() -> None:
     """Run a kernel on every case of a space, each checked; keep, resume and merge the results.
 
