@@ -35,5 +35,6 @@ __all__ = [
     "Comparison", "Dependences", "DevicePrints", "Difference", "Diverging", "Estimate", "ExpectFinding",
     "ExplainedError", "ExplainedErrors", "Finding", "GradientReminder", "InstructionColumns", "InstructionRecord",
     "Instructions", "KernelBenchmark", "KernelsRan", "OperandRecord", "Outputs", "Picture", "PrecisionSplit", "Print",
-    "Reference", "Run", "RunKernel", "Slice", "Summary", "Sweep", "TensorSplit", "Tuning", "Values", "Variant", "Written",
+    "Reference", "Run", "RunKernel", "Slice", "Summary", "Sweep", "TensorSplit", "Tuning", "Values", "Variant",
+    "Written",
 ]  # fmt: skip
