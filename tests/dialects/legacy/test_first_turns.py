@@ -188,6 +188,44 @@ def test_a_name_read_under_another_condition_is_carried_on(between: str, second:
     assert ("tile" in carried(loop)) is not same
 
 
+@pytest.mark.parametrize(
+    ("before", "condition", "is_carried"),
+    [
+        ("", "pool == 1", False),
+        ("tile = 0", "pool == 1", True),
+        ("", "i == 0", True),
+        ("flags = [0]", "flags", True),
+        ("", "pool == 1 or turns == 2", True),
+    ],
+)
+def test_branches_of_a_condition_that_no_loop_changes(before: str, condition: str, is_carried: bool) -> None:
+    """Each turn takes the branch of the first one, and reads what it has bound itself; without a value before."""
+    text = f"""
+def kernel(x, pool):
+    turns = 0
+    {before}
+    for i in r:
+        turns += 1
+        if {condition}:
+            tile = 1
+        elif pool == 2:
+            tile = 2
+        flags.append(tile)
+"""
+    (function,) = ast.parse(text).body
+    assert isinstance(function, ast.FunctionDef)
+    (loop,) = (each for each in function.body if isinstance(each, ast.For))
+    assert ("tile" in carried(loop, function)) is is_carried
+    assert "tile" in carried(loop)
+
+
+def test_a_parameter_may_be_what_a_turn_reads() -> None:
+    """It has a value before the first turn."""
+    (function,) = ast.parse("def kernel(pool, tile):\n for i in r:\n  if pool:\n   tile = 1\n  print(tile)\n").body
+    assert isinstance(function, ast.FunctionDef)
+    assert carried(function.body[0], function) == {"tile": 4}  # type: ignore[arg-type]
+
+
 def read_by_counter(x: Any, out: Any) -> None:
     tiles = [nl.load(x[:, 0:4])]
     for i in nl.affine_range(3):

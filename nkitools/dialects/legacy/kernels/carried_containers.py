@@ -22,7 +22,7 @@ def carried_containers(loop: ast.For, body: Iterable[ast.stmt]) -> dict[str, int
             changed[base.id] = min(changed.get(base.id, base.lineno), base.lineno)
     if not changed:
         return {}
-    reads = _ReadsOfContents()
+    reads = _ReadsOfContents(set(), set())
     reads.block(loop.body, {each.id for each in stored([loop.target])})
     behind = {
         each.id

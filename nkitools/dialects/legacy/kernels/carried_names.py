@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nkitools.lint.legacy_scopes import own_names
-from nkitools.lint.scope import own_nodes, stored
+from nkitools.lint.scope import Function, own_nodes, stored
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,18 @@ class BoundUnder:
 Bound = set[str | BoundUnder]  # what is bound at a place of a body: always, or under a condition
 
 
-def carried(loop: ast.For) -> dict[str, int]:
-    """Return the names that a loop's body reads before it binds them, with the first line that binds each."""
+def carried(loop: ast.For, function: Function | None = None) -> dict[str, int]:
+    """Return the names that a loop's body reads before it binds them, with the first line that binds each.
+
+    The function around the loop shows which conditions hold in every turn or in none.
+    """
     bound: dict[str, int] = {}
     for each in own_nodes(loop.body):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
             bound[each.id] = min(bound.get(each.id, each.lineno), each.lineno)
     if not bound:
         return {}
-    reads = Reads()
+    reads = Reads(*((set(), set()) if function is None else _steady(loop, function)))
     reads.block(loop.body, {each.id for each in stored([loop.target])})
     return {name: line for name, line in sorted(bound.items()) if name in reads.exposed}
 
@@ -38,8 +41,11 @@ def carried(loop: ast.For) -> dict[str, int]:
 class Reads:
     """Follows a body in its order; ``exposed`` are the names that are read where nothing in the body has bound them."""
 
-    def __init__(self) -> None:
+    def __init__(self, constants: set[str], own: set[str]) -> None:
         self.exposed: set[str] = set()
+        self.constants = constants  # names that no loop binds
+        self.own = own  # names that this loop alone binds
+        self.is_steady = True  # every turn comes by here, or none does
 
     def block(self, body: Iterable[ast.stmt], bound: Bound) -> Bound:
         """Return the names bound after some statements, of those ``bound`` before them."""
@@ -77,8 +83,14 @@ class Reads:
         bound = self.read(node.test, bound)
         condition = ast.unparse(node.test)
         holds = {each.name for each in bound if isinstance(each, BoundUnder) and each.condition == condition}
-        then, otherwise = self.block(node.body, bound | holds), self.block(node.orelse, bound)
         reads = _names_alone(node.test)
+        before, self.is_steady = self.is_steady, self.is_steady and reads is not None and reads <= self.constants
+        then, otherwise = self.block(node.body, bound | holds), self.block(node.orelse, bound)
+        if self.is_steady:
+            # Every turn takes the same branch: what is read behind it was bound in the first turn, and so in each.
+            ours = {each for each in then | otherwise if each in self.own}
+            then, otherwise = then | ours, otherwise | ours
+        self.is_steady = before
         if reads is None or reads & {each.id for each in stored([*node.body, *node.orelse])}:
             return then & otherwise
         under = {BoundUnder(each, condition, reads) for each in then - otherwise if isinstance(each, str)}
@@ -94,6 +106,21 @@ class Reads:
     def use(self, names: set[str], bound: Bound) -> None:
         """Note the names that are read and not bound."""
         self.exposed |= names - {each for each in bound if isinstance(each, str)}
+
+
+def _steady(loop: ast.For, function: Function) -> tuple[set[str], set[str]]:
+    """Return the names that no loop of a function binds or changes, and those that are bound in ``loop`` alone."""
+    nodes = list(own_nodes(function.body))
+    loops = [each for each in nodes if isinstance(each, (ast.For, ast.While))]
+    inner = [each for each in own_nodes(loops) if isinstance(each, (ast.Attribute, ast.Subscript))]
+    varying = {each.id for each in stored(loops)} | {
+        each.value.id for each in inner if isinstance(each.value, ast.Name)
+    }
+    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+    elsewhere = {each.id for each in stored(nodes) if each.lineno not in inside}
+    elsewhere |= {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    names = {each.id for each in nodes if isinstance(each, ast.Name)}
+    return names - varying, {each.id for each in stored([loop])} - elsewhere
 
 
 def with_names(bound: Bound, names: set[str]) -> Bound:

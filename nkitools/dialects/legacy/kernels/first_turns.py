@@ -164,7 +164,7 @@ def _loops(source: str) -> dict[tuple[int, int], Carried]:
     for node, scope in functions_of(source).values():
         for each in own_nodes(node.body):
             if isinstance(each, ast.For) and _is_traced(each, scope):
-                kept = Carried(carried(each), carried_containers(each, node.body))
+                kept = Carried(carried(each, node), carried_containers(each, node.body))
                 if kept.names or kept.containers:
                     found[each.lineno, each.col_offset] = kept
     return found
