@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import overload
 
@@ -9,6 +10,8 @@ from nkitools.record.instruction_columns import InstructionColumns, columns_of
 from nkitools.record.instruction_reader import instructions_between
 from nkitools.record.instruction_record import InstructionRecord
 from nkitools.record.record import Record
+
+_LISTED = 6  # instructions that the text of the sequence names
 
 
 class Instructions(Sequence[InstructionRecord]):
@@ -35,6 +38,15 @@ class Instructions(Sequence[InstructionRecord]):
             raise IndexError(f"instruction {index} of a run of {len(self)} instructions")
         (found,) = self._between(position, position + 1)
         return found
+
+    def __repr__(self) -> str:
+        """Return how many there are, and the first of them with their lines."""
+        lines = [
+            f"  {number}: {one.name} at {os.path.basename(one.file)}:{one.line}"
+            for number, one in enumerate(self[:_LISTED])
+        ]
+        more = [f"  ... and {len(self) - _LISTED} more"] if len(self) > _LISTED else []
+        return "\n".join([f"<Instructions: {len(self)}", *lines, *more]) + ">"
 
     def __iter__(self) -> Iterator[InstructionRecord]:
         return self._between(0, len(self))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from nkitools.record.time_estimate import Estimate
 
 
+_LISTED = 4  # outputs that the text of a run names
+
+
 class Run(RunContents):
     """The result of one simulated (or measured) kernel call.
 
@@ -85,6 +88,18 @@ class Run(RunContents):
         from nkitools.record.saved.loading import run_from_json
 
         return run_from_json(text, Run)
+
+    def __repr__(self) -> str:
+        """Return one line: where it ran, the form of its outputs, and how many of what it has."""
+        from nkitools.record.saved.encoding import leaves
+
+        arrays = [f"{array.dtype} {list(array.shape)}" for _, array in leaves(self.outputs) if hasattr(array, "dtype")]
+        if len(arrays) > _LISTED:
+            arrays[_LISTED:] = [f"and {len(arrays) - _LISTED} more outputs"]
+        ended = [f"ended by {type(self.error).__name__}"] if self.error is not None else []
+        counts = [(len(self.instructions), "instruction"), (len(self.findings), "finding"), (len(self.prints), "print")]
+        said = [*(arrays or ["no outputs"]), *ended, *(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)]
+        return f"<Run of {self.kernel} on {self.chip} ({self.target}): {', '.join(said)}>"
 
     def _repr_html_(self) -> str:
         """Return the page of the run in a frame, which notebooks show where this is the last value of a cell."""
