@@ -90,7 +90,7 @@ class Run(RunContents):
         return run_from_json(text, Run)
 
     def __repr__(self) -> str:
-        """Return one line: where it ran, the form of its outputs, and how many of what it has."""
+        """Return one line: the chip, the form of the outputs, the counts of instructions, findings and prints."""
         from nkitools.record.saved.encoding import leaves
 
         arrays = [f"{array.dtype} {list(array.shape)}" for _, array in leaves(self.outputs) if hasattr(array, "dtype")]
