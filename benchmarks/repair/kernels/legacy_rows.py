@@ -1,7 +1,6 @@
 """Exponentials of rows, the last tile masked, in the legacy dialect."""
 
 import neuronxcc.nki as nki
-import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 

@@ -1,7 +1,6 @@
 """Running sums of tiles, in the legacy dialect."""
 
 import neuronxcc.nki as nki
-import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 

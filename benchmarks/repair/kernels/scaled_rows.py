@@ -1,7 +1,6 @@
 """Rows times two, tile by tile."""
 
 import nki
-import nki.isa as nisa
 import nki.language as nl
 import numpy as np
 
