@@ -25,6 +25,7 @@ from nkitools.customop.toolchain import HERE
 MAX_WORKERS = 8  # idle ones beyond that are ended, the longest idle first
 _KEPT_BYTES = 256 << 20  # of memory between calls
 _START_SECONDS = 60.0
+SCRIPT = (sys.executable, "-I", "-S", str(HERE / "worker.py"))
 MOST_TEXT = 1 << 20  # bytes of a call's stdout and stderr that are kept
 _HEAD = Call.prints.offset  # what is cleared before a call: all but the prints, which are counted
 
@@ -91,8 +92,7 @@ class Worker:
         self.lock = threading.Lock()
         self.memory = Memory()
         self._text = _anonymous_file()
-        script = str(HERE / "worker.py")
-        command = [sys.executable, "-I", "-S", script, shape, compute, str(self.memory.fd), str(self._text)]
+        command = [*SCRIPT, shape, compute, str(self.memory.fd), str(self._text)]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

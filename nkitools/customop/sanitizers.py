@@ -19,11 +19,11 @@ from nkitools.customop.cache import being_built, digest, locked
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError
 from nkitools.customop.events import Message, finding_at
-from nkitools.customop.process import MOST_TEXT
+from nkitools.customop.process import MOST_TEXT, SCRIPT
 from nkitools.customop.returned_call import ASKED
 from nkitools.customop.shape_call import shape_of
 from nkitools.customop.symbols import Place
-from nkitools.customop.toolchain import RUNTIME, SANITIZE, end_group, find_compiler, prepare, run
+from nkitools.customop.toolchain import RUNTIME, SANITIZE, find_compiler, prepare, run
 from nkitools.rules.finding import Finding
 
 _PROGRAM = "sanitized"
@@ -84,8 +84,8 @@ def _said(program: str, memory_fd: int, settings: Settings) -> str:
     reads, writes = os.pipe()
     os.set_blocking(reads, False)
     process = subprocess.Popen(
-        [program, str(memory_fd)],
-        stdin=subprocess.DEVNULL,
+        [*SCRIPT, "--watch", str(settings.memory_limit), program, str(memory_fd)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=writes,
         pass_fds=(memory_fd,),
@@ -106,8 +106,7 @@ def _said(program: str, memory_fd: int, settings: Settings) -> str:
             if time.monotonic() > deadline:
                 break
     finally:
-        end_group(process)
-        process.wait()
+        process.communicate()  # which ends its stdin, and so what is still running
         os.close(reads)
     return (first + last).decode(errors="replace")
 

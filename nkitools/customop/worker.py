@@ -256,6 +256,28 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
         _answer(answers, status=os.waitstatus_to_exitcode(status), killed=why, left_out=left_out)
 
 
+def _watch(memory: int, program: str, *arguments: str) -> None:
+    """Run a program with the limits of a call but that of time, and end all that it leaves behind.
+
+    It is ended where stdin ends: the client's time for it is over, or the client has gone.
+    """
+    _adopt()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.execv(program, [program, *arguments])
+    ended = False
+    while not ended and not select.select([0], [], [], _TICK_SECONDS)[0] and not _excess(memory):
+        ended = os.waitpid(child, os.WNOHANG)[0] != 0
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    _end_what_is_left()
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client gets it, and ends this process
+    if sys.argv[1] == "--watch":
+        _watch(int(sys.argv[2]), *sys.argv[3:])
+        sys.exit()
     _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

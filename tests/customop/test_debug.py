@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -25,29 +28,45 @@ BODIES = {
     "right": "for (int i = 0; i < count; i++) buffer[i] = i;",
     "past": "for (int i = 0; i <= count; i++) buffer[i] = i;",
     "local": "float row[10]; for (int i = 0; i < count / 90; i++) row[i] = i; buffer[0] = row[count / 200];",
+    "escapes": "for (int i = 0; i < count; i++) buffer[i] = i; if (!fork()) { setsid(); sleep(100); }",
+    "floods": "static char page[1 << 20]; for (int i = 0; i < 64; i++) if (write(2, page, 1 << 20) < 0) break;"
+    "buffer[count] = 1;",
     "shifts": "volatile int by = 40; buffer[0] = 1 << by;",
 }
 
 
 @pytest.fixture(scope="module")
 def operators(build_operators: Builder) -> dict[str, Operator]:
-    return build_operators({name: BODY.replace("@", body) + SHAPE for name, body in BODIES.items()})
+    return build_operators(
+        {name: BODY.replace("@", body) + SHAPE for name, body in BODIES.items()}, "#include <unistd.h>\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "rule", "words"),
     [
         ("right", None, ""),
+        ("escapes", None, ""),
+        (
+            "floods",
+            "CO104",
+            "AddressSanitizer: heap-buffer-overflow: a write of 4 bytes, 0 bytes after 4000-byte region",
+        ),
         ("past", "CO104", "AddressSanitizer: heap-buffer-overflow: a write of 4 bytes, 0 bytes after 4000-byte region"),
         ("local", "CO104", "AddressSanitizer: stack-buffer-overflow: a write of 4 bytes"),
         ("shifts", "CO103", "UndefinedBehaviorSanitizer: shift exponent 40"),
     ],
 )
 def test_the_sanitizers_speak(operators: dict[str, Operator], name: str, rule: str | None, words: str) -> None:
-    """With the author's line; a crash that they explain is told once, in their words."""
+    """With the author's line; a crash that they explain is told once, in their words.
+
+    What an operator writes besides is left out, and what it starts ends with the call.
+    """
     run = operators[name].run(np.ones(1000, np.float32), debug=True)
     assert places(run) == ([(rule, 5)] if rule else [])
     assert all(words in finding.message for finding in run.findings)
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert [line for line in running.splitlines() if line.startswith(os.environ["NKITOOLS_CACHE_DIR"])] == []
 
 
 def test_reports_of_other_code_are_not_the_authors() -> None:
