@@ -1,1 +1,1 @@
-"""How many mistakes in kernels are mended by suggested edits alone, without a model: ``python -m benchmarks.repair``."""
+"""Mistakes in kernels that suggested edits alone mend, without a model: ``python -m benchmarks.repair``."""

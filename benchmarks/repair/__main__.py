@@ -36,9 +36,8 @@ def main(names: list[str]) -> int:
     every = [one for _, one in done]
     worse = sum(each.is_worse for each in every)
     spoke = sum(rule in {each["rule"] for each in one.before.findings} for rule, one in done if rule)
-    print(
-        f"\nmended: {_share(every)} of all, {_share([each for each in every if each.has_remedy])} of those with a suggested edit"
-    )
+    suggested = [each for each in every if each.has_remedy]
+    print(f"\nmended: {_share(every)} of all, {_share(suggested)} of those with a suggested edit")
     print(f"made worse: {worse}; the expected rule spoke for {spoke} of {sum(bool(rule) for rule, _ in done)}")
     passing = sum(each.before.passes for each in every)
     if passing:
