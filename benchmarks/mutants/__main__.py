@@ -16,9 +16,9 @@ import sys
 
 from benchmarks.mutants.cases import CASES
 from benchmarks.mutants.figures import as_json, as_text, passes
-from benchmarks.mutants.operators import OPERATORS
 from benchmarks.mutants.runner import measure
 from benchmarks.mutants.survivors import explanations, judge
+from nkitools.sweeps.mutants.operators import OPERATORS
 
 
 def _options() -> argparse.Namespace:

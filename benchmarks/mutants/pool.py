@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from benchmarks.mutants.source import Mutant
 from benchmarks.mutants.trial import Verdict, put_on_trial
+from nkitools.sweeps.mutants.source import Mutant
 
 GIGABYTE = 2**30
 MEMORY = 3 * GIGABYTE  # on top of what the process has when it begins

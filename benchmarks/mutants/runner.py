@@ -11,10 +11,11 @@ from pathlib import Path
 
 import nkitools
 from benchmarks.mutants.cases import CASES
-from benchmarks.mutants.operators import mutants_of
+from benchmarks.mutants.kernels import sources
 from benchmarks.mutants.pool import Baseline, trials
-from benchmarks.mutants.source import Mutant, Source, sources
 from benchmarks.mutants.trial import Verdict, functions_of_tests, put_on_trial
+from nkitools.sweeps.mutants.operators import mutants_of
+from nkitools.sweeps.mutants.source import Mutant, Source
 
 ROOT = Path(__file__).parents[2]
 LEAST = 3.0  # seconds of computing time that any mutant has

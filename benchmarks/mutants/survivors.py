@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.mutants.cases import CASES
 from benchmarks.mutants.runner import Result
-from benchmarks.mutants.source import Mutant
+from nkitools.sweeps.mutants.source import Mutant
 
 FILE = Path(__file__).with_name("survivors.toml")
 _FIELDS = ("operator", "kernel", "function", "line", "change")

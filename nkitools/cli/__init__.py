@@ -19,6 +19,7 @@ from nkitools.cli.guide import print_guide
 from nkitools.cli.lint import lint_paths
 from nkitools.cli.lsp import serve_editor
 from nkitools.cli.mcp import serve_agent
+from nkitools.cli.mutate import mutate_kernel
 from nkitools.cli.new import new_kernel
 from nkitools.cli.reproduce import reproduce_run
 from nkitools.cli.rules import list_rules
@@ -31,8 +32,8 @@ from nkitools.cli.why import explain_element
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel, explain_element, find_first_wrong, sweep_kernel, show_examples, new_kernel,
-    reproduce_run, show_completion, serve_editor, serve_agent, print_guide, compile_kernel,
+    compare_targets, estimate_kernel, explain_element, find_first_wrong, sweep_kernel, mutate_kernel, show_examples,
+    new_kernel, reproduce_run, show_completion, serve_editor, serve_agent, print_guide, compile_kernel,
 )  # fmt: skip
 
 sweep_kernel.add_command(report_sweeps)

@@ -178,7 +178,7 @@ def _arguments_of(module: Any, space: Any) -> Any:
 
 
 @contextmanager
-def progress_line() -> Iterator[Progress | None]:
+def progress_line(what: str = "cases") -> Iterator[Progress | None]:
     """Show in a terminal how many cases are done, at which rate, and how long the others will take."""
     if not sys.stderr.isatty():
         yield None
@@ -188,7 +188,7 @@ def progress_line() -> Iterator[Progress | None]:
     def show(done: int, before: int, total: int) -> None:
         rate = (done - before) / max(time.monotonic() - began, 1e-9)
         left = (total - done) / rate if rate else 0.0
-        text = f"\r{done} of {total} cases, {rate:.1f} a second, {left:.0f} s left\x1b[K"
+        text = f"\r{done} of {total} {what}, {rate:.1f} a second, {left:.0f} s left\x1b[K"
         sys.stderr.write(text)
         sys.stderr.flush()
 

@@ -13,11 +13,12 @@ import pytest
 
 from benchmarks.mutants.cases import CASES
 from benchmarks.mutants.figures import figures, passes
-from benchmarks.mutants.operators import OPERATORS, mutants_of
+from benchmarks.mutants.kernels import sources
 from benchmarks.mutants.runner import Result
-from benchmarks.mutants.source import Mutant, Source, sources
 from benchmarks.mutants.survivors import Explanation, explanations, judge
 from benchmarks.mutants.trial import Verdict
+from nkitools.sweeps.mutants.operators import OPERATORS, mutants_of
+from nkitools.sweeps.mutants.source import Mutant, Source
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 
-from benchmarks.mutants.registry import operator
-from benchmarks.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
+from nkitools.sweeps.mutants.registry import operator
+from nkitools.sweeps.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
 
 _DTYPES = {
     "float32": ("bfloat16", "float16"),
@@ -39,7 +39,7 @@ _OTHER = {
 }
 _COMPARED = {"less_equal": "less", "less": "less_equal", "greater_equal": "greater", "greater": "greater_equal"}
 _COMMUTATIVE = ("add", "multiply", "maximum", "minimum", "equal", "not_equal", "bypass")
-# Instructions of which more than one engine is able, and the engine that a reader of the manual may choose next.
+# Instructions that more than one engine can run, and the engine that a reader of the manual may choose next.
 _ON_ANY_ENGINE = ("tensor_tensor", "tensor_scalar", "tensor_copy", "memset", "tensor_reduce", "scalar_tensor_tensor")
 _PAIRS = (("stationary", "moving"), ("stationary_scale", "moving_scale"))
 _ORDERED = (("data1", "data2"), ("data0", "data1"), ("data", "operand1"), ("operand0", "operand1"), ("dst", "src"))
@@ -114,7 +114,7 @@ def change_operator(source: Source) -> Iterator[Edit]:
 
 
 def _rounds_up(source: Source, node: ast.BinOp) -> bool:
-    """Whether it is part of ``(size + tile - 1) // tile``, which other operators change."""
+    """Return whether it is part of ``(size + tile - 1) // tile``, which other operators change."""
     parent = source.parents[node]
     whole = parent if isinstance(parent, ast.BinOp) and isinstance(node.op, ast.Sub) else node
     return (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from benchmarks.mutants.registry import operator
-from benchmarks.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
+from nkitools.sweeps.mutants.registry import operator
+from nkitools.sweeps.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
 
 _COPIES = ("dma_copy", "tensor_copy", "store", "copy")
 _MEMSETS = ("memset", "iota")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from benchmarks.mutants.source import Edit, Source
+from nkitools.sweeps.mutants.source import Edit, Source
 
 Edits = Callable[[Source], Iterator[Edit]]
 
 
 @dataclass(frozen=True)
 class Operator:
-    """One kind of mistake: its name, what somebody did who made it, and where it can be made in a source."""
+    """One kind of mistake: its name, the author's deed, and where it can be made in a source."""
 
     name: str
     mistake: str

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from benchmarks.mutants.registry import operator
-from benchmarks.mutants.source import FUNCTIONS, Edit, Source, callee, room
+from nkitools.sweeps.mutants.registry import operator
+from nkitools.sweeps.mutants.source import FUNCTIONS, Edit, Source, callee, room
 
 
 @operator("wrong-counter", "the counter of another loop")
@@ -40,7 +40,7 @@ def _names(target: ast.expr) -> list[str]:
 
 
 def _is_place(source: Source, node: ast.AST) -> bool:
-    """Whether a name is part of an index, a window or an offset."""
+    """Return whether a name is part of an index, a window or an offset."""
     for around in source.enclosing(node):
         if isinstance(around, FUNCTIONS):
             return False
@@ -82,7 +82,7 @@ def ignore_condition(source: Source) -> Iterator[Edit]:
 
 @operator("swap-results", "two results change places")
 def swap_results(source: Source) -> Iterator[Edit]:
-    """Where a function returns a tuple of names or calls."""
+    """The places where a function returns a tuple of names or calls."""
     for node in source.nodes:
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
             elements = node.value.elts

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from benchmarks.mutants.registry import operator
-from benchmarks.mutants.source import Edit, Source, callee, last_word, room
+from nkitools.sweeps.mutants.registry import operator
+from nkitools.sweeps.mutants.source import Edit, Source, callee, last_word, room
 
 _RANGES = ("range", "affine_range", "sequential_range", "static_range", "dynamic_range")
 _TILE_SIZES = {"pmax": "psum_bank_fmax", "psum_bank_fmax": "pmax", "gemm_moving_fmax": "pmax"}
@@ -65,7 +65,7 @@ def shift_slice(source: Source) -> Iterator[Edit]:
 
 
 def _names_of_windows(source: Source) -> set[str]:
-    """The names that are given to slices and windows, to which nobody adds a number."""
+    """The names that are given to slices and windows, which are added to no number."""
     return {
         last_word(target)
         for node in source.nodes
@@ -99,7 +99,7 @@ def widen_slice(source: Source) -> Iterator[Edit]:
 
 
 def _loops(source: Source) -> Iterator[ast.expr]:
-    """What loops and comprehensions go through."""
+    """The iterables of loops and comprehensions."""
     for node in source.nodes:
         if isinstance(node, (ast.For, ast.comprehension)):
             yield node.iter
@@ -208,14 +208,14 @@ def _number(value: float) -> str:
 
 
 def _is_used(source: Source, constant: ast.expr) -> bool:
-    """Whether a module's constant is part of what its functions do, and not of their assertions alone."""
+    """Return whether a module's functions compute with a constant, and do not only assert with it."""
     name = last_word(constant)
     used = [*source.nodes, *(node for other in source.constants for node in ast.walk(other.value))]
     return any(isinstance(node, ast.Name) and node.id == name for node in used)
 
 
 def _is_index(source: Source, node: ast.Constant) -> bool:
-    """Whether shift-slice changes it already."""
+    """Return whether shift-slice changes it already."""
     around = source.parents[node]
     if isinstance(around, ast.Tuple):
         around = source.parents[around]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from benchmarks.mutants import control, instructions, places, statements
-from benchmarks.mutants.registry import OPERATORS, Operator
-from benchmarks.mutants.source import Edit, Mutant, Source
+from nkitools.sweeps.mutants import control, instructions, places, statements
+from nkitools.sweeps.mutants.registry import OPERATORS, Operator
+from nkitools.sweeps.mutants.source import Edit, Mutant, Source
 
 __all__ = ["MODULES", "OPERATORS", "Operator", "mutants_of"]
 
@@ -37,7 +37,7 @@ def mutants_of(source: Source) -> Iterator[Mutant]:
 
 
 def _parses(source: Source, edit: Edit) -> bool:
-    """Whether the function that an edit is in, or the constant, is still Python."""
+    """Return whether the function that an edit is in, or the constant, is still Python."""
     start, stop = max(span for span in map(source.span, source.tree.body) if span[0] <= edit.start)
     try:
         ast.parse(source.text[start : edit.start] + edit.new + source.text[edit.stop : max(stop, edit.stop)])

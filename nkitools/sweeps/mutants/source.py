@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 # What a kernel says to its reader and not to the chip: a mistake in it changes no result.
 _ASIDE = ("device_print",)
@@ -54,7 +53,7 @@ class Source:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """What the functions do, in the order of the text: no assertion, docstring, signature or device print."""
+        """The nodes that compute, in the order of the text: no assertion, docstring, signature or device print."""
         found: list[ast.AST] = []
         for function in self.functions:
             for statement in function.body:
@@ -87,7 +86,7 @@ class Source:
         return self._starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Where a node begins and ends."""
+        """The offsets where a node begins and ends."""
         place = node
         assert isinstance(place, (ast.expr, ast.stmt, ast.keyword))
         assert place.end_lineno is not None
@@ -161,17 +160,6 @@ class Mutant:
         return " ".join(f"{self.old or '(nothing)'} -> {self.new or '(nothing)'}".split())
 
 
-def sources(root: Path) -> list[Source]:
-    """The NKI kernels of the repository, both dialects, by name."""
-    found = []
-    for path in sorted((root / "kernels" / "nki").rglob("*.py")):
-        if path.stem == "__init__":
-            continue
-        name = ".".join(path.relative_to(root / "kernels" / "nki").with_suffix("").parts)
-        found.append(Source(name, path.read_text(encoding="utf-8")))
-    return found
-
-
 def line_of(node: ast.AST) -> int:
     """The line where a node begins."""
     line = getattr(node, "lineno", 0)
@@ -180,7 +168,7 @@ def line_of(node: ast.AST) -> int:
 
 
 def callee(call: ast.AST) -> str:
-    """The last word of what a call calls: ``load`` of ``nl.load(...)``; empty for anything else."""
+    """The last word of the function that is called: ``load`` of ``nl.load(...)``; empty for anything else."""
     if not isinstance(call, ast.Call):
         return ""
     return last_word(call.func)

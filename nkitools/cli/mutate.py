@@ -1,0 +1,83 @@
+"""``nkitools mutate``: whether an author's tests would notice mistakes in a kernel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from nkitools.cli.compare import file_and_kernel
+from nkitools.cli.sweep import engine_options, progress_line
+from nkitools.cli.terminal import say
+
+
+@click.command("mutate")
+@click.argument("kernel", metavar="FILE::KERNEL")
+@click.option("--tests", multiple=True, metavar="PATH", help="As pytest takes them.  [default: test_FILE nearby]")
+@click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Of mistake, or all.  [default: the usual ones]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each mistake, in a list.")
+@engine_options
+@click.pass_context
+def mutate_kernel(
+    context: click.Context,
+    kernel: str,
+    tests: tuple[str, ...],
+    kinds: tuple[str, ...],
+    as_json: bool,
+    engine: str,
+    address: str | None,
+    workers: int | None,
+    timeout: float | None,
+    memory: float,
+) -> None:
+    """Make mistakes in KERNEL of FILE, one at a time, and say which of them the tests do not notice.
+
+    Each mistake is one piece of the kernel or of its file's functions changed: the last tile left out, operands
+    swapped, a sum that starts anew, another axis, a narrower dtype. The tests run in simulation with each. A mistake
+    that none of them notices is shown with its line, and with an input on which the results differ, where one is
+    found. Exit code: 0 where every mistake with such an input is noticed, 1 where one is not, 2 for a mistake in the
+    command.
+    """
+    from nkitools.dialects.stand_in import install_stand_in
+    from nkitools.sweeps.mutants.mutate import USUAL, mutate
+    from nkitools.sweeps.mutants.operators import OPERATORS
+    from nkitools.sweeps.sweep import make_engine
+
+    file, name = file_and_kernel(kernel, "")
+    if Path(file).name.startswith("test_"):
+        raise click.UsageError(f"{file} is a file of tests: put the kernel into a file of its own")
+    chosen = tuple(OPERATORS) if kinds == ("all",) else kinds or USUAL
+    install_stand_in(prefer="builtin")
+    try:
+        where = make_engine(engine, workers, timeout or 300.0, int(memory * 2**30), address)
+        with progress_line("mistakes") as progress:
+            tried = mutate(file, name, tests or _tests_of(file), where, kinds=chosen, progress=progress)
+    except (ValueError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+    survivors = [each for each in tried if not each.killed]
+    missed = [each for each in survivors if each.differs]
+    if as_json:
+        plain = [
+            {"line": each.mutant.line, "kind": each.mutant.operator, "change": each.mutant.change}
+            | {"killed": each.killed, "differs": each.differs}
+            for each in tried
+        ]
+        click.echo(json.dumps(plain, indent=2))
+    else:
+        for each in survivors:
+            shown = f"differs with {each.differs}" if each.differs else "no input was found that shows it"
+            say(f"{each.line(file)}\n    {shown}")
+        counted = f"{len(tried)} mistakes, {len(tried) - len(survivors)} noticed"
+        share = f" ({100 * (len(tried) - len(survivors)) // max(1, len(tried))} %)"
+        left = f"; {len(missed)} not, with an input that shows them; {len(survivors) - len(missed)} that no input shows"
+        say(f"{name}: {counted}{share}{left if survivors else ''}")
+    context.exit(int(bool(missed)))
+
+
+def _tests_of(file: str) -> tuple[str, ...]:
+    path = Path(file)
+    for folder in (path.parent, path.parent / "tests", path.parent.parent / "tests"):
+        if (folder / f"test_{path.stem}.py").is_file():
+            return (str(folder / f"test_{path.stem}.py"),)
+    raise click.UsageError(f"there is no test_{path.stem}.py beside {file} or in tests: name the tests, --tests PATH")

@@ -1,0 +1,119 @@
+"""``nkitools mutate``: mistakes in a kernel, one at a time, and whether the author's tests notice them."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nkitools.sweeps.mutants.distinguishing import distinguishing
+from nkitools.sweeps.mutants.operators import OPERATORS, mutants_of
+from nkitools.sweeps.mutants.source import Mutant, Source
+from nkitools.sweeps.mutants.tests_of_author import Call, Trial, run_tests
+
+# The mistakes that people make most, and that a test should notice.
+USUAL = (
+    "shorten-loop", "start-late", "shift-slice", "narrow-slice", "floor-division", "drop-minimum", "drop-mask",
+    "swap-operands", "swap-stationary", "forget-accumulate", "change-axis", "swap-indices", "change-dtype",
+    "change-operator", "drop-instruction",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A mutant and its end: ``killed`` says by what; '' where it survives, and then ``differs`` on which input."""
+
+    mutant: Mutant
+    killed: str
+    differs: str = ""
+
+    def line(self, file: str) -> str:
+        """Return one line of text."""
+        return f"{os.path.basename(file)}:{self.mutant.line}: {self.mutant.operator}: {self.mutant.change}"
+
+
+class TestsFail(ValueError):
+    """The author's tests do not pass without any mistake."""
+
+    __test__ = False  # pytest takes no class of this name for tests
+
+
+def mutants_in(file: str, kernel: str, kinds: Sequence[str] = USUAL) -> list[Mutant]:
+    """Return the mutants of a kernel and of the functions and constants of its file that it reaches.
+
+    ValueError for a kernel that the file has not, and for a kind that there is not.
+    """
+    unknown = sorted(set(kinds) - set(OPERATORS))
+    if unknown:
+        raise ValueError(f"there is no kind {', '.join(unknown)}; choose of {', '.join(OPERATORS)}")
+    source = Source(Path(file).stem, Path(file).read_text(encoding="utf-8"))
+    reached = _reached(source, kernel)
+    lines = {line for node in reached for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return [each for each in mutants_of(source) if each.operator in kinds and each.line in lines]
+
+
+def _reached(source: Source, kernel: str) -> list[Any]:
+    """Return the functions and constants of a file that a kernel names, itself among them."""
+    known: dict[str, Any] = {each.name: each for each in source.functions}
+    for constant in source.constants:
+        known |= {target.id: constant for target in constant.targets if isinstance(target, ast.Name)}
+    if kernel not in known:
+        raise ValueError(f"{source.kernel}.py has no kernel {kernel} at its top")
+    found, waiting = {kernel}, [kernel]
+    while waiting:
+        for node in ast.walk(known[waiting.pop()]):
+            if isinstance(node, ast.Name) and node.id in known and node.id not in found:
+                found.add(node.id)
+                waiting.append(node.id)
+    return [known[name] for name in found]
+
+
+def mutate(
+    file: str,
+    kernel: str,
+    tests: Sequence[str],
+    engine: Any,
+    *,
+    kinds: Sequence[str] = USUAL,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> list[Tried]:
+    """Try every mutant of a kernel, in the order of the text, on an engine of sweeps.
+
+    `TestsFail` where the tests do not pass as they are, or run no such kernel.
+    """
+    mutants = mutants_in(file, kernel, kinds)
+    text = Path(file).read_text(encoding="utf-8")
+    whole = next(iter(engine.run(partial(_as_it_is, file, text, list(tests), kernel), [0]))).result
+    if whole is None or whole.code:
+        raise TestsFail(f"the tests do not pass without a mistake: {'no end' if whole is None else _why(whole)}")
+    if not whole.calls:
+        raise TestsFail(f"the tests pass, and run no kernel {kernel} in simulation")
+    done: dict[int, Tried] = {}
+    work = partial(_tried, file, text, list(tests), kernel, whole.calls)
+    for ended in engine.run(work, enumerate(mutants)):
+        number, mutant = ended.task
+        done[number] = ended.result if not ended.reason else Tried(mutant, ended.error)
+        if progress is not None:
+            progress(len(done), 0, len(mutants))
+    return [done[number] for number in sorted(done)]
+
+
+def _why(trial: Trial) -> str:
+    said = {5: "there are none", 4: "pytest does not take them"}
+    return trial.output or said.get(trial.code, f"exit code {trial.code}")
+
+
+def _as_it_is(file: str, text: str, tests: list[str], kernel: str, _task: int) -> Trial:
+    return run_tests(file, text, tests, kernel)
+
+
+def _tried(file: str, text: str, tests: list[str], kernel: str, calls: list[Call], task: tuple[int, Mutant]) -> Tried:
+    mutant = task[1]
+    trial = run_tests(file, mutant.text, tests)
+    if trial.code:
+        return Tried(mutant, trial.output or f"pytest ends with exit code {trial.code}")
+    return Tried(mutant, "", distinguishing(file, text, mutant.text, kernel, calls))

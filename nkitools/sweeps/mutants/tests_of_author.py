@@ -1,0 +1,137 @@
+"""A mutant under the author's own tests: pytest in this process, another text in the place of the kernel's file."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import linecache
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PACKAGE = str(Path(__file__).parents[2])
+_FOREIGN = tuple({*map(sysconfig.get_paths().get, ("stdlib", "platstdlib", "purelib", "platlib")), PACKAGE})
+MOST_CALLS = 8  # of the kernel, whose arguments are kept
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the kernel in the author's tests."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    grid: Any
+    chip: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The end of the author's tests. ``code``: pytest's exit code, 0 where all pass; ``calls``: of the kernel."""
+
+    code: int
+    output: str
+    calls: list[Call] = field(default_factory=list)
+
+
+def run_tests(file: str, text: str, tests: Sequence[str], kernel: str = "") -> Trial:
+    """Run the author's tests in simulation with ``text`` as the contents of ``file``; stops at the first failure.
+
+    ``kernel``: the kernel whose calls are kept. What the tests have imported is forgotten afterwards.
+    """
+    import pytest
+
+    from nkitools.record.run_listeners import collect_runs
+
+    before = set(sys.modules)
+    seen = _Failures()
+    with _in_place_of(file, text), _silent(), collect_runs() as runs:
+        try:
+            code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not hw", *tests], plugins=[seen]))
+        finally:
+            for name in set(sys.modules) - before:
+                origin = str(getattr(sys.modules[name], "__file__", None) or "")
+                if not origin.startswith(_FOREIGN):
+                    del sys.modules[name]
+    calls = [found for run in runs if run.kernel == kernel and (found := _call_of(run)) is not None]
+    return Trial(code, seen.text, calls[:MOST_CALLS])
+
+
+class _Failures:
+    """A plugin of pytest that keeps the first failure's last line."""
+
+    text = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and not self.text:
+            self.text = f"{report.nodeid}: {str(report.longrepr).strip().splitlines()[-1]}"
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed and not self.text:
+            self.text = f"{report.nodeid}: {str(report.longrepr).strip().splitlines()[-1]}"
+
+
+def _call_of(run: Any) -> Call | None:
+    again = run.again
+    if again is None or run.records:  # ranks have several calls at once
+        return None
+    args, kwargs = again.arguments() or again.arguments_now()
+    return Call(args, kwargs, tuple(run.settings.get("grid") or ()) or None, run.chip)
+
+
+@contextmanager
+def _in_place_of(file: str, text: str) -> Iterator[None]:
+    """Let Python find ``text`` in ``file``, whichever import leads there; bytecode of the file is not looked at."""
+    path = os.path.realpath(file)
+    loader: Any = importlib.machinery.SourceFileLoader
+    original = loader.get_code
+
+    def get_code(self: Any, name: str) -> Any:
+        if os.path.realpath(self.path) == path:
+            return compile(text, self.path, "exec", dont_inherit=True)
+        return original(self, name)
+
+    loader.get_code = get_code
+    lines = text.splitlines(keepends=True)
+    for each in {file, path}:
+        linecache.cache[each] = (len(text), None, lines, each)  # without a time, which is never checked
+    try:
+        yield
+    finally:
+        loader.get_code = original
+        for each in {file, path}:
+            linecache.cache.pop(each, None)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let nothing reach the terminal."""
+    saved = sys.stdout, sys.stderr
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        sys.stdout = sys.stderr = nowhere
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = saved
+
+
+def module_of_text(file: str, text: str) -> Any:
+    """Return a module of ``text`` as if it were that of ``file``, which no import finds."""
+    import types
+
+    module = types.ModuleType(Path(file).stem)
+    module.__file__ = file
+    parts, folder = [Path(file).stem], Path(file).resolve().parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    module.__name__, module.__package__ = ".".join(parts), ".".join(parts[:-1])
+    sys.path.insert(0, str(folder))
+    vars(module)["__builtins__"] = builtins
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec", dont_inherit=True), vars(module))
+    return module

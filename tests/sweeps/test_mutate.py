@@ -1,0 +1,98 @@
+"""Mistakes in a kernel under the author's own tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nkitools.cli import main
+from nkitools.sweeps.mutants.mutate import USUAL, mutants_in
+from nkitools.sweeps.mutants.operators import OPERATORS
+
+KERNEL = """import nki
+import nki.isa as nisa
+import nki.language as nl
+
+BLOCK = 64
+OTHER = 3
+
+
+def width(x, start):
+    return min(BLOCK, x.shape[1] - start)
+
+
+def unused(x):
+    return min(OTHER, x)
+
+
+@nki.jit
+def doubled(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for start in range(0, x.shape[1], BLOCK):
+        tile = nl.ndarray((x.shape[0], width(x, start)), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[:, nl.ds(start, tile.shape[1])])
+        nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.add)
+        nisa.dma_copy(dst=out[:, nl.ds(start, tile.shape[1])], src=tile)
+    return out
+"""
+TESTS = """import numpy as np
+from doubled import doubled
+
+
+def test_doubled(run_kernel):
+    x = np.ones((4, COLUMNS), np.float32)
+    assert (run_kernel(doubled, x) == 2 * x).all()
+"""
+
+
+def author(folder: Path, columns: int, kernel: str = KERNEL) -> str:
+    """An author's folder; the path of the kernel's file."""
+    (folder / "doubled.py").write_text(kernel)
+    (folder / "test_doubled.py").write_text(TESTS.replace("COLUMNS", str(columns)))
+    return str(folder / "doubled.py")
+
+
+def test_mistakes_are_made_where_the_kernel_reaches(tmp_path: Path) -> None:
+    """In its own functions and constants, and not in others of the file; each kind is one that there is."""
+    file = author(tmp_path, 64)
+    lines = KERNEL.splitlines()
+    found = {lines[each.line - 1] for each in mutants_in(file, "doubled", tuple(OPERATORS))}
+    assert "    return min(BLOCK, x.shape[1] - start)" in found
+    assert "BLOCK = 64" in found
+    assert not found & {"OTHER = 3", "    return min(OTHER, x)"}
+    assert set(USUAL) <= set(OPERATORS)
+    with pytest.raises(ValueError, match=r"doubled\.py has no kernel tripled"):
+        mutants_in(file, "tripled")
+    with pytest.raises(ValueError, match="there is no kind typo; choose of "):
+        mutants_in(file, "doubled", ("typo",))
+
+
+@pytest.mark.process
+def test_a_mistake_that_no_test_notices_is_shown_with_an_input(tmp_path: Path) -> None:
+    """A test of one whole tile misses a lost last tile; one with a part of a tile notices it.."""
+    file = author(tmp_path, 64)
+    command = ["mutate", f"{file}::doubled", "--workers", "1", "--kind", "drop-minimum", "--kind", "change-operator"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 1, done.output
+    lines = done.output.splitlines()
+    at = lines.index("doubled.py:10: drop-minimum: min(BLOCK, x.shape[1] - start) -> BLOCK")
+    assert lines[at + 1].startswith("    differs with argument 0 float32[4, ")
+    assert not any("op=nl.add" in line for line in lines)
+    author(tmp_path, 100)
+    done = CliRunner().invoke(main, command)
+    assert not any("drop-minimum" in line and "-> BLOCK" in line for line in done.output.splitlines())
+    assert Path(file).read_text() == KERNEL
+
+
+@pytest.mark.process
+def test_tests_that_fail_by_themselves_are_refused(tmp_path: Path) -> None:
+    """With the first failure; so is a file without tests."""
+    file = author(tmp_path, 64, KERNEL.replace("op=nl.add", "op=nl.multiply"))
+    done = CliRunner().invoke(main, ["mutate", f"{file}::doubled", "--workers", "1"])
+    assert done.exit_code == 2
+    assert "the tests do not pass without a mistake" in done.output
+    (tmp_path / "test_doubled.py").unlink()
+    done = CliRunner().invoke(main, ["mutate", f"{file}::doubled"])
+    assert "there is no test_doubled.py beside" in done.output
