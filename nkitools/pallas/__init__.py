@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from nkitools.pallas.compiled import Compiled, CompiledKernel
     from nkitools.pallas.launch import run
     from nkitools.pallas.performance import Measurement, measure, peak, utilisation
+    from nkitools.pallas.precision import precision_split
     from nkitools.pallas.time_estimate import Estimate, KernelEstimate, estimate
 
 __all__ = [
     "Attempt", "CheckedRun", "Compiled", "CompiledKernel", "Estimate", "KernelEstimate", "Measurement", "Sweep",
-    "check", "check_as_asked", "estimate", "is_pallas_function", "measure", "peak", "run", "sweep", "utilisation",
+    "check", "check_as_asked", "estimate", "is_pallas_function", "measure", "peak", "precision_split", "run",
+    "sweep", "utilisation",
 ]  # fmt: skip
 
 # Where the functions are that import JAX or NumPy. No module has the name of one: importing it would hide the function.
@@ -38,6 +40,7 @@ _LATER = {
     "estimate": "nkitools.pallas.time_estimate",
     "measure": "nkitools.pallas.performance",
     "peak": "nkitools.pallas.performance",
+    "precision_split": "nkitools.pallas.precision",
     "run": "nkitools.pallas.launch",
     "sweep": "nkitools.pallas.block_sweep",
     "utilisation": "nkitools.pallas.performance",

@@ -199,6 +199,7 @@ class _Check:
     findings: Findings
     calls: dict[str, list[Call]] = field(default_factory=dict)  # by chip
     untraceable: Exception | None = None
+    is_traceable: bool = False
     for_gpu: str = ""  # why no mode of a TPU has anything to say
     meshes: Meshes = field(default_factory=Meshes)
     returned: list[Returned] = field(default_factory=list)  # by the calls of the watched run
@@ -237,7 +238,7 @@ class _Check:
     def _trace_for(self, chip: Chip) -> None:
         with compiling_for(chip, self.plan.axes), whole_tracebacks():
             traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
-        self.meshes = Meshes.of(traced)
+        self.meshes, self.is_traceable = Meshes.of(traced), True
         language = gpu_language(traced)
         if language:
             self.for_gpu = f"the kernel is for GPUs ({language}); a TPU has no use for it"
@@ -291,7 +292,7 @@ class _Check:
         if watched:
             known = next(iter(self.calls.values()), [])
             calls, outputs, self.returned = watched_run(
-                self.running, self.args, self.kwargs, self.plan, run, self._tell, known
+                self.running, self.args, self.kwargs, self.plan, run, self._tell, known, is_traceable=self.is_traceable
             )
         heard = watched and "tpu_interpret" not in run.left_out
         if "interpret" in modes and not self._not_plainly(outputs):

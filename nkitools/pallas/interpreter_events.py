@@ -9,8 +9,8 @@ with the author's line and without an end of the run.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,8 @@ def is_remote(dma: Dma) -> bool:
     return int(dma.src_device_id) != int(dma.dst_device_id)
 
 
+Names: TypeAlias = dict[int, tuple[str, str, Operand | None]]  # name, kind and operand of a call's own buffers
+
 _FIRST_BUFFER = 100  # what JAX calls the first buffer of a Pallas call
 
 
@@ -38,16 +40,15 @@ class Watch:
     the results depend on it.
 
     ``known`` are the function's Pallas calls as tracing found them: the interpreter has no source places.
-    ``adverse`` to suspicions of an earlier run, by operand, the watch makes the suspected values as bad as they can
-    be on a TPU: values that a core left behind at another point of a parallel dimension are gone, and so are outputs
-    that several points wrote. With ``adverse_outside`` other values are read outside of buffers.
+    ``otherwise``: what is to be other than in an earlier run. To its suspicions, by operand, the watch makes the
+    suspected values as bad as they can be on a TPU: values that a core left behind at another point of a parallel
+    dimension are gone, and so are outputs that several points wrote.
     """
 
-    def __init__(
-        self, known: Iterable[Call] = (), adverse: Iterable[Any] = (), *, adverse_outside: bool = False
-    ) -> None:
-        keys = list(adverse)
-        self.adverse_outside = adverse_outside
+    def __init__(self, known: Iterable[Call] = (), otherwise: Otherwise | None = None) -> None:
+        keys = [] if otherwise is None else list(otherwise.suspected)
+        self.otherwise_outside = otherwise is not None and not keys
+        self._earlier = otherwise.earlier.kernels if otherwise is not None and keys else None
         self.adverse = frozenset(about for _, about, *_ in keys)
         self.raced = frozenset(about for rule, about, *_ in keys if rule in ("PL203", "PL206"))
         self.known = {call.likeness: call for call in known}
@@ -59,7 +60,10 @@ class Watch:
 
     def kernel(self, memory: Memory) -> Kernel:
         """Begin to watch the memory of a Pallas call."""
-        self.kernels.append(Kernel(self, memory))
+        before = self._earlier
+        at = len(self.kernels)
+        names = None if before is None else before[at].names if at < len(before) else {}
+        self.kernels.append(Kernel(self, memory, names))
         return self.kernels[-1]
 
     def finish(self) -> None:
@@ -68,17 +72,31 @@ class Watch:
             kernel.finish()
 
 
-class Kernel:
-    """One Pallas call while it runs: its buffers, the points of the grid so far, and the core that is at each."""
+class Otherwise(NamedTuple):
+    """What is to be other in a second run: undefined memory, and what is ``suspected`` of the ``earlier`` one.
 
-    def __init__(self, watch: Watch, memory: Memory) -> None:
+    Without suspicions, what is read outside of buffers.
+    """
+
+    earlier: Watch
+    suspected: Sequence[Any] = ()
+
+
+class Kernel:
+    """One Pallas call while it runs: its buffers, the points of the grid so far, and the core that is at each.
+
+    ``names_before``: the buffers of the same call in an earlier run whose undefined memory held something else.
+    """
+
+    def __init__(self, watch: Watch, memory: Memory, names_before: Names | None = None) -> None:
         self.watch = watch
+        self.names_before = names_before
         self.memory = memory
         self.grid = WatchedGrid()
         self.rules = WatchedRules(watch.certain, watch.suspected, self.grid)
         self.allocated: dict[Any, tuple[tuple[int, ...], Place]] = {}
         self.shadows: dict[Any, Shadow] = {}
-        self.names: dict[int, tuple[str, str, Operand | None]] = {}
+        self.names: Names = {}
         self.carried: dict[Any, Any] = {}
         self._touched: dict[tuple[str, int], int] = {}  # the last step at which the kernel accessed a buffer
         self.met: set[int] = set()  # the cores that have waited for the barrier

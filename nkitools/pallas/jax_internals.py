@@ -24,6 +24,7 @@ SHARED_MEMORY = f"{_INTERPRET}.shared_memory"
 RACES = f"{_INTERPRET}.race_detection_state"
 VECTOR_CLOCK = f"{_INTERPRET}.vector_clock"
 LOWERING = "jax._src.pallas.mosaic.lowering"
+PLAIN_INTERPRETER = "jax._src.pallas.hlo_interpreter"
 PALLAS_CORE = "jax._src.pallas.core"
 PALLAS_CALL = "jax._src.pallas.pallas_call"
 TPU_INFO = "jax._src.pallas.mosaic.tpu_info"
@@ -55,6 +56,7 @@ GRID_PRINTS = "grid points of device prints"
 WATCH = "watching TPU interpretation"
 CHECKS = "the checks in a kernel"
 KINDS = "the chip of a function's own mesh"
+SHADOW = "the shadow in float32"
 GPU = "interpreting Mosaic GPU kernels"
 COPIES = "copies of the values that the interpreter hands to callbacks"
 STATIC = "the source lines of a kernel"
@@ -122,6 +124,7 @@ MARKS = (
     Mark(SOURCES, "current", (), GRID_PRINTS),
     Mark(LOWERING, "lowering_rules", (), PRIMITIVES),
     Mark(PALLAS_CALL, "pallas_call_p", (), CALLS),
+    Mark(PLAIN_INTERPRETER, "pallas_call_hlo_interpret", ("args", "jaxpr", "grid_mapping"), SHADOW),
     Mark(GPU_PARAMETERS, "InterpretGPUParams", ("detect_races",), GPU),
     Mark(GPU_INTERPRETER, "reset_gpu_interpret_mode_state", (), GPU),
     Mark(GPU_CALLBACKS, "RaceDetectionState", ("races_found",), GPU),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from nkitools.pallas.compiler_refusals import finding as not_possible
 from nkitools.pallas.findings import in_order
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpreted
-from nkitools.pallas.interpreter_events import Watch
+from nkitools.pallas.interpreter_events import Otherwise, Watch
 from nkitools.pallas.interpreter_limits import limit, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.kernel_checks import reporting_checks
@@ -36,6 +36,59 @@ class Watched(NamedTuple):
     returned: list[Returned]
 
 
+@dataclass(eq=False)
+class _Watching:
+    """A function that is run watched, perhaps repeatedly.
+
+    One that can be traced as a whole is compiled in the first run: the next one then takes a tenth of its time.
+    """
+
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    plan: Plan
+    is_traceable: bool
+    _programs: dict[int, Callable[[], Any]] = field(default_factory=dict)  # by the number of cores
+
+    def _call(self, cores: int) -> Any:
+        if not self.is_traceable or self.plan.axes:
+            return launch.finished(self.fn, self.args, self.kwargs)
+        if cores not in self._programs:
+            self._programs[cores] = self._compiled()
+        return launch.finished(self._programs[cores], (), {})
+
+    def _compiled(self) -> Callable[[], Any]:
+        """Return the function without arguments: its arrays are those of the compiled program, and no constants."""
+        jax, tree = jax_module(), jax_module().tree_util
+        eval_jaxpr = jax_module("jax.core").eval_jaxpr
+        traced, shapes = jax.make_jaxpr(lambda: self.fn(*self.args, **self.kwargs), return_shape=True)()
+        form = tree.tree_structure(shapes)
+        program = jax.jit(lambda arrays: eval_jaxpr(traced.jaxpr, arrays))
+        return lambda: tree.tree_unflatten(form, program(traced.consts))
+
+    def run(
+        self,
+        prints: Prints | None = None,
+        *,
+        cores: int = 1,
+        known: Iterable[Call] = (),
+        otherwise: Otherwise | None = None,
+    ) -> tuple[Watch, Any, Exception | None]:
+        """Run the function; without ``prints`` nothing is printed."""
+        mode = parameters(cores=cores, seed=self.plan.seed)
+        outputs: Any = None
+        failure: Exception | None = None
+        with watching(known, otherwise) as watch, reporting_checks():
+            try:
+                with compiling_for(self.plan.chips[0]), interpreted(mode), launch.listening(prints), whole_tracebacks():
+                    outputs = self._call(cores)
+            except Exception as error:
+                failure = error
+            else:
+                watch.finish()
+        return watch, outputs, failure
+
+
 def watched_run(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -44,15 +97,18 @@ def watched_run(
     run: Any,
     tell: Tell,
     known: Iterable[Call] = (),
+    *,
+    is_traceable: bool = False,
 ) -> Watched:
     """Run ``fn`` watched and report its findings; return the interpreted Pallas calls and the outputs.
 
     Where JAX's TPU interpretation does not take the function, ``run.left_out`` gives the reason, and the outputs are
-    None. Raises the function's own error.
+    None. ``is_traceable``: whether the function can be compiled as a whole. Raises the function's own error.
     """
     __tracebackhide__ = True
     prints = Prints()
-    watch, outputs, error = _run(fn, args, kwargs, plan, 1, "nan", prints, known)
+    watching_it = _Watching(fn, args, kwargs, plan, is_traceable)
+    watch, outputs, error = watching_it.run(prints, known=known)
     certain = dict(watch.certain.findings)
     calls = _calls(watch)
     if error is not None:
@@ -69,43 +125,16 @@ def watched_run(
         run.left_out["tpu_interpret"] = "it does not take the kernel (see the findings)"
     run.prints.extend(prints)
     if error is None and watch.suspected.findings:
-        certain |= _confirmed(fn, args, kwargs, plan, watch, outputs)
+        certain |= _confirmed(watching_it, watch, outputs)
     elif error is not None:
         certain |= {key: found for key, found in watch.suspected.findings.items() if found.rule == "PL201"}
     hangs = any(rule == "PL208" for rule, *_ in certain)  # on two cores the wait would not end
     if plan.cores > 1 and error is None and not hangs:
-        on_two, _, _ = _run(fn, args, kwargs, plan, plan.cores, "nan", None, known)
+        on_two, _, _ = watching_it.run(cores=plan.cores, known=known)
         certain |= _of_others(on_two.certain.findings, certain)
     tell(in_order(one_for_each_cause(certain, watch.cleared)))
     returned = [each for kernel in watch.kernels for each in kernel.returned.values()]
     return Watched(calls, outputs, returned)
-
-
-def _run(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    plan: Plan,
-    cores: int,
-    fill: str,
-    prints: Prints | None,
-    known: Iterable[Call] = (),
-    adverse: Iterable[Any] = (),
-    adverse_outside: bool = False,
-) -> tuple[Watch, Any, Exception | None]:
-    """One run in TPU interpretation. ``fill`` is what undefined memory holds; without ``prints`` nothing is printed."""
-    mode = parameters(cores=cores, fill=fill, seed=plan.seed)
-    outputs: Any = None
-    failure: Exception | None = None
-    with watching(known, adverse, adverse_outside=adverse_outside) as watch, reporting_checks():
-        try:
-            with compiling_for(plan.chips[0]), interpreted(mode), launch.listening(prints), whole_tracebacks():
-                outputs = launch.finished(fn, args, kwargs)
-        except Exception as error:
-            failure = error
-        else:
-            watch.finish()
-    return watch, outputs, failure
 
 
 def unwatched(reason: str, severity: str = "warning") -> Finding:
@@ -145,26 +174,28 @@ def _refused(error: Exception) -> Finding | None:
     return None
 
 
-def _confirmed(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, watch: Watch, first: Argument
-) -> dict[Any, Finding]:
+def _confirmed(watching_it: _Watching, watch: Watch, first: Argument) -> dict[Any, Finding]:
     """Return the suspicions, if the results are others where undefined memory holds something else.
 
     Of reads outside of a buffer a warning is left if they are not, and a hint where the buffer is one of scalars: there
     the TPU reads another scalar, and goes on.
     """
     suspected = watch.suspected.findings
-    calls = list(watch.known.values())
     outside = {key for key in suspected if key[0] == "PL201"}
     others = [key for key in suspected if key not in outside]
+
+    def matters(otherwise: Otherwise) -> bool:
+        _, second, error = watching_it.run(known=watch.known.values(), otherwise=otherwise)
+        return error is not None or _differ(first, second)
+
     kept = {}
+    used = bool(outside)
     if others:
-        _, second, error = _run(fn, args, kwargs, plan, 1, "zero", None, calls, others)
-        if error is not None or _differ(first, second):
-            kept = {key: suspected[key] for key in others}
+        # What is read outside is other in this run too: where nothing differs, neither is used.
+        used = matters(Otherwise(watch, others))
+        kept = {key: suspected[key] for key in others if used}
     if outside:
-        _, second, error = _run(fn, args, kwargs, plan, 1, "nan", None, calls, adverse_outside=True)
-        used = error is not None or _differ(first, second)
+        used = used and matters(Otherwise(watch))
         kept |= {key: suspected[key] if used else _unused(suspected[key], key[1], watch) for key in outside}
     return kept
 

@@ -19,7 +19,7 @@ import numpy as np
 from nkitools.pallas import jax_internals, source_places, write_shadow
 from nkitools.pallas.calls import Call, call_of, semantics
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.interpreter_events import Kernel, Watch
+from nkitools.pallas.interpreter_events import Kernel, Names, Otherwise, Watch
 from nkitools.pallas.jax_types import Array, BufferKey, DType, Ranges, Thread
 from nkitools.pallas.races import WatchedRaces
 from nkitools.pallas.semaphore_waits import Wait
@@ -29,12 +29,12 @@ _watches: list[Watch] = []
 _PAUSE = 0.002  # seconds between two looks at a semaphore that other devices signal
 
 
-def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
+def parameters(*, cores: int, seed: int | None) -> Any:
     """Return how the interpreter is to run; equal parameters give equal objects, so that JAX keeps what it compiled."""
     return jax_module("jax.experimental.pallas.tpu").InterpretParams(
         detect_races=True,
         num_cores_or_threads=cores,
-        uninitialized_memory=fill,
+        uninitialized_memory="nan",
         out_of_bounds_reads="uninitialized",
         random_seed=seed,
         grid_point_recorder=_unnamed_point,
@@ -42,9 +42,7 @@ def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
 
 
 @contextlib.contextmanager
-def watching(
-    known: Iterable[Call] = (), adverse: Iterable[Any] = (), *, adverse_outside: bool = False
-) -> Iterator[Watch]:
+def watching(known: Iterable[Call] = (), otherwise: Otherwise | None = None) -> Iterator[Watch]:
     """Watch every Pallas call that TPU interpretation runs within; afterwards the interpreter is as it was."""
     interpreter = jax_module(jax_internals.INTERPRETER)
     # JAX imports its interpreter of GPUs when it interprets, with a class on top of one that is replaced here.
@@ -59,7 +57,7 @@ def watching(
     }
     if not jax_internals.moved(jax_internals.COPIES):
         replaced[jax_module(jax_internals.CALLBACK), "io_callback_impl"] = _called
-    watch = Watch(known, adverse, adverse_outside=adverse_outside)
+    watch = Watch(known, otherwise)
     with _lock:
         before = {place: getattr(*place) for place in replaced}
         _watches.append(watch)
@@ -151,8 +149,12 @@ class _WatchedMemory:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.kernel = _watches[-1].kernel(self)
+        if self.kernel.names_before is not None:
+            self.uninitialized_memory = "zero"
 
     def allocate_buffer(self, key: BufferKey, ref_count: int, value: Array, *args: Any, **kwargs: Any) -> None:
+        if self.kernel.names_before is not None:
+            value = self._otherwise_undefined(key, value, self.kernel.names_before)
         super().allocate_buffer(key, ref_count, value, *args, **kwargs)  # type: ignore[misc]
         self.kernel.allocate(key, value.shape, _source(kwargs))
 
@@ -162,9 +164,23 @@ class _WatchedMemory:
         result = super().get_buffer_content(key, rnge, thread, *args, **kwargs)  # type: ignore[misc]
         if source is None:
             self.kernel.give_back(key, result[0])
-        if self.kernel.watch.adverse_outside:
+        if self.kernel.watch.otherwise_outside:
             return (self._otherwise_outside(key, rnge, result[0]), *result[1:])
         return result
+
+    def _otherwise_undefined(self, key: BufferKey, value: Array, names: Names) -> Array:
+        """Return what a buffer begins with, zero where it is undefined.
+
+        The program that JAX compiled for the first run has its undefined values as constants.
+        """
+        _, kind, operand = names.get(key[1], ("", "scoped", None))
+        poison = _fill(value.dtype, "nan")
+        undefined = np.asarray(value != value if poison != poison else value == poison)
+        if kind == "scalar":
+            return value
+        if kind == "input" and operand is not None:
+            undefined[tuple(slice(0, size) for size in operand.shape)] = False
+        return np.where(undefined, np.zeros((), value.dtype), value)
 
     def _otherwise_outside(self, key: BufferKey, ranges: Ranges, value: Array | None) -> Array | None:
         """Return what is read, with the other of JAX's fillings for what lies outside of the buffer.

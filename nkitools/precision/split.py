@@ -75,7 +75,7 @@ class PrecisionSplit:
                 rows.append((name, what, *_shown(difference)))
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        title = f"precision of {self.precise.kernel} on {self.precise.chip}"
+        title = f"precision of {self.precise.kernel}" + (f" on {self.precise.chip}" if self.precise.chip else "")
         return "\n".join([title, *table, *(tensor.verdict for tensor in self.tensors), *self._rounded()])
 
     def _rounded(self) -> list[str]:
@@ -124,12 +124,13 @@ def precision_split(
         launch = as_launch(kernel, grid=grid, chip=chip, rules=rules)
         precise = run_half(launch, "precise", arrays, kwargs)
         full = run_half(launch, "full", arrays, kwargs)
-        return _split(precise, full, reference, arrays, kwargs)
+        return split_of(precise, full, reference, arrays, kwargs)
 
 
-def _split(
+def split_of(
     precise: Half, full: Half, reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> PrecisionSplit:
+    """Return the split of two runs of a kernel on the same arguments."""
     tensors = [
         TensorSplit(each.name, each.dtype, each.rounded.shape, each.low_precision, each.error, each.remaining)
         for each in results_of(precise, full, reference, args, kwargs)

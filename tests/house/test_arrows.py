@@ -56,7 +56,7 @@ ARROWS: dict[str, set[str]] = {
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
     "suggestions": {"lint", "lint.interface"},
     "sweeps.space": set(),
-    "pallas": {"chip", "record", "rules", "sweeps.space"},
+    "pallas": {"chip", "precision", "record", "rules", "sweeps.space"},
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}

@@ -1,0 +1,53 @@
+"""``nkitools.pallas.precision_split``: how much of a Pallas kernel's error is low precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.launch import TARGET, as_given, run
+from nkitools.pallas.widened import Widening
+from nkitools.precision.difference import exact
+from nkitools.precision.runs import Half, Values, arrays_in
+from nkitools.precision.split import PrecisionSplit, split_of
+from nkitools.record.run import Run
+
+
+@dataclass(eq=False)
+class _WideRun(Run):
+    """The run in full precision, with the operations that rounded all the same."""
+
+    bits_of: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rounded(self) -> dict[str, int]:
+        return self.bits_of
+
+
+def precision_split(
+    fn: Callable[..., Any], /, *args: Argument, reference: Argument = None, **kwargs: Argument
+) -> PrecisionSplit:
+    """Run ``fn(*args, **kwargs)`` in its dtypes and in float32, and say what low precision costs.
+
+    Both runs are plain interpretation. In the second one every float of fewer bits than float32 is one of float32, the
+    function's arrays and its scratch memory included. ``reference`` and the result are those of
+    `nkitools.precision_split`. Raises what ``fn`` raises, TypeError and ValueError for a reference that does not fit,
+    ``NotModelled`` (NK607) for an operation that has no shadow (``shard_map``).
+    """
+    __tracebackhide__ = True
+    precise = run(fn, *args, **kwargs)
+    jax, widening = jax_module(), Widening()
+    traced, shapes = jax.make_jaxpr(lambda: fn(*args, **kwargs), return_shape=True)()
+    outputs = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shapes), widening.outputs(traced))
+    full = _WideRun(
+        precise.kernel, TARGET, precision="full", outputs=as_given(outputs, ()), bits_of=dict(widening.rounded)
+    )
+    return split_of(_half(precise), _half(full), reference, args, kwargs)
+
+
+def _half(run: Run) -> Half:
+    outputs = {name: Values(exact(array), str(array.dtype)) for name, (_, array) in arrays_in("output", run.outputs)}
+    return Half(run, outputs, {}, frozenset(), frozenset())
