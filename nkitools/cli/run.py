@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from nkitools.cli.terminal import SEVERITY_STYLES, console
 
 if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print
+    from nkitools.record.run import Run
     from nkitools.report.run_counts import Tally
 
 
@@ -43,6 +45,9 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "st
 @click.option(
     "--save", type=click.Path(path_type=Path), metavar="FILE", help="Save the run, for `nkitools diff` and others."
 )
+@click.option(
+    "--json", "plain", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the runs as JSON."
+)
 @click.option("--watch", multiple=True, metavar="NAME", help=options.OPTIONS["watch"].help)
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -54,6 +59,7 @@ def run_script(
     rules: str | None,
     precision: str | None,
     save: Path | None,
+    plain: Path | None,
     watch: tuple[str, ...],
     script: str,
     args: tuple[str, ...],
@@ -68,7 +74,9 @@ def run_script(
     said = {"chip": chip, "nki_version": nki_version, "rules": rules, "precision": precision}
     said["watch"] = ",".join(watch) or None
     with options.override(**{name: value for name, value in said.items() if value is not None}), saving(save) as saved:
-        code, tally = _run_watched(script, args, _stand_in_policy())
+        code, tally, runs = _run_watched(script, args, _stand_in_policy())
+    if plain is not None:
+        _write_plain(plain, runs)
     _show(tally)
     is_idle = not code and not tally.kernels and _has_kernels(script)
     if is_idle:
@@ -89,7 +97,7 @@ def _stand_in_policy() -> str:
     return str(values["stand_in"])
 
 
-def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, Tally]:
+def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, Tally, list[Run]]:
     from nkitools.cli.script import execute
     from nkitools.record.prints.print_display import showing_prints
     from nkitools.record.run_listeners import collect_runs
@@ -113,7 +121,16 @@ def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, 
     watched = option_probes(runs)
     for complaint in () if watched is None else watched.complaints():
         console(stderr=True).print(f"nkitools: {complaint}", style="yellow")
-    return code, tally_of(runs, base)
+    return code, tally_of(runs, base), runs
+
+
+def _write_plain(path: Path, runs: list[Run]) -> None:
+    """Write the runs as docs/reference/json.md has them, in one object with its schema's number."""
+    from nkitools.record.whole_file import write_whole
+    from nkitools.report.findings import SCHEMA
+    from nkitools.report.run_json import described
+
+    write_whole(path, json.dumps({"schema": SCHEMA, "runs": [described(each) for each in runs]}, indent=2))
 
 
 def _has_kernels(script: str) -> bool:

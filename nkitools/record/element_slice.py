@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -139,5 +141,43 @@ class Slice:
         """Return the slice as text."""
         return "\n".join(self.lines)
 
+    def as_plain(self) -> dict[str, Any]:
+        """Return the slice for JSON: ``asked``, ``steps``, the last one first, and where the way ends."""
+        return {
+            "asked": _plain_part(self.asked),
+            "steps": [
+                {
+                    "position": each.position,
+                    "name": each.instruction.name,
+                    "file": each.instruction.file,
+                    "line": each.instruction.line,
+                    "loops": each.instruction.loops,
+                    "results": [_plain_part(one) for one in each.results],
+                    "operands": [_plain_part(one) for one in each.operands],
+                    "marks": list(each.marks),
+                }
+                for each in self.steps
+            ],
+            **{
+                name: [_plain_part(one) for one in getattr(self, name)]
+                for name in ("arguments", "constants", "unwritten")
+            },
+            "without_values": self.without_values,
+            "is_exact": self.is_exact,
+        }
+
     def __str__(self) -> str:
         return self.text()
+
+
+def _plain_part(part: SlicePart) -> dict[str, Any]:
+    """Return the elements as boxes, and the value of a single one."""
+    values = part.values
+    single = None if values is None or values.size != 1 or values.dtype.names else float(values.reshape(-1)[0])
+    is_finite = single is not None and math.isfinite(single)
+    return {
+        "operand": part.operand,
+        "elements": part.text(),
+        "count": len(part.indices),
+        "value": single if is_finite else None if single is None else str(single),
+    }

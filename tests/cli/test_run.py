@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -62,9 +63,11 @@ def run(
 
 
 def test_a_script_runs_unmodified_and_its_prints_come_out() -> None:
-    """Outputs and device prints on stdout, the summary on stderr, exit code 0."""
-    done = run(KERNEL + "print(nki.simulate(copy)(x).sum())\n")
+    """Outputs and device prints on stdout, the summary on stderr, exit code 0; the run as JSON on request."""
+    done = run(KERNEL + "print(nki.simulate(copy)(x).sum())\n", options=("--json", "runs.json"))
     assert done.returncode == 0, done.stderr
+    plain = json.loads(Path("runs.json").read_text())
+    assert [(each["kernel"], each["findings"], len(each["prints"])) for each in plain["runs"]] == [("copy", [], 1)]
     lines = done.stdout.splitlines()
     assert lines[0].startswith("tile [program 0, script.py:10]")
     assert lines[-1] == "16.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,22 @@ def test_a_watched_run_has_its_values() -> None:
     assert done.output == run.why(0, (5, 0)).text() + "\n"
     loaded = nkitools.load_run("run.json").why(0, (5, 0))
     assert loaded.asked.values.tolist() == [np.max(X[5])]
+
+
+def test_it_is_one_object_as_json() -> None:
+    """The elements as boxes, the value of a single one, and the line of each instruction."""
+    with nkitools.watching():
+        run = nkitools.simulate(row_maxima, X)
+    run.save("run.json")
+    plain = json.loads(why("run.json", "--element", "5,0", "--json").output)
+    assert plain["asked"]["value"] == float(X[5].max())
+    assert plain["arguments"] == [
+        {"operand": "", "elements": f"x[5, 0:{X.shape[1]}]", "count": X.shape[1], "value": None}
+    ]
+    steps = run.why(0, (5, 0)).steps
+    assert [(each["position"], each["line"]) for each in plain["steps"]] == [
+        (each.position, each.instruction.line) for each in steps
+    ]
 
 
 @pytest.mark.parametrize(
