@@ -38,11 +38,11 @@ class Summary:
         passing = [(nodeid, plain) for nodeid, plain in self._told if nodeid not in self._failed]
         _show_prints(terminalreporter, [(nodeid, plain["prints"]) for nodeid, plain in passing if plain["prints"]])
         if options.value("findings") == "all":
-            _show_findings(terminalreporter, _sum(plain for _, plain in passing))
+            _show_findings(terminalreporter, self._sum(passing))
         _show_watches(terminalreporter, [plain["watched"] for _, plain in self._told if plain["watched"] is not None])
         directory = options.value("report")
         where = f"; report in {directory}" if directory else ""
-        total = _sum(plain for _, plain in self._told)
+        total = self._sum(self._told)
         terminalreporter.write_line(f"nki: {total.sentence()}{where}")
         if not self._failed and options.value("why") != "off":
             from nkitools.report.never_met import sentence
@@ -51,14 +51,16 @@ class Summary:
             if missing:
                 terminalreporter.write_line(f"nki: {missing}")
 
+    def _sum(self, told: Iterable[tuple[str, dict[str, Any]]]) -> Tally:
+        from nkitools.report.run_counts import Tally
 
-def _sum(told: Iterable[dict[str, Any]]) -> Tally:
-    from nkitools.report.run_counts import Tally
-
-    total = Tally()
-    for plain in told:
-        total.merge(Tally.from_plain(plain["tally"]))
-    return total
+        total = Tally()
+        for nodeid, plain in told:
+            tally = Tally.from_plain(plain["tally"])
+            if nodeid not in self._failed:
+                tally.expect_raised()
+            total.merge(tally)
+        return total
 
 
 def _show_watches(terminal: pytest.TerminalReporter, watched: list[dict[str, Any]]) -> None:
@@ -84,12 +86,10 @@ def _show_prints(terminal: pytest.TerminalReporter, prints: list[tuple[str, list
 
 
 def _show_findings(terminal: pytest.TerminalReporter, tally: Tally) -> None:
-    # What was raised in a test that passed all the same was expected by it (pytest.raises).
-    findings = [finding for finding in tally.ranked() if not finding.raised]
     from nkitools.report.pictures import shows_blocks
 
     blocks = shows_blocks(sys.__stdout__)
-    lines = [line for finding in findings for line in finding.lines(blocks=blocks)]
+    lines = [line for finding in tally.ranked() for line in finding.lines(blocks=blocks)]
     _show_lines(terminal, "nki findings of passing tests", lines)
     _show_lines(terminal, "nki allowed findings", [finding.allowed_line() for finding in tally.ranked("allowed")])
 

@@ -82,6 +82,12 @@ class Tally:
                 known.count += finding.count
                 known.last = finding.last
 
+    def expect_raised(self) -> None:
+        """Count what was raised as expected: the test that it was raised in passed all the same (pytest.raises)."""
+        for finding in self.findings.values():
+            if finding.raised:
+                finding.status = "expected"
+
     def ranked(self, status: str | None = None) -> list[FoldedFinding]:
         """Return the folded findings of one ``status``, or those that are open: errors first, else as they came."""
         chosen = (one for one in self.findings.values() if (one.is_open if status is None else one.status == status))

@@ -171,8 +171,8 @@ def test_it(run_kernel, passes):
     result.stdout.fnmatch_lines(["nki: 2 kernels run, 2 findings, 0 device prints"])
 
 
-def test_an_expected_finding_is_counted_but_not_listed(author: Any) -> None:
-    """A negative test that passes (pytest.raises) has nothing to tell its author."""
+def test_what_a_passing_test_has_raised_was_expected(author: Any) -> None:
+    """A negative test that passes (pytest.raises) has no finding; in a failed test what was raised counts as one."""
     result = author.run(
         *SIM,
         test="""
@@ -185,7 +185,7 @@ def test_it(run_kernel):
     )
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*nki findings*")
-    result.stdout.fnmatch_lines(["nki: 1 kernel run, 1 finding, 1 device print"])
+    result.stdout.fnmatch_lines(["nki: 1 kernel run, 0 findings (1 expected), 1 device print"])
 
 
 def test_junit_has_the_findings_as_properties(author: Any) -> None:
@@ -239,7 +239,7 @@ def test_plain(): pass
 """,
     )
     directory = author.pytester.path / "out" / "json"
-    result.stdout.fnmatch_lines([f"nki: 2 kernels run, 1 finding, 2 device prints; report in {directory}"])
+    result.stdout.fnmatch_lines([f"nki: 2 kernels run, 0 findings (1 expected), 2 device prints; report in {directory}"])
     (file,) = directory.glob("*.json")
     assert file.name.startswith("test_it.py_test_it_sim-")
     pages = sorted(directory.glob("*.html"))
