@@ -71,13 +71,15 @@ def remember_call(
     from nkitools.launch.frameworks import framework_of
     from nkitools.launch.nested_arguments import mapped
     from nkitools.targets.neuron_time import as_numpy
+    from nkitools.targets.target import function_of
 
-    name = str(getattr(kernel, "__qualname__", ""))
+    function = function_of(kernel)
+    name = str(getattr(function, "__qualname__", ""))
     if benchmark.extra_info.get("target") != "neuron" or not name:  # a module is no kernel, nor is a C++ operator
         return
     given = mapped((args, kwargs), lambda value: value if framework_of(value) is None else as_numpy(value))
     calls = config.stash.setdefault(_CALLS, {})
-    calls[benchmark.fullname] = Call(str(getattr(kernel, "__module__", "")), name, chip, given)
+    calls[benchmark.fullname] = Call(str(getattr(function, "__module__", "")), name, chip, given)
 
 
 def _beside(call: Call) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from nkitools.targets import machine
 from nkitools.targets.known_bugs import release
 from nkitools.targets.neuron_time import ARTIFACTS, as_numpy, empty_own_folder
 from nkitools.targets.packages import aws_package, version_of
-from nkitools.targets.target import kernel_name, refuse
+from nkitools.targets.target import function_of, kernel_name, refuse
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
@@ -149,7 +149,7 @@ def _by_interface(
     interface: dict[str, Any], kernel: Any, args: Any, kwargs: dict[str, Any], chip: str, degree: int, neff: Path
 ) -> float | None:
     """Compile without a device by the functions of nki 0.6; return the predicted microseconds."""
-    bound = inspect.signature(inspect.unwrap(kernel)).bind(*args, **kwargs)
+    bound = inspect.signature(function_of(kernel)).bind(*args, **kwargs)
     bound.apply_defaults()
     inputs = dict(bound.arguments)
     try:
@@ -203,8 +203,8 @@ def _held_bytes() -> int:
 
 def _place(error: BaseException, kernel: Kernel, folder: Path) -> tuple[str, int]:
     """Return the author's line of an error: a frame, else what the message says, else the kernel's first line."""
-    function: Any = inspect.unwrap(kernel)
-    own = (function.__code__.co_filename, function.__code__.co_firstlineno)
+    code = getattr(function_of(kernel), "__code__", None)
+    own = (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
     frames = traceback.extract_tb(error.__traceback__)
     called = [number for number, frame in enumerate(frames) if not frame.filename.startswith(_OURS)]
     authors = [frame for frame in frames[called[0] :] if _is_of_author(frame.filename)] if called else []

@@ -18,7 +18,7 @@ from nkitools.targets import machine
 from nkitools.targets.known_bugs import release
 from nkitools.targets.neuron_packages import LAST_LEGACY, torch_backend, ways
 from nkitools.targets.packages import aws_package, is_installed, version_of
-from nkitools.targets.target import Availability, Device, OtherDegree, Prepared, kernel_name, refuse
+from nkitools.targets.target import Availability, Device, OtherDegree, Prepared, function_of, kernel_name, refuse
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
@@ -251,10 +251,8 @@ def _decorated(function: Kernel) -> Any:
 
 def is_legacy(kernel: Kernel) -> bool:
     """Return whether the file of a kernel imports ``neuronxcc.nki``."""
-    function: Any = kernel
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    named = (getattr(value, "__name__", "") for value in getattr(function, "__globals__", {}).values())
+    globals_of = getattr(function_of(kernel), "__globals__", {})
+    named = (getattr(value, "__name__", "") for value in globals_of.values())
     return any(str(name).startswith("neuronxcc") for name in named)
 
 

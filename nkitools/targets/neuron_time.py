@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.nested_arguments import mapped
 from nkitools.targets.neff import DeviceTime, NoDeviceTime, request
-from nkitools.targets.target import Device
+from nkitools.targets.target import Device, function_of
 from nkitools.targets.units import OWN_FOLDER, DeviceBusy, units_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def empty_own_folder() -> None:
 
 def by_parameter(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays among the arguments of a kernel as NumPy has them, by the names of their parameters."""
-    bound = inspect.signature(inspect.unwrap(kernel)).bind(*args, **kwargs)
+    bound = inspect.signature(function_of(kernel)).bind(*args, **kwargs)
     return {name: as_numpy(value) for name, value in bound.arguments.items() if framework_of(value) is not None}
 
 

@@ -158,19 +158,22 @@ def refuse(kernel: Kernel, message: str, remedy: str) -> NoReturn:
     __tracebackhide__ = True
     from nkitools.rules.finding import Finding, NotModelled
 
-    code = getattr(_function(kernel), "__code__", None)
+    code = getattr(function_of(kernel), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
     raise NotModelled(Finding.of("NK607", message, (file, line, kernel_name(kernel)), remedy=remedy))
 
 
 def kernel_name(kernel: Kernel) -> str:
     """Return the name of the author's function."""
-    function = _function(kernel)
+    function = function_of(kernel)
     # torch's own object for an operator has no __name__.
     return str(getattr(function, "__name__", getattr(function, "_name", type(kernel).__name__)))
 
 
-def _function(kernel: Kernel) -> Any:
-    while hasattr(kernel, "__wrapped__"):
-        kernel = kernel.__wrapped__
-    return kernel
+def function_of(kernel: Kernel) -> Any:
+    """Return the author's function. AWS's kernel objects have it as ``func``, also where they do not wrap it."""
+    function: Any = kernel
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    own = getattr(function, "func", None)
+    return own if hasattr(own, "__code__") else function

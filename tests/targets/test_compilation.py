@@ -109,11 +109,20 @@ def test_another_version_is_compiled_by_a_call(aws: Machine, tmp_path: Path) -> 
 
 
 def test_a_moved_name_is_as_another_version(aws: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Private names are looked up; without one of them the kernel is compiled by a call."""
+    """Private names are looked up, the last step by both of its names; without it the kernel is compiled by a call."""
     double = aws("nki06", "aws").double
     from nki.compiler import ncc_driver  # type: ignore[import-not-found]
 
+    second_form = ncc_driver.compile_bir_to_neff
+
+    def former(nir: Any, options: Any, arrays: dict[str, Any]) -> None:
+        assert list(arrays) == ["x"]
+        second_form(options, nir, [], ["x"], ["out"])
+
+    monkeypatch.setattr(ncc_driver, "_compile_bir_to_neff", former, raising=False)
     monkeypatch.delattr(ncc_driver, "compile_bir_to_neff")
+    assert compile_kernel(double, (X,), {}, "trn2", 1).how == "nki 0.6.0"
+    monkeypatch.delattr(ncc_driver, "_compile_bir_to_neff")
     assert compile_kernel(double, (X,), {}, "trn2", 1).how == "a call of nki 0.6.0"
 
 

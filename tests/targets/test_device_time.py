@@ -17,6 +17,7 @@ from nkitools.rules.finding import NotModelled
 from nkitools.targets import neff, neuron_time, packages
 from nkitools.targets.neff import DeviceTime, Launcher, NoDeviceTime
 from nkitools.targets.neuron_time import compiled_with
+from nkitools.targets.target import kernel_name
 from tests.fakes import machines
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -127,6 +128,25 @@ def test_without_a_kept_neff_there_is_no_time(monkeypatch: pytest.MonkeyPatch, t
         neuron_time.kept_neff(kernel, (X,), {})
     with pytest.raises(NoDeviceTime, match="a call with NumPy arrays fails: TypeError"):
         neuron_time.kept_neff(kernel, (None,), {})
+
+
+def test_arrays_go_by_the_parameters_of_the_function() -> None:
+    """AWS's kernel object may have the author's function as ``func`` alone; lists and numbers are no inputs."""
+
+    class Bare:
+        """A kernel object that wraps nothing."""
+
+        def __init__(self, function: Any) -> None:
+            self.func = function
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return self.func(*args, **kwargs)
+
+    def scale(left: Any, factor: float, *, right: Any = None) -> None: ...
+
+    found = neuron_time.by_parameter(Bare(scale), (X, 2.0), {"right": X})
+    assert list(found) == ["left", "right"]
+    assert kernel_name(Bare(scale)) == "scale"
 
 
 def test_the_folder_of_the_user_is_not_emptied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
