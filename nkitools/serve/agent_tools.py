@@ -19,13 +19,12 @@ from mcp.server.mcpserver import Context
 from nkitools import __version__
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.generations import CHIPS
-from nkitools.lint.engine import lint as lint_files
-from nkitools.lint.interface import Dialects
-from nkitools.lint.settings import settings_for
+from nkitools.lint.module import Unreadable, read
 from nkitools.report.findings import finding_as_plain
 from nkitools.rules.catalogue import rule_named
 from nkitools.serve.child_process import Ended, call
 from nkitools.serve.instruction_cards import MODULES, card, names, rule_as_markdown
+from nkitools.serve.open_files import OpenFiles
 from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
 from nkitools.suggestions.plain import suggestions_as_plain
 from nkitools.targets.neuron_codes import code_named
@@ -256,12 +255,15 @@ def _bounded(found: Plain) -> Plain:
 
 
 def _linted(workplace: Workplace, path: str) -> Plain:
+    """Return the findings in a file; each text is parsed for itself, and nothing is kept of it."""
     file = workplace.file(path)
-    settings = settings_for(file)
-    found = [each for each in lint_files([file], settings.dialect, Dialects()).findings if settings.wants(each)]
-    return _bounded(
-        {"findings": [{**finding_as_plain(each), "suggestions": suggestions_as_plain(each)} for each in found]}
-    )
+    try:
+        text = read(file)
+    except Unreadable as error:
+        raise Refused(f"{path}: {error}") from None
+    found = OpenFiles().put(file, text).findings
+    plain = [{**finding_as_plain(each), "suggestions": suggestions_as_plain(each, text)} for each in found]
+    return _bounded({"findings": plain})
 
 
 def _explained(name: str) -> Plain:

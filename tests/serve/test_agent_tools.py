@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -14,10 +15,12 @@ import pytest
 mcp = pytest.importorskip("mcp", reason="pip install 'nkitools[mcp]'")
 
 from nkitools.rules.catalogue import RULES  # noqa: E402
+from tests import cases  # noqa: E402
 
 pytestmark = pytest.mark.process
 GOOD = RULES["NK103"].examples[0].good
 BAD = RULES["NK103"].examples[0].bad
+REQUESTS = 1000 if cases.FULL else 100
 HANGING = "import nki\n\n\n@nki.jit\ndef kernel(x):\n    while True:\n        pass\n\n\ninputs = (1.0,)\n"
 REFERENCE = (
     "\n\ndef reference(a, b):\n    return a.T @ b\n\n\ndef wrong(a, b):\n    return a.T @ b + (np.arange(512) == 17)\n"
@@ -32,7 +35,7 @@ def talk(root: Path, conversation: Callable[[Any], Awaitable[None]]) -> None:
         async with mcp.Client(server) as client:
             await conversation(client)
 
-    asyncio.run(asyncio.wait_for(held(), 60))
+    asyncio.run(asyncio.wait_for(held(), 600 if cases.FULL else 60))
 
 
 async def ask(client: Any, tool: str, **arguments: Any) -> Any:
@@ -141,3 +144,34 @@ def test_what_is_wrong_or_hangs_ends_no_session(tmp_path: Path) -> None:
         assert time.monotonic() - started < 50
 
     talk(root, conversation)
+
+
+def _resident(root: Path) -> int:
+    """Return the memory of the server of a folder."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"mcp\0--root\0{root}\0" in (folder / "cmdline").read_text():
+                return int((folder / "statm").read_text().split()[1]) * 4096
+    raise AssertionError("the server is not there")
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read from /proc")
+def test_a_thousand_requests_leave_the_server_as_it_was(tmp_path: Path) -> None:
+    """Each request is about another text; nothing of an earlier one is in a later answer."""
+
+    async def conversation(client: Any) -> None:
+        async def ask_about(number: int) -> None:
+            lines = number % 7
+            (tmp_path / "kernel.py").write_text("\n" * lines + f"number = {number}\n" + BAD)
+            (found,) = (await ask(client, "lint", path="kernel.py"))["findings"]
+            assert found["line"] == 15 + 1 + lines
+
+        for number in range(100):
+            await ask_about(number)
+        before = _resident(tmp_path)
+        for number in range(REQUESTS):
+            await ask_about(number)
+        assert _resident(tmp_path) - before < 8 << 20
+
+    talk(tmp_path, conversation)
