@@ -91,6 +91,11 @@ class Recorder:
             pytest.fail("no kernel has run in this test (--nki-require-run)", pytrace=False)
         return result
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Name the author's line where Ctrl-C came, not that of nkitools."""
+        _hide_ours(excinfo)
+
     def _has_run(self) -> bool:
         return bool(self.runs or (self._earlier is not None and self._earlier.kernels))
 
@@ -241,7 +246,7 @@ def _sections(tally: Tally, prints: list[str], *, blocks: bool) -> Iterator[tupl
 
 
 def _hide_ours(failure: pytest.ExceptionInfo[BaseException]) -> None:
-    """End the traceback of a finding at the author's line."""
+    """End the traceback of a finding, or of Ctrl-C, at the author's line."""
     from nkitools.report.frames import is_shown, may_hide_ours
 
     if not may_hide_ours(failure.value):

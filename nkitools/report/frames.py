@@ -15,10 +15,10 @@ def is_shown(file: str) -> bool:
 def may_hide_ours(error: BaseException) -> bool:
     """Return whether nkitools' frames may be left out of the traceback of ``error``.
 
-    They may where nkitools only stood between the author's lines, and where the error is a finding. Any other exception
-    out of nkitools may be a defect of nkitools, and a report of a defect needs the frames.
+    They may where nkitools only stood between the author's lines, and where the error is a finding, or Ctrl-C. Any other
+    exception out of nkitools may be a defect of nkitools, and a report of a defect needs the frames.
     """
-    if getattr(error, "finding", None) is not None:
+    if getattr(error, "finding", None) is not None or isinstance(error, KeyboardInterrupt):
         return True
     entries = entries_of(error)
     return bool(entries) and is_shown(entries[-1].tb_frame.f_code.co_filename)

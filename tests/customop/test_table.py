@@ -100,6 +100,7 @@ HELD_BY = {
         "cli.test_interrupts.test_while_a_script_imports",
         "cli.test_interrupts.test_inside_an_instruction",
         "cli.test_interrupts.test_while_a_page_is_written",
+        "pytest_plugin.test_ctrl_c.test_the_place_is_that_of_the_kernel",
     ],
     "endless loops on the device hung": [
         "language.test_control.test_a_condition_that_nothing_changes_is_refused",
