@@ -15,7 +15,7 @@ def is_shown(file: str) -> bool:
 def may_hide_ours(error: BaseException) -> bool:
     """Return whether nkitools' frames may be left out of the traceback of ``error``.
 
-    They may where nkitools only stood between the author's lines, and where the error is a finding, or Ctrl-C. Any other
+    They may where nkitools only stood between the author's lines, and where the error is a finding or Ctrl-C. Any other
     exception out of nkitools may be a defect of nkitools, and a report of a defect needs the frames.
     """
     if getattr(error, "finding", None) is not None or isinstance(error, KeyboardInterrupt):
