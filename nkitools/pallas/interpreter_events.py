@@ -73,7 +73,7 @@ class Watch:
 
 
 class Otherwise(NamedTuple):
-    """What is to be other in a second run: undefined memory, and what is ``suspected`` of the ``earlier`` one.
+    """The changes of a second run: undefined memory, and what is ``suspected`` of the ``earlier`` one, are other.
 
     Without suspicions, what is read outside of buffers.
     """
