@@ -57,6 +57,7 @@ class Primitive(Protocol):
     """An operation of JAX."""
 
     name: str
+    multiple_results: bool
     bind: Callable[..., Any]
 
 
@@ -84,6 +85,7 @@ class ClosedJaxpr(Protocol):
     """A traced function with its constants."""
 
     jaxpr: Jaxpr
+    consts: Sequence[Any]
 
 
 class BlockMapping(Protocol):
