@@ -12,7 +12,7 @@ from nkitools.cli.sweep import engine_options, progress_line
 from nkitools.cli.terminal import say
 
 
-@click.command("mutate")
+@click.command("mutate", short_help="Say which mistakes in a kernel its tests notice.")
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--tests", multiple=True, metavar="PATH", help="As pytest takes them.  [default: test_FILE nearby]")
 @click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Of mistake, or all.  [default: the usual ones]")
