@@ -1,4 +1,4 @@
-"""Attributes that an author's line asks for in vain: a tensor's of a list, NumPy's of a tensor.
+"""Attributes that an author's line asks for in vain (a tensor's of a list, NumPy's of a tensor), arguments given twice.
 
 Python says only that a list has no ``shape``, and that a tensor has no ``sum``.
 """
@@ -6,9 +6,10 @@ Python says only that a list has no ``shape``, and that a tensor has no ``sum``.
 from __future__ import annotations
 
 import dis
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,34 @@ def check_use(
     with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
         message = f"the kernel uses its argument `{argument}` as a tensor (.{name}), and it is called with {kind}"
         refuse("NK609", message, remedy=_remedy(argument, error.obj))
+
+
+_TWICE = re.compile(r"(\w+)\(\) got multiple values for argument '\w+'$")
+
+
+def check_call(error: TypeError, reporter: Reporter) -> None:
+    """Refuse (NK609), at the author's line, the call of an instruction that gives an argument twice.
+
+    Python finds that before the instruction's own function begins, which refuses all other wrong calls.
+    """
+    twice = _TWICE.match(str(error))
+    entry = entries_of(error)[-1] if error.__traceback__ is not None else None
+    if twice is None or entry is None or is_internal(entry.tb_frame.f_code.co_filename):
+        return
+    instruction = _instruction(entry.tb_frame, twice[1])
+    if instruction is not None:
+        wrong = TypeError(str(error))  # without the frames of the other
+        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+            instruction.refuse_call(wrong)
+
+
+def _instruction(frame: FrameType, name: str) -> Any:
+    """Return the instruction of this name that code names, by its module or alone; None where it names none."""
+    seen = [*frame.f_locals.values(), *frame.f_globals.values()]
+    for value in (*seen, *(getattr(each, name, None) for each in seen if isinstance(each, ModuleType))):
+        if getattr(value, "__name__", "") == name and hasattr(value, "instruction"):
+            return value.instruction
+    return None
 
 
 _IN_PLACE_OF = {

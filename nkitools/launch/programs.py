@@ -17,10 +17,11 @@ from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
+from nkitools.history.clean_forms import form_of, is_clean, keep_clean
 from nkitools.history.unread import report_unread
 from nkitools.history.unread_arguments import report_unread_arguments
 from nkitools.launch import settings
-from nkitools.launch.argument_misuse import check_use
+from nkitools.launch.argument_misuse import check_call, check_use
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
@@ -42,6 +43,7 @@ from nkitools.record.columns import Columns
 from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
+from nkitools.record.rows import Access
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
 from nkitools.record.shared_values import SharedValues
@@ -223,22 +225,43 @@ class Programs:
         if self.record.changed_bodies:
             self._report_changed_bodies()
         check_shared(self.shared, self.programs, self.record, self.reporter)
-        columns = Columns(self.record)
-        judge(columns, self.reporter, self.generation, self.launch.dialect)
+        columns, is_modern = Columns(self.record), self.launch.dialect.has_known_issues
+        form = self._form(columns, results[0])
+        clean, reports = is_clean(form), self.reporter.reports
+        if not clean:
+            judge(columns, self.reporter, self.generation, self.launch.dialect)
+        found = self.reporter.reports - reports
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
-        is_modern = self.launch.dialect.has_known_issues
         check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip, is_modern=is_modern)
         if self.world is None:  # a rank may work for others
             inputs = (storage.id for storage in self.arguments.storages)
             check_effect(results, inputs, self.record, self.reporter)
         self.record.returned(tensors_of(results[0]))
-        report_unread(columns, self.reporter, named=not is_modern)
-        if self.world is None:
-            report_unread_arguments(columns, self.reporter, self._site(), self._inputs())
+        if not clean:
+            self._report_unread(columns, form if not found else None, is_modern=is_modern)
         self.arguments.finish()
         self.result = results[0]
         return self.arguments.leave(results[0])
+
+    def _report_unread(self, columns: Columns, form: bytes | None, *, is_modern: bool) -> None:
+        """NK513. Keep ``form``, that of the run, where there is nothing to report."""
+        before = self.reporter.reports
+        report_unread(columns, self.reporter, named=not is_modern)
+        if self.world is None:
+            report_unread_arguments(columns, self.reporter, self._site(), self._inputs())
+        if self.reporter.reports == before:
+            keep_clean(form)
+
+    def _form(self, columns: Columns, result: Any) -> bytes | None:
+        """Return the form of the run for the rules over its record; None where they have to look at it."""
+        level, launch = self.reporter.level, self.launch
+        if level == "off" or launch.reported is not None:
+            return None
+        results = (Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors_of(result))
+        before = [(each.rule, each.severity) for each in self.reporter.findings.all]
+        around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._site()
+        return form_of(columns, results, self._inputs(), *around, tuple(before))
 
     def _site(self) -> Site:
         """Return the first line of the kernel."""
@@ -300,6 +323,9 @@ class Programs:
             raise
         except AttributeError as error:
             check_use(error, self.launch.function, args, kwargs, self.reporter)
+            raise
+        except TypeError as error:
+            check_call(error, self.reporter)
             raise
         finally:
             CORE.reset(token)

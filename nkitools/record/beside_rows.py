@@ -96,6 +96,12 @@ class BesideRows:
         self._as_run: dict[int, Part] = {}
         self._known: dict[tuple[int, str, bytes], Part] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no instruction needs any."""
+        facts = self.transfers, self.indices, self.flow, self.output, self.anti
+        return not (any(facts) or self.of_plans or self._parts or self._as_run)
+
     def rows(self, layout: Layout, rows: Array) -> Part:
         """Return the part that is some rows of a view."""
         data = rows.astype(np.int32).tobytes()

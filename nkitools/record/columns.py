@@ -18,7 +18,14 @@ FEW = 4096  # up to so many numbers become a set in Python sooner than NumPy is 
 
 def distinct(numbers: Array) -> set[int]:
     """Return the distinct ones of whole numbers."""
-    return set((numbers if numbers.size <= FEW else np.unique(numbers)).tolist())
+    if numbers.size <= FEW:
+        return set(numbers.tolist())
+    lowest = int(numbers.min())
+    if int(numbers.max()) - lowest > 4 * numbers.size:
+        return set(np.unique(numbers).tolist())
+    is_there = np.zeros(int(numbers.max()) - lowest + 1, np.bool_)  # the storages of a run follow each other
+    is_there[numbers - lowest] = True
+    return set((is_there.nonzero()[0] + lowest).tolist())
 
 
 class Columns:
@@ -129,6 +136,11 @@ class Columns:
         # The last of an instruction's operands has the last answer of its plan.
         moved = (ends[self._which] - self.first_operands[1:]).repeat(self._counts)
         return np.fromiter(chain.from_iterable(answers), dtype)[moved + np.arange(moved.size)]
+
+    def numbered_from(self, storage: int) -> tuple[bytes, ...]:
+        """Return the rows as bytes: the heads, and the operands with their storages numbered from ``storage`` on."""
+        words = self._words - rows.words_from(storage)
+        return self.starts.tobytes(), self.heads.tobytes(), words.tobytes(), self.byte_offsets.tobytes()
 
     def in_order(self, operands: Array) -> tuple[Array, Array, Array, Array]:
         """Return columns of the operands in another order in each instruction; ``operands``: their numbers there.

@@ -110,6 +110,8 @@ class Record(OpenRows):
         self.sites = Sites()
         self.storages: dict[int, StorageRecord] = {}
         self.calls: dict[Any, Any] = {}  # calls that return values, by place and form of the operands
+        # By place in the author's code what it has issued last: see `nkitools.issue.fast_path`.
+        self.issued: dict[int, tuple[Any, ...]] = {}
         self.asks_for_program = False  # whether the kernel has asked which program it is
         self.asks_for_count = False  # whether it has asked how many programs there are
         self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
@@ -146,6 +148,11 @@ class Record(OpenRows):
     def commit(self) -> Callable[[Any, int, list[int]], None]:
         """Return the function that adds an instruction, from plan, site and operand words. `Core` keeps it."""
         return self._add_observed if self.observers else self.add
+
+    @property
+    def rows(self) -> Record | None:
+        """Return this record where nothing but a row is added for an instruction, else None."""
+        return None if self.observers else self
 
     def _add_observed(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         self.add(plan, site, operands)
@@ -256,12 +263,19 @@ class Record(OpenRows):
         if self.echo is not None:
             self.echo(kept.text())
 
+    @property
+    def has_rows_only(self) -> bool:
+        """Return whether one program has issued it all, with nothing beside its rows and no loop on the device."""
+        alone = len(self.programs) <= 1 and not self.keeps_parts and not self.keeps_all_parts
+        return alone and self.beside.is_empty and not (self.meetings or self.device_loops or self.changed_bodies)
+
     def returned(self, tensors: Sequence[NkiTensor]) -> None:
         """Keep where the kernel's results lie, once all programs have ended; observers have then seen all."""
         self.outputs = [Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors]
         for observer in self.observers:
             observer.returned(self, tensors)
         self.observers = ()
+        self.issued.clear()
 
     @property
     def latest(self) -> int:

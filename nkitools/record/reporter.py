@@ -35,6 +35,7 @@ class Reporter:
         self.findings = findings
         self.level = findings.level
         self.record = record
+        self.reports = 0  # of all rules, kept or not
         self._repeats: Counter[tuple[str, Site]] = Counter()
         self._place: tuple[Site, FrameType | None] | None = None
         self._moment: tuple[tuple[int, ...], dict[str, int]] | None = None
@@ -42,6 +43,7 @@ class Reporter:
     def __call__(
         self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str, picture: Drawing | None = None
     ) -> bool:
+        self.reports += 1
         core = CORE.get()
         if core is not None and core.recording is not None:
             core.recording.reported()
