@@ -15,6 +15,8 @@ from nkitools.chip.memory import ON_CHIP, MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.isa.move import dma_copy, memset, tensor_copy
 from nkitools.language.promotion import known_dtype
+from nkitools.language.repeated_tiles import keep_tile, tile_again
+from nkitools.record.source_sites import author_frame
 from nkitools.rules.catalogue import removed_memory
 from nkitools.rules.finding import refuse, report
 
@@ -79,6 +81,11 @@ def ndarray(
     Errors: NK110, NK207, NK301, NK402, NK607, NK609. Source: nki.language.ndarray (NKI 0.7).
     """
     core = current_core("nl.ndarray")
+    frame = author_frame(2) if name == "" and address is None else None
+    if frame is not None and shape.__class__ is tuple:
+        tile = tile_again(core, frame, shape, dtype, buffer)  # type: ignore[arg-type]  # others are not found
+        if tile is not None:
+            return tile
     memory = region(buffer)
     if name is not None and not isinstance(name, str):
         refuse("NK609", f"nl.ndarray: name must be a string, it is {type(name).__name__}")
@@ -91,8 +98,12 @@ def ndarray(
             f"is {sizes}"
         )
         refuse("NK110", message, remedy=f"Give it the shape ({sizes[0]}, 1) or (1, {sizes[0]}).")
-    storage = core.allocate(sizes, known_dtype(dtype), memory, name or "", _checked_address(address, memory))
-    return NkiTensor.whole(storage)
+    kind = known_dtype(dtype)
+    storage = core.allocate(sizes, kind, memory, name or "", _checked_address(address, memory))
+    tile = NkiTensor.whole(storage)
+    if frame is not None and dtype is kind:
+        keep_tile(core, frame, tile, shape, kind, memory)  # type: ignore[arg-type]  # others are not kept
+    return tile
 
 
 def converted(tile: NkiTensor, dtype: DType, buffer: MemoryRegion = sbuf) -> NkiTensor:

@@ -1,8 +1,11 @@
-"""``nl.ndarray`` of a tile that the same line has made before: nothing about it is looked at twice."""
+"""A tile that the same line of the author's has made before: nothing about it is looked at twice.
+
+The line calls ``nl.ndarray``, or a function of the language that makes tiles for its results.
+"""
 
 from __future__ import annotations
 
-import sys
+from types import FrameType
 from typing import NamedTuple
 
 from nkitools.chip.core import Core
@@ -14,7 +17,6 @@ from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.record.record import Record, StorageRecord
 
-_SBUF = MemoryRegion.sbuf
 _of_layout, _new = Storage.of_layout, object.__new__
 
 
@@ -27,18 +29,13 @@ class _KnownTile(NamedTuple):
 
 
 def tile_again(
-    core: Core,
-    shape: tuple[int, ...],
-    dtype: DType,
-    buffer: MemoryRegion = _SBUF,
-    name: str | None = "",
-    address: tuple[int, ...] | None = None,
+    core: Core, frame: FrameType, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
 ) -> NkiTensor | None:
-    """Return a new tile where the author's line has made one with these arguments before in this run, else None."""
-    if name != "" or address is not None:
-        return None
+    """Return a new tile where the line of the author's ``frame`` has made one with these arguments in this run.
+
+    None where it has not. TypeError for a shape that is a list.
+    """
     record: Record = core.record
-    frame = sys._getframe(2)
     known = record.calls.get((id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer)))
     if known is None:
         return None
@@ -61,24 +58,16 @@ def tile_again(
 
 
 def keep_tile(
-    core: Core,
-    tile: NkiTensor,
-    shape: tuple[int, ...],
-    dtype: DType,
-    buffer: MemoryRegion = _SBUF,
-    name: str | None = "",
-    address: tuple[int, ...] | None = None,
+    core: Core, frame: FrameType, tile: NkiTensor, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
 ) -> None:
     """Keep what a call has made where the next one of the same line makes the same: a nameless tile of usual size."""
     storage, layout, record = tile.storage, tile.layout, core.record
     is_usual = buffer in ON_CHIP and dtype is layout.dtype and shape.__class__ is tuple and shape == layout.shape
-    if not is_usual or name != "" or address is not None or core.dialect.places_tiles:
+    if not is_usual or core.dialect.places_tiles or dtype.is_wide or storage.nbytes > MOST_OF_A_TILE:
         return
-    frame = sys._getframe(2)
     place = id(frame.f_code), frame.f_lasti
     site = record.sites.known.get(place)
-    if site is None or site != storage.site or record.sites.all[site].is_handed_on or dtype.is_wide:
+    if site is None or site != storage.site or record.sites.all[site].is_handed_on:
         return  # the line is none of the author's, or another one names the tile
-    if storage.nbytes <= MOST_OF_A_TILE:
-        facts = StorageRecord.of_tile(layout, site)
-        record.calls[*place, shape, id(dtype), id(buffer)] = _KnownTile(layout, site, facts)
+    facts = StorageRecord.of_tile(layout, site)
+    record.calls[*place, shape, id(dtype), id(buffer)] = _KnownTile(layout, site, facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,8 @@ def test_the_usual_way_makes_what_is_new() -> None:
 
     def kernel(x: Any) -> Any:
         out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        answers.append(tile_again(CORE.get(), (4, 8), nl.float32))
+        core: Any = CORE.get()
+        answers.append(tile_again(core, sys._getframe(), (4, 8), nl.float32, nl.sbuf))
         nisa.dma_copy(dst=out, src=x)
         return out
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from nkitools.chip.core import CORE
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.language.repeated_tiles import keep_tile, tile_again
+from nkitools.language.repeated_tiles import tile_again
+
+_SBUF = MemoryRegion.sbuf
+_NOT_GIVEN: Any = object()
 
 
 class _TensorFunction(type):
@@ -16,18 +21,29 @@ class _TensorFunction(type):
 
     function: Callable[..., NkiTensor]
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        cls,
+        shape: Any = _NOT_GIVEN,
+        dtype: Any = _NOT_GIVEN,
+        buffer: Any = _SBUF,
+        name: Any = "",
+        address: Any = None,
+        *more: Any,
+        **unknown: Any,
+    ) -> Any:
         core = CORE.get()
-        if core is None:
-            return cls.function(*args, **kwargs)
-        try:
-            tile = tile_again(core, *args, **kwargs)
-        except TypeError:  # a call that the usual way refuses, or a shape that is a list
-            tile = None
-        if tile is None:
-            tile = cls.function(*args, **kwargs)
-            keep_tile(core, tile, *args, **kwargs)
-        return tile
+        if core is not None and address is None and name == "" and not (more or unknown) and shape.__class__ is tuple:
+            try:
+                tile = tile_again(core, sys._getframe(1), shape, dtype, buffer)
+            except TypeError:  # a size that no key has
+                tile = None
+            if tile is not None:
+                return tile
+        if more:
+            return cls.function(shape, dtype, buffer, name, address, *more, **unknown)
+        required = {"shape": shape, "dtype": dtype}
+        given = {key: value for key, value in required.items() if value is not _NOT_GIVEN}
+        return cls.function(**given, buffer=buffer, name=name, address=address, **unknown)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, NkiTensor)
