@@ -80,12 +80,13 @@ class Core:
     careful: bool = False  # every instruction is issued carefully from here on
     recording: Any = None  # of the instructions' steps for replay (`nkitools.replay.recording`), None for none
     commit: Callable[[Any, int, list[int]], None] = field(init=False)  # every way of issuing ends in it
+    rows: Any = field(init=False)  # the record where commit does nothing but add a row to it, else None
     # The instruction that wrote each lane of an engine's state last, by the state's name; -1 for none.
     state_writers: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.commit = self.record.commit
+        self.commit, self.rows = self.record.commit, self.record.rows
 
     def allocate(
         self,

@@ -27,7 +27,7 @@ def with_call_forms(
     return {
         name: _checked(prefix, name, value, dialect, outside)
         for name, value in names.items()
-        if isinstance(value, FunctionType)
+        if isinstance(value, FunctionType) and not hasattr(value, "instruction")  # those refuse such calls themselves
     }
 
 

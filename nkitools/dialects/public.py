@@ -67,10 +67,11 @@ def _definition(namespace: dict[str, Any], row: Row) -> Any:
 def _versioned(value: Any, row: Row) -> Any:
     """Return a function or instruction that follows the version of the run, where versions differ about it."""
     changes = tuple(each for each in versions.parameters_of(row.module, row.name) if each.owner != "*")
-    if not changes and not row.differs and not row.deprecated:
-        return value
+    is_one = not changes and not row.differs and not row.deprecated
     if isinstance(value, Instruction):
-        return VersionedInstruction(value, row, changes)
+        return (value if is_one else VersionedInstruction(value, row, changes)).call
+    if is_one:
+        return value
     if isinstance(value, FunctionType):
         return versioned_function(value, row, changes)
     if changes:

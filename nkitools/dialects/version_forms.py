@@ -12,12 +12,12 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from nkitools import options
-from nkitools.chip.core import CORE
+from nkitools.chip.core import CORE, current_core
 from nkitools.chip.version_notices import report_notice
 from nkitools.dialects import versions
 from nkitools.dialects.call_form import wrong_call
 from nkitools.dialects.versions import LanguageVersion, Notice, Row
-from nkitools.issue.fast_path import compiled
+from nkitools.issue.fast_path import caller, compiled
 from nkitools.issue.instruction import Binder, Instruction
 from nkitools.rules.finding import refuse
 
@@ -84,9 +84,47 @@ class VersionedInstruction(Instruction[...]):
     def __init__(self, whole: Instruction[...], row: Row, changes: tuple[Row, ...]) -> None:
         self.row = row
         self.version_changes = changes
-        super().__init__(whole.function)
-        self._bind = None
         self.binders = _Forms(self._binder)
+        super().__init__(whole.function)
+
+    def _public_call(self) -> FunctionType:
+        """Return the function that authors call: under a version that has all of the instruction, the usual one."""
+        plain = caller(self, self.form, self.roles, depth=2)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            core = CORE.get()
+            if core is None or core.language is not self._whole_version:
+                return plain(*self._bound_in_version(args, kwargs))
+            try:
+                return plain(*args, **kwargs)
+            except TypeError as error:  # an argument that is given twice: plain refuses all other wrong calls
+                if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                    raise
+                wrong = error.with_traceback(None)
+            return self.refuse_call(wrong)
+
+        call.__name__ = call.__qualname__ = self.name
+        call.__module__, call.__annotations__ = self.function.__module__, {}
+        call.version_changes = self.version_changes  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    @functools.cached_property
+    def _whole_version(self) -> LanguageVersion | None:
+        """Return the newest version, where it takes the whole signature as it is; else None."""
+        newest = versions.language_of()
+        is_whole = self.row.is_in(newest) and narrowed(self.signature, self.version_changes, newest) == self.signature
+        return newest if is_whole and not noticed_in(self.row, self.version_changes, newest) else None
+
+    def _bound_in_version(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments of a call by the signature of the version of the run."""
+        core, values = current_core(f"nisa.{self.name}"), None
+        try:
+            values = self.binders[core.language](*args, **kwargs)
+        except TypeError as error:
+            wrong = error.with_traceback(None)  # whose frames would hold it, and all that they name
+        if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
+            self.refuse_call(wrong)
+        return tuple(values)
 
     def _binder(self, language: LanguageVersion) -> Binder:
         check_version(self.row, language)
@@ -109,9 +147,10 @@ class VersionedInstruction(Instruction[...]):
         """Return the signature under the version of the run, as a remedy shows it."""
         return self.form_of(narrowed(self.signature, self.version_changes, language_here()))
 
-    def _wrong_call(self, error: TypeError) -> NoReturn:
+    def refuse_call(self, error: TypeError) -> NoReturn:
+        """Refuse a call that does not fit the signature of the version."""
         check_argument(f"nisa.{self.name}", error, self.version_changes, self.call_form)
-        super()._wrong_call(error)
+        super().refuse_call(error)
 
 
 class _FunctionForm:

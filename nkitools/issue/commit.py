@@ -16,7 +16,7 @@ from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import Plan
 from nkitools.issue.refused_instructions import follow
 from nkitools.issue.touched_elements import keep_touched
-from nkitools.record.rows import operand_text, words_of
+from nkitools.record.rows import PACKERS, head_of, operand_text, words_of
 
 
 class Named(Protocol):
@@ -50,19 +50,53 @@ def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None
     commit(call.core, call.plan, (tensor for tensor, _ in call.tensors), instruction, name)
 
 
+COMMITTING = {"label": label, "packers": PACKERS, "head_of": head_of}  # what the lines below name
+
+
 def commit_lines(operands: Sequence[tuple[str, bool]], names: Sequence[str]) -> list[str]:
-    """Return what `commit` does as lines of the fast path.
+    """Return what `commit` does as lines of generated source.
 
     ``operands``: each with whether it is always a tensor. ``names``: the parameter that holds the author's name.
     """
+    return [
+        "record = core.record",
+        *_words_lines(operands),
+        "core.commit(plan, record.site(), words)",
+        *_label_lines(names),
+    ]
+
+
+def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return what `commit` does as lines of the fast path, where ``known`` is what the author's line has issued last.
+
+    A line that issues the like again adds its row straight away, unless there is more to do for each instruction, or an
+    operand is older than the run. ``known``: the parts of a call that decide its plan.
+    """
+    own = "words[0] >= record.least_word <= words[-2]"
+    if not any(sure for _, sure in operands):
+        own = f"(not words or {own})"
+    return [
+        *_words_lines(operands),
+        f"if known is not None and core.rows is record and {own}:",
+        "    record.row_words.frombytes(packers[len(words)](head, *words))",
+        "    record.states.append(record.loop)",
+        "else:",
+        "    site = record.site()",
+        "    core.commit(plan, site, words)",
+        "    if core.rows is record and record.sites.known.get((id(frame.f_code), frame.f_lasti)) == site:",
+        f"        record.issued[at] = (SELF, {', '.join(known)}, plan, head_of(plan, site))",
+        *_label_lines(names),
+    ]
+
+
+def _words_lines(operands: Sequence[tuple[str, bool]]) -> list[str]:
     texts = [(operand_text(f"s_{operand}", f"k_{operand}", operand), operand, sure) for operand, sure in operands]
     first = list(takewhile(lambda each: each[2], texts))
-    lines = ["record = core.record", f"words = [{', '.join(text for text, _, _ in first)}]"]
+    lines = [f"words = [{', '.join(text for text, _, _ in first)}]"]
     for text, operand, sure in texts[len(first) :]:
         lines.append(f"words += ({text})" if sure else f"if s_{operand} is not None: words += ({text})")
-    lines += [  # what `Sites.current` does at a place that is known, without its calls
-        "frame = getframe(2)",
-        "site = record.sites.known.get((id(frame.f_code), frame.f_lasti))",
-        "core.commit(plan, record.sites.current(4) if site is None else site, words)",
-    ]
-    return lines + [f"if {name} is not None: label(core, SELF, {name}, record.latest)" for name in names]
+    return lines
+
+
+def _label_lines(names: Sequence[str]) -> list[str]:
+    return [f"if {name} is not None: label(core, SELF, {name}, record.latest)" for name in names]

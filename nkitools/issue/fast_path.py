@@ -1,8 +1,10 @@
 """The way that nearly every call takes: look the plan up, compute, record.
 
-It is written out for each instruction's own signature when the instruction is defined, so that a call runs no loop over
-parameters. It hands over to the careful way (`Instruction.issue_carefully`) whatever is not plain: a combination met
-for the first time, an operand with unwritten elements, a masked or indirect view.
+It is written out for each instruction's own signature, as the function that authors call, so that a call binds no
+arguments twice and runs no loop over parameters. What a line of the author's has issued last stands ready for its next
+turn: operands of the same layouts need no look at the plans. The function hands over to the careful way
+(`Instruction.take`) whatever is not plain: a combination met for the first time, an operand with unwritten elements, a
+masked or indirect view, a wrong argument.
 """
 
 from __future__ import annotations
@@ -12,20 +14,33 @@ import sys
 from collections.abc import Callable, Sequence
 from inspect import Parameter
 from itertools import count
+from types import FunctionType
 from typing import Any
 
+from nkitools.chip.core import CORE
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_accesses
-from nkitools.issue.commit import commit_lines
+from nkitools.issue.commit import COMMITTING, commit_lines, quick_commit_lines
 from nkitools.issue.form import is_classed, may_be_sequence
-from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 from nkitools.issue.value_rules import judge_call
+from nkitools.rules.finding import StopRun
 
 Issue = Callable[[Any, tuple[Any, ...]], None]
-
+Named = list[tuple[Parameter, int]]
+"""The parameters of an instruction, and their roles."""
 
 _NUMBERS = count()
+
+
+class Missing:
+    """The value of a required argument that a call does not give."""
+
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING = Missing()
 
 
 def compiled(source: str, name: str, namespace: dict[str, Any], title: str) -> Any:
@@ -41,59 +56,124 @@ def binder(title: str, parameters: Sequence[Parameter]) -> Callable[..., tuple[A
     form = [p.name if p.default is p.empty else f"{p.name}=_{p.name}" for p in parameters]
     names = "".join(f"{parameter.name}, " for parameter in parameters)
     source = f"def _bound({', '.join(form)}):\n    return ({names})\n"
-    defaults = {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
-    bound: Callable[..., tuple[Any, ...]] = compiled(source, "_bound", defaults, f"arguments of {title}")
+    bound: Callable[..., tuple[Any, ...]] = compiled(source, "_bound", _defaults(parameters), f"arguments of {title}")
     return bound
 
 
-def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int], *, records: bool = False) -> Issue:
-    """Return the fast path of one instruction; ``records``: that of a run whose computations are recorded.
+def _defaults(parameters: Sequence[Parameter]) -> dict[str, Any]:
+    return {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
 
-    A list of operands has none, as it may hold any number of them; nor has an exchange, in which undefined elements may
-    come from the other core.
+
+def caller(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int], *, depth: int = 1) -> FunctionType:
+    """Return the function that authors call. Its source is generated at the first call: most are never called.
+
+    ``depth``: how many frames outside of the function the author's lies, where the author makes the call.
+
+    A list of operands has no fast path, as it may hold any number of them; nor has an exchange, in which undefined
+    elements may come from the other core.
     """
-    careful: Issue = instruction.issue_unplanned if records else instruction.issue_carefully
-    if SOURCES in roles or instruction.exchanges:
-        return careful
-    named = [(parameter, role) for parameter, role in zip(parameters, roles, strict=True)]
+    named = list(zip(parameters, roles, strict=True))
+    namespace = {"__name__": __name__, "T": NkiTensor, "SELF": instruction, "take": instruction.take, "M": MISSING}
+    namespace |= {"HANDLE": instruction.usual_handle}
+    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses, "running": CORE.get} | COMMITTING
+    namespace |= {"getframe": sys._getframe, "StopRun": StopRun} | _defaults(parameters)
+
+    def complete() -> None:
+        whole = compiled(
+            _call_source(instruction, named, depth), instruction.name, namespace, f"call of {instruction.name}"
+        )
+        call.__code__, call.__defaults__ = whole.__code__, whole.__defaults__
+
+    call = FunctionType(_first_call.__code__, namespace | {"complete": complete}, instruction.name)
+    namespace = call.__globals__
+    namespace["CALL"] = call
+    call.__qualname__, call.__module__ = instruction.name, instruction.function.__module__
+    return call
+
+
+def _first_call(*args: Any, **kwargs: Any) -> Any:
+    complete()  # type: ignore[name-defined]  # noqa: F821  # the globals are the generated function's
+    try:
+        return CALL(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+    except TypeError as error:  # an argument that is given twice: CALL refuses all other wrong calls
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise
+        wrong = error.with_traceback(None)
+    return SELF.refuse_call(wrong)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _call_source(instruction: Any, named: Named, depth: int) -> str:
+    """Return the source of the function that authors call."""
+    form = [f"{p.name}={'M' if p.default is p.empty else f'_{p.name}'}" for p, _ in named]
+    values = "".join(f"{p.name}, " for p, _ in named)
+    taken = f"return take(core, ({values}), more, unknown)"
     tensors = [p.name for p, role in named if role in (DST, SRC)]
     maybe = [p.name for p, role in named if role in DATA and role not in (DST, SRC)]
     outputs = [p.name for p, role in named if role in WRITTEN]
+    data = "".join(f"{p.name}, " for p, role in named if role in DATA)
+    others = "".join(f" or {name}.__class__ is not T" for name in tensors)
+    lines = ["core = running()"]
+    if SOURCES in [role for _, role in named] or instruction.exchanges:
+        lines += [taken]
+    else:
+        lines += [
+            f"if core is None or core.careful or more or unknown{others}: {taken}",
+            "record = core.record",
+            *[line for name in tensors for line in _operand(name)],
+            *[line for name in maybe for line in _optional(name)],
+            f"frame = getframe({depth})",
+            "at = id(frame.f_code) + frame.f_lasti",  # a code object holds its instructions: no two have the same place
+            *_plan_lines(named),
+            f"if plan is None{_unready(named)}{_partly(outputs)}: {taken}",
+            "if record.open is not None: record.begin_instruction()",
+            "try:",
+            *[f"    {line}" for line in _computation(named, taken)],
+            f"    if core.evidence: judge_call(core, plan, SELF.roles, ({values}))",
+            *[f"    {line}" for line in _written(outputs)],
+            f"    if plan.in_psum: note_accesses(plan, ({data}))",
+            *[f"    {line}" for line in quick_commit_lines(_operands(named), _known(named), _labels(named))],
+            "except StopRun:",
+            f"    SELF.leave_undone(core, ({values}))",
+            "return HANDLE if core.device_loop is None else SELF.handle(core)",
+        ]
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"def {instruction.name}({', '.join(form)}, *more, **unknown):\n{body}"
+
+
+def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int]) -> Issue:
+    """Return the fast path of one instruction in runs whose computations are recorded."""
+    careful: Issue = instruction.issue_unplanned
+    if SOURCES in roles or instruction.exchanges:
+        return careful
+    named = list(zip(parameters, roles, strict=True))
+    tensors = [p.name for p, role in named if role in (DST, SRC)]
+    maybe = [p.name for p, role in named if role in DATA and role not in (DST, SRC)]
+    outputs = [p.name for p, role in named if role in WRITTEN]
+    taken = "return careful(core, values)"
     lines = [
-        "if core.careful: return careful(core, values)",
+        f"if core.careful: {taken}",
         f"{''.join(f'{p.name}, ' for p, _ in named)}= values",
-        *[f"if {name}.__class__ is not T: return careful(core, values)" for name in tensors],
+        *[f"if {name}.__class__ is not T: {taken}" for name in tensors],
         *[line for name in tensors for line in _operand(name)],
         *[line for name in maybe for line in _optional(name)],
-        "try:",
-        f"    plan = core.plans{'.plans' if records else ''}.get(({', '.join(_key(named))},))",
-        "except TypeError:",  # and not in here, where each finding would drag the TypeError along
-        "    plan = None",
-        f"if plan is None{_unready(named)}{_partly(outputs)}:",
-        "    return careful(core, values)",
-        *_computation([p.name for p, role in named if role in DATA], records=records),
-        *(["core.recording.computed(core)"] if records else []),
+        *_looked_up(named, "core.plans.plans"),
+        f"if plan is None{_unready(named)}{_partly(outputs)}: {taken}",
+        *_computation(named, taken, records=True),
+        "core.recording.computed(core)",
         "if core.evidence: judge_call(core, plan, SELF.roles, values)",
-        *[
-            f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)"
-            for name in outputs
-        ],
+        *_written(outputs),
         f"if plan.in_psum: note_accesses(plan, ({''.join(f'{p.name}, ' for p, role in named if role in DATA)}))",
-        *commit_lines(
-            [(p.name, p.name in tensors) for p, role in named if role in DATA],
-            [p.name for p, role in named if role == LABEL],
-        ),
+        *commit_lines(_operands(named), _labels(named)),
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
-    namespace = {"T": NkiTensor, "SELF": instruction, "careful": careful, "label": label}
-    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses, "getframe": sys._getframe}
-    title = f"fast path of {instruction.name}{', recorded' if records else ''}"
-    issue: Issue = compiled(source, "issue", namespace, title)
+    namespace = {"T": NkiTensor, "SELF": instruction, "careful": careful} | COMMITTING
+    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
+    issue: Issue = compiled(source, "issue", namespace, f"fast path of {instruction.name}, recorded")
     return issue
 
 
 def _operand(name: str) -> list[str]:
-    return [f"k_{name} = {name}._layout or {name}.layout", f"s_{name} = {name}.storage", f"a_{name} = {name}.array"]
+    return [f"k_{name} = {name}._layout or {name}.layout", f"s_{name} = {name}.storage"]
 
 
 def _optional(name: str) -> list[str]:
@@ -101,6 +181,7 @@ def _optional(name: str) -> list[str]:
     return [
         f"if {name}.__class__ is T:",
         *[f"    {line}" for line in _operand(name)],
+        f"    a_{name} = {name}.array",
         "else:",
         f"    k_{name} = {name}.__class__",
         f"    s_{name} = None",
@@ -108,7 +189,51 @@ def _optional(name: str) -> list[str]:
     ]
 
 
-def _key(named: list[tuple[Parameter, int]]) -> list[str]:
+def _operands(named: Named) -> list[tuple[str, bool]]:
+    """Return the operands, and whether each is always a tensor."""
+    return [(p.name, role in (DST, SRC)) for p, role in named if role in DATA]
+
+
+def _labels(named: Named) -> list[str]:
+    return [p.name for p, role in named if role == LABEL]
+
+
+def _known(named: Named) -> list[str]:
+    """Return the parts of a call that decide its plan, as expressions."""
+    return [f"k_{p.name}" if role in DATA else p.name for p, role in named if role in DATA or role == STATIC]
+
+
+def _plan_lines(named: Named) -> list[str]:
+    """Return the look-up of the plan: first what the same place in the author's code has issued last.
+
+    That is found by identity alone, so that only what can be part of a key is ever kept, and equal values of another
+    class are none.
+    """
+    parts = _known(named)
+    names = [f"c{number}" for number in range(len(parts))]
+    differ = " or ".join(f"{name} is not {part}" for name, part in zip(names, parts, strict=True))
+    return [
+        "known = record.issued.get(at)",
+        "if known is not None:",
+        "    if known[0] is not SELF: known = None",
+        "    else:",
+        f"        _, {', '.join(names)}, plan, head = known",
+        f"        if {differ}: known = None",
+        "if known is None:",
+        *[f"    {line}" for line in _looked_up(named, "core.plans")],
+    ]
+
+
+def _looked_up(named: Named, plans: str) -> list[str]:
+    return [
+        "try:",
+        f"    plan = {plans}.get(({', '.join(_key(named))},))",
+        "except TypeError:",  # and not in here, where each finding would drag the TypeError along
+        "    plan = None",
+    ]
+
+
+def _key(named: Named) -> list[str]:
     key = ["SELF"]
     for parameter, role in named:
         if role in DATA:
@@ -126,7 +251,7 @@ def _key(named: list[tuple[Parameter, int]]) -> list[str]:
     return key
 
 
-def _unready(named: list[tuple[Parameter, int]]) -> str:
+def _unready(named: Named) -> str:
     """Return whether some input has elements that were never written, or some operand is of another kind of view."""
     conditions = []
     for parameter, role in named:
@@ -153,17 +278,24 @@ def _partly(outputs: list[str]) -> str:
     return f" or plan.touches and not ({' and '.join(full)})" if full else ""
 
 
-def _computation(data: list[str], *, records: bool) -> list[str]:
+def _written(outputs: list[str]) -> list[str]:
+    return [
+        f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)"
+        for name in outputs
+    ]
+
+
+def _computation(named: Named, taken: str, *, records: bool = False) -> list[str]:
+    data = [p.name for p, role in named if role in DATA]
     destination = data[0]
-    arrays = ", ".join(f"a_{name}" for name in data)
+    arrays = ", ".join(f"{p.name}.array" if role in (DST, SRC) else f"a_{p.name}" for p, role in named if role in DATA)
     keep = f"core.recording.computing(core, plan, ({', '.join(data)},), "
     kept_fresh, kept = ([f"    {keep}{each})"] if records else [] for each in ("{'fresh': not holds}", "{}"))
     return [
         "if plan.wants_fresh:",
-        f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: return careful(core, values)",
+        f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: {taken}",
         f"    holds = s_{destination}.full or s_{destination}.holds(k_{destination}, {destination}.byte_offset)",
-        f"    if holds is None or not holds and (plan.adds_always or s_{destination}.left_out):",
-        "        return careful(core, values)",
+        f"    if holds is None or not holds and (plan.adds_always or s_{destination}.left_out): {taken}",
         *kept_fresh,
         f"    plan.compute({arrays}, fresh=not holds)",
         "else:",

@@ -7,9 +7,11 @@ looked up from then on, so that a call costs a dictionary lookup beside NumPy's 
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
+from types import FunctionType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec
 
 import numpy as np
@@ -18,12 +20,11 @@ from nkitools.chip.core import CORE, Core, current_core
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.version_notices import report_notice
 from nkitools.dialects import versions
-from nkitools.dialects.versions import LanguageVersion
 from nkitools.engines.enums import dependency
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
 from nkitools.issue.check import check
 from nkitools.issue.commit import commit_call
-from nkitools.issue.fast_path import Issue, binder, issuer
+from nkitools.issue.fast_path import MISSING, Issue, binder, caller, issuer
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.instruction_names import DeviceLoop, label
 from nkitools.issue.perform import perform
@@ -123,7 +124,7 @@ def _check_kind(kind: dependency | None) -> None:
         refuse("NK609", f"depends_on: the argument `kind` {row.absence(core.language)}", remedy=row.instead)
 
 
-_HANDLE = NkiInstruction(None)
+HANDLE = NkiInstruction(None)
 
 
 def _is_called_by_author() -> bool:
@@ -135,47 +136,67 @@ def _is_called_by_author() -> bool:
 
 
 class Instruction(InstructionForm, Generic[P]):
-    """One instruction: callable in both modern call forms, positional and by keyword."""
+    """One instruction: callable in both modern call forms, positional and by keyword; ``call`` is what authors call."""
+
+    usual_handle = HANDLE
 
     def __init__(self, function: Callable[Concatenate[Check, P], Plan]) -> None:
         super().__init__(function)
         self.__name__ = self.__qualname__ = function.__name__
         self.__doc__ = function.__doc__
         self.__signature__ = self.signature
-        # What binds a call's arguments; None where that depends on the NKI version, and then one for each in binders.
-        self._bind: Binder | None = binder(self.name, self.form)
-        self.binders: Mapping[LanguageVersion, Binder] = {}
+        call: Any = self._public_call()
+        call.__signature__, call.__doc__, call.__wrapped__ = self.signature, self.__doc__, function
+        call.instruction = self
+        self.call: Callable[P, NkiInstruction] = call
+
+    def _public_call(self) -> FunctionType:
+        """Return the function that authors call."""
+        return caller(self, self.form, self.roles)
 
     @cached_property
-    def _issue(self) -> Issue:
-        """Return the fast path, whose source is generated at the first call."""
-        return issuer(self, self.form, self.roles)
+    def bind(self) -> Binder:
+        """Return what binds the arguments of a call."""
+        return binder(self.name, self.form)
 
     def __repr__(self) -> str:
         return f"<instruction nisa.{self.name}{self.signature}>"
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NkiInstruction:
-        core = CORE.get()
+        return self.call(*args, **kwargs)
+
+    def take(
+        self, core: Core | None, values: tuple[Any, ...], more: tuple[Any, ...], unknown: dict[str, Any]
+    ) -> NkiInstruction:
+        """Issue a call that the fast path does not take; ``more`` and ``unknown``: arguments that have no parameter."""
         if core is None:
             core = current_core(f"nisa.{self.name}")
-        try:
-            values = (self._bind or self.binders[core.language])(*args, **kwargs)
-        except TypeError as error:
-            values, wrong = None, error.with_traceback(None)  # whose frames would hold it, and all that they name
-        if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
-            self._wrong_call(wrong)
+        if more or unknown or any(value is MISSING for value in values):
+            self._bind_wrong_call(values, more, unknown)
+        return self.issue(core, values)
+
+    def issue(self, core: Core, values: tuple[Any, ...]) -> NkiInstruction:
+        """Issue a call whose arguments are bound, on the careful way."""
         if core.record.open is not None:
             core.record.begin_instruction()
         try:
-            self._issue(core, values)
+            self.issue_carefully(core, values)
         except StopRun:
-            leave_undone(core, values, self.roles, waits=self.exchanges)
-        return _HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
+            self.leave_undone(core, values)
+        return self.handle(core)
+
+    def leave_undone(self, core: Core, values: tuple[Any, ...]) -> None:
+        """Let the outputs of a call that was refused be undefined."""
+        leave_undone(core, values, self.roles, waits=self.exchanges)
+
+    @staticmethod
+    def handle(core: Core) -> NkiInstruction:
+        """Return the handle of an instruction that was issued."""
+        return HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
 
     def bound(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the arguments of a good call in the order of the signature."""
-        bind = self._bind or self.binders[current_core(f"nisa.{self.name}").language]
-        return bind(*args, **kwargs)
+        return self.bind(*args, **kwargs)
 
     def kept_plan(self, core: Core, values: tuple[Any, ...]) -> Plan | None:
         """Return the plan that the fast path has for a call with these arguments; None where it has none."""
@@ -192,7 +213,7 @@ class Instruction(InstructionForm, Generic[P]):
     @cached_property
     def _issue_recorded(self) -> Issue:
         """Return the fast path of runs that are recorded."""
-        return issuer(self, self.form, self.roles, records=True)
+        return issuer(self, self.form, self.roles)
 
     def issue_unplanned(self, core: Core, values: tuple[Any, ...]) -> None:
         """Issue a call step by step, whether a plan is kept for it or not."""
@@ -261,11 +282,22 @@ class Instruction(InstructionForm, Generic[P]):
     def _wrong(self, name: str, sentence: str, hint: str = "") -> NoReturn:
         refuse("NK609", f"nisa.{self.name}: argument `{name}` {sentence}", remedy=self.call_form + hint)
 
-    def _wrong_call(self, error: TypeError) -> NoReturn:
+    def _bind_wrong_call(self, values: tuple[Any, ...], more: tuple[Any, ...], unknown: dict[str, Any]) -> NoReturn:
+        """Refuse a call with too many arguments, too few, or unknown ones, as Python would."""
+        given = {name: value for name, value in zip(self.parameters, values, strict=True) if value is not MISSING}
+        try:
+            self.bind(*values, *more, **unknown) if more else self.bind(**given, **unknown)
+        except TypeError as error:
+            wrong = error.with_traceback(None)  # whose frames would hold it, and all that they name
+        self.refuse_call(wrong)
+
+    def refuse_call(self, error: TypeError) -> NoReturn:
+        """Refuse a call whose arguments Python could not bind (NK609), or with one that is gone (NK608)."""
         argument, instead = removed_argument(error)
         if instead:
             refuse("NK608", f"nisa.{self.name}: the argument `{argument}` was removed from NKI", remedy=instead)
-        refuse("NK609", str(error).replace("_bound()", f"nisa.{self.name}()"), remedy=self.call_form)
+        text = re.sub(r"^\w+\(\)", f"nisa.{self.name}()", str(error))
+        refuse("NK609", text, remedy=self.call_form)
 
 
 def _is_hashable(value: Any) -> bool:

@@ -34,8 +34,13 @@ def named_functions(function: FunctionType) -> Iterator[FunctionType]:
 
 
 def plain_function(value: Any) -> FunctionType | None:
-    """Return the author's function in a kernel, a method, a partial, or what a decorator has made of one."""
+    """Return the author's function in a kernel, a method, a partial, or what a decorator has made of one.
+
+    None for an instruction.
+    """
     for _ in range(16):
+        if isinstance(value, FunctionType) and "instruction" in value.__dict__ and _is_ours(value):
+            return None
         if isinstance(value, (MethodType, classmethod, staticmethod)):
             value = value.__func__
         elif isinstance(value, functools.partial):
@@ -56,9 +61,11 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_foreign(function: FunctionType) -> bool:
-    file = function.__code__.co_filename
-    ours = str(function.__globals__.get("__name__", "")).partition(".")[0] == _OURS
-    return ours or is_installed(file)
+    return _is_ours(function) or is_installed(function.__code__.co_filename)
+
+
+def _is_ours(function: FunctionType) -> bool:
+    return str(function.__globals__.get("__name__", "")).partition(".")[0] == _OURS
 
 
 def _is_filled(cell: Any) -> bool:

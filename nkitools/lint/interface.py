@@ -17,7 +17,6 @@ from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, CONFIGURATIONS, p
 from nkitools.dialects.public import whole
 from nkitools.dialects.stand_in import source_of
 from nkitools.dialects.version_forms import language_here, narrowed
-from nkitools.issue.instruction import Instruction
 from nkitools.lint.abstract_values import Value, short
 from nkitools.lint.return_types import Arguments
 from nkitools.rules.catalogue import removed_argument
@@ -166,8 +165,6 @@ def _whole_signature(name: str) -> inspect.Signature | None:
     if module is None or len(rest) != 1 or rest[0] not in module.__all__:
         return None
     found: Any = whole(vars(module), rest[0])
-    if isinstance(found, Instruction):
-        return found.signature
     if isinstance(found, FunctionType) or hasattr(type(found), "__signature__") or hasattr(found, "__signature__"):
         return inspect.signature(found)
     return None

@@ -28,6 +28,8 @@ FLOAT = DTYPES["float32"]
 class Remembered:
     """A record that keeps what it is told."""
 
+    rows = None  # no instruction is added to any
+
     def __init__(self) -> None:
         self.storages: list[Storage] = []
 

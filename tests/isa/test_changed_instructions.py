@@ -176,7 +176,7 @@ def test_more_dimensions_than_0_7_states(case: str) -> None:
     for version in ("0.7", "auto"):
         finding = refusal(instruction, *args, version=version)
         assert finding.rule == "NK110"
-        assert instruction.name in finding.message
+        assert instruction.__name__ in finding.message
     assert issue(instruction, *args, version="0.6").rules == []
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import nkitools.dialects.modern.isa as nisa
-from nkitools.issue.instruction import Instruction
 from nkitools.rules.catalogue import RULES
 from tests.isa import (
     test_activation,
@@ -28,7 +27,7 @@ from tests.isa import (
     test_tensor_tensor,
 )
 
-INSTRUCTIONS = {name: each for name, each in vars(nisa).items() if isinstance(each, Instruction)}
+INSTRUCTIONS = {name: each.instruction for name, each in vars(nisa).items() if hasattr(each, "instruction")}
 REFUSED: dict[str, dict[str, Any]] = {
     "activation": test_activation.REFUSED,
     "dma_copy": test_move.DMA_REFUSED,

@@ -205,7 +205,8 @@ N_GATHER: dict[str, Any] = {
 
 def _each(table: dict[str, Any], instruction: Any) -> list[Any]:
     return [
-        pytest.param(instruction, *case[:1], case[1:], id=f"{instruction.name}-{what}") for what, case in table.items()
+        pytest.param(instruction, *case[:1], case[1:], id=f"{instruction.__name__}-{what}")
+        for what, case in table.items()
     ]
 
 
@@ -216,7 +217,7 @@ def test_what_the_docstring_does_not_allow_is_refused(instruction: Any, rule: st
     """One finding a cause, by the most specific rule, that begins with the instruction's name."""
     finding = refusal(instruction, *args)
     assert finding.rule == rule
-    assert instruction.name in finding.message
+    assert instruction.__name__ in finding.message
 
 
 # --- the call, the record --------------------------------------------------------------------------------------------

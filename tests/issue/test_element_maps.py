@@ -53,7 +53,7 @@ class Trial:
         for engine, states in (("vector", 4), ("gpsimd", 1)):
             self.core.random_states[engine] = rng.integers(1, 2**32, (128, states, 6), dtype=np.uint32)
         arguments = {name: self._tensor(value) for name, value in call.arguments(rng).items()}
-        instruction: Instruction = getattr(nisa, call.instruction)
+        instruction: Instruction[...] = getattr(nisa, call.instruction).instruction
         bound = tuple(
             arguments.get(name, instruction.signature.parameters[name].default) for name in instruction.parameters
         )
@@ -237,7 +237,7 @@ def test_the_map_is_what_the_instruction_does(call: Call, chip: str) -> None:
 
 def test_every_instruction_is_tried() -> None:
     """No instruction of nki.isa is missing from the table of calls."""
-    instructions = {name for name in dir(nisa) if isinstance(getattr(nisa, name), Instruction)}
+    instructions = {name for name in dir(nisa) if hasattr(getattr(nisa, name), "instruction")}
     assert instructions - ELSEWHERE == {each.instruction for each in CALLS}
 
 

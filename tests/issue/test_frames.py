@@ -50,12 +50,11 @@ def tensor_tensor(tile: Any) -> None:
 
 
 @pytest.mark.usefixtures("fast")
-def test_a_warm_instruction_takes_five_calls() -> None:
-    """Call, binding, fast path, computation, one for the row: the author's line is looked up in the fast path."""
+def test_a_warm_instruction_takes_two_calls() -> None:
+    """The function that the author calls, and the computation: all the rest is in the generated function."""
     frames = frames_of(tensor_tensor, 10)
-    assert len(frames) == 50
-    assert frames[:3] == ["__call__", "_bound", "issue"]
-    assert frames[4] == "add"
+    assert frames[-18:] == ["tensor_tensor", "compute"] * 9
+    assert len(frames) < 30  # the first of this line looks up the line
 
 
 @pytest.mark.usefixtures("fast")
@@ -75,8 +74,7 @@ def test_a_partly_written_operand_takes_two_calls_more() -> None:
         half(tile)
 
     frames = frames_of(act, 10)
-    assert set(frames[:7]) >= {"lacks", "mark_written"}
-    assert len(frames) == 70
+    assert frames[-36:] == ["tensor_tensor", "lacks", "compute", "mark_written"] * 9
 
 
 def test_the_careful_path_takes_more() -> None:

@@ -13,18 +13,20 @@ import pytest
 from nkitools.dialects import versions
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.version_forms import VersionedInstruction
-from nkitools.issue.instruction import Instruction
 from nkitools.record.source_sites import is_internal
 
-INSTRUCTIONS = [each for each in vars(nisa).values() if isinstance(each, Instruction)]
+INSTRUCTIONS = [each.instruction for each in vars(nisa).values() if hasattr(each, "instruction")]
 
 
-def generated(instruction: Instruction) -> list[Any]:
-    """Return the generated functions of an instruction: those that bind, and the fast path where there is one."""
-    binders = [instruction._bind]
-    if isinstance(instruction, VersionedInstruction):  # one for each version that has the instruction
+def generated(instruction: Any) -> list[Any]:
+    """Return the generated functions of an instruction: those that bind, call and record."""
+    if not isinstance(instruction, VersionedInstruction):
+        if "complete" in instruction.call.__globals__:
+            instruction.call.__globals__["complete"]()  # as its first call does
+        functions = [instruction.bind, instruction.call, instruction._issue_recorded]
+    else:  # one for each version that has the instruction
         binders = [instruction.binders[each] for each in versions.languages_of() if instruction.row.is_in(each)]
-    functions = [*binders, instruction._issue]
+        functions = [*binders, instruction._issue_recorded]
     return [each for each in functions if each.__code__.co_filename.startswith("<nkitools generated")]
 
 
@@ -42,10 +44,10 @@ def test_every_generated_function_has_its_source() -> None:
 def test_a_traceback_shows_the_generated_line() -> None:
     """Also after the cache of source lines has been checked for files that have changed."""
     with pytest.raises(ValueError, match="values to unpack") as raised:
-        nisa.tensor_tensor._issue(SimpleNamespace(careful=False), ())
+        nisa.tensor_tensor.instruction._issue_recorded(SimpleNamespace(careful=False), ())  # type: ignore[attr-defined]
     linecache.checkcache()
     text = "".join(traceback.format_exception(raised.value))
-    assert ": fast path of tensor_tensor>" in text
+    assert ": fast path of tensor_tensor, recorded>" in text
     assert "dst, data1, data2, op, " in text
 
 

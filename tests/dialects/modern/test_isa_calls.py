@@ -106,6 +106,24 @@ def test_a_keyword_that_there_is_not_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
+def test_an_argument_that_is_given_twice_is_refused(name: str) -> None:
+    """By position and by keyword: Python finds it before the function of an instruction begins."""
+    first = next(iter(inspect.signature(getattr(nisa, name)).parameters), "")
+    if not first:
+        pytest.skip("it takes nothing")
+
+    def kernel() -> None:
+        values = valid_call(name)
+        getattr(nisa, name)(values.get(first), **{first: None} | values)
+
+    for _ in range(2):  # the first call of an instruction generates its function
+        with pytest.raises(nkitools.KernelError) as raised:
+            nkitools.simulate(kernel)
+        assert raised.value.finding.rule == "NK609"
+        assert raised.value.finding.message == f"nisa.{name}() got multiple values for argument '{first}'"
+
+
+@pytest.mark.parametrize("name", CALLS)
 def test_too_many_arguments_are_refused(name: str) -> None:
     """By position."""
 
