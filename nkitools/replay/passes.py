@@ -1,7 +1,8 @@
 """Shorter lists of steps, without a change of any bit of the results.
 
 A copy that only moves elements is left out: what reads the copy reads its source, or what makes its source makes it
-where the copy would put it. Matmuls of neighbouring tiles become one (`nkitools.replay.matmuls`).
+where the copy would put it. Narrow tiles become float32 once for all of their products
+(`nkitools.replay.wide_operands`). Matmuls of neighbouring tiles become one (`nkitools.replay.matmuls`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 from nkitools.replay.matmuls import lean, may_merge, merged
 from nkitools.replay.same_bits import SameBits
 from nkitools.replay.steps import Root, Step, View
+from nkitools.replay.wide_operands import converted_once, widened
 
 _MOST = 20_000  # steps: the passes look at each several times
 
@@ -24,12 +26,13 @@ def shortened(steps: list[Step]) -> list[Step]:
     """
     if len(steps) > _MOST:
         return steps
-    merges = may_merge(steps)
-    found = [replace(each, arguments=list(each.arguments)) for each in steps]
-    before = {id(one): other for one, other in zip(found, steps, strict=True)}
+    wide = widened(steps)
+    merges = may_merge(wide)
+    found = [replace(each, arguments=list(each.arguments)) for each in wide]
+    before = {id(one): other for one, other in zip(found, wide, strict=True)}
     found = _read_sources(found)
     found = _write_through(found, with_matmuls=merges)
-    found = _read_sources(found)
+    found = converted_once(_read_sources(found))
     made = lean(found)
     moves = SameBits()
     if not all(moves.hold(before[id(one)], other) for one, other in zip(found, made, strict=True)):
@@ -94,7 +97,7 @@ def _may_read(reader: Step, copy: Step, target: View, source: View) -> bool:
                 return False  # not BLAS's
         elif copy.kind == "transpose" or view.strides[-1] != view.dtype.itemsize:
             return False  # a dense tile in the cache is read faster than elements far apart
-        elif reader.kind != "copy" and view.shape[-1] * view.dtype.itemsize < 256:
+        elif reader.kind not in ("copy", "conversion") and view.shape[-1] * view.dtype.itemsize < 256:
             return False
     return True
 

@@ -273,9 +273,14 @@ def _kind_of(plan: Plan, step: Step) -> str:
         return "transpose"
     fresh = step.keywords.get("fresh")
     is_product = plan.name == "nc_matmul" and words <= {"row x column", "same"} and not plan.touches
-    if is_product and same and views[0].dtype == np.float32 and isinstance(fresh, bool):
-        return "matmul"
+    if is_product and views[0].dtype == np.float32 and isinstance(fresh, bool):
+        return "matmul" if same else "narrow matmul" if all(_is_narrow(view.dtype) for view in views[1:]) else ""
     return ""
+
+
+def _is_narrow(dtype: np.dtype[Any]) -> bool:
+    """Return whether elements are floats of less than 32 bits; in NumPy's eyes most of them are of no kind."""
+    return dtype.itemsize < 4 and dtype.names is None and dtype.kind not in "iub"
 
 
 def _unwritten_numbers(tensor: NkiTensor) -> Array | None:
