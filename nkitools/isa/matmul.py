@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 import numpy as np
 
@@ -279,7 +280,7 @@ def note_product(product: Array) -> Array:
     evidence = EVIDENCE.get()
     if evidence is not None:
         flat = product.reshape(-1)
-        if not np.isfinite(np.dot(flat, flat)):
+        if not isfinite(np.dot(flat, flat)):
             evidence.append(Product(product))
     return product
 

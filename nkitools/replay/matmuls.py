@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def _multiply(
         evidence = EVIDENCE.get()
         if evidence is not None:
             flat = destination.reshape(-1)
-            if not np.isfinite(np.dot(flat, flat)):
+            if not isfinite(np.dot(flat, flat)):
                 evidence.append(Product(destination))
 
 
