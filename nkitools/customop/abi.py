@@ -15,6 +15,7 @@ MAX_FRAMES = 16
 MAX_FORKS = 256
 TEXT_BYTES = 160
 PRINT_BYTES = 4 * 131072
+MAX_MOVES = 32768
 PAGE = 65536  # of the largest pages in use; what the operator touches begins on one
 
 OUTPUT = 1000
@@ -103,6 +104,17 @@ class PrintedValue(ctypes.Structure):
     _fields_ = [*_fields(ctypes.c_int32, "begin end kind bits"), ("payload", ctypes.c_uint64)]
 
 
+class Move(ctypes.Structure):
+    """One thing that a core did, of a traced call."""
+
+    _fields_ = [
+        *_fields(ctypes.c_int32, "kind core tensor block"),
+        *_fields(ctypes.c_int64, "first count byte"),
+        ("site", ctypes.c_uint64),
+        *_fields(ctypes.c_int32, "item serial"),
+    ]
+
+
 class Call(ctypes.Structure):
     """One call of an operator: what is asked for, and what came of it."""
 
@@ -110,7 +122,7 @@ class Call(ctypes.Structure):
         ("size", ctypes.c_int64),
         *_fields(ctypes.c_int32, "op cores multicore threads arguments canary trap kernel"),
         *_fields(ctypes.c_int64, "timeout_ms memory stack_limit"),
-        *_fields(ctypes.c_int32, "at_once guard"),
+        *_fields(ctypes.c_int32, "at_once guard traced unused"),
         ("order", ctypes.c_int32 * MAX_CORES),
         ("args", Argument * MAX_ARGUMENTS),
         *_fields(TensorRecord, "out returned"),
@@ -122,9 +134,12 @@ class Call(ctypes.Structure):
         ("print_bytes", ctypes.c_int64),
         *_fields(ctypes.c_int32, "prints_used went_on"),
         ("forks", ctypes.c_int64),
+        ("moves_used", ctypes.c_int64),
+        *_fields(ctypes.c_int32, "output_serial unused_too"),
         ("core", CoreRecord * MAX_CORES),
         ("events", Event * MAX_EVENTS),
         ("prints", ctypes.c_char * PRINT_BYTES),
+        ("moves", Move * MAX_MOVES),
     ]
 
 

@@ -12,6 +12,7 @@ from nkitools.customop.build import Built
 from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.options import OPTIONS
+from nkitools.record.watch.watching import watched_bytes
 
 ORDERS = ("forward", "reverse")
 ISOLATIONS = ("process", "none")
@@ -97,6 +98,7 @@ class CompiledOperator:
         """Write into ``call`` what is to run, and how."""
         call.op, call.kernel = self.numbers
         call.cores = len(cores)
+        call.traced = watched_bytes() > 0
         call.order[: len(cores)] = cores
         call.multicore = self.library.multicore
         call.threads = settings.threads and self.library.multicore

@@ -80,6 +80,7 @@ class Operator(CompiledOperator):
             return findings
         judged = OperatorCall(self, arguments, settings, cores).made()
         run.outputs, run.prints, run.cores = judged.outputs, as_prints(judged.prints), judged.cores
+        run.traces = judged.traces
         run.seconds = perf_counter() - began
         findings += judged.findings
         if settings.debug:

@@ -15,6 +15,7 @@ from nkitools.customop import process
 from nkitools.customop.abi import GUARDS, LOCAL, MAX_FORKS, NO_GUARD, OUTPUT, TIMED_OUT, Call, give_room, open_library
 from nkitools.customop.arguments import Arguments, argument_name, give_back, numpy_dtype
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
+from nkitools.customop.core_trace import CoreTrace
 from nkitools.customop.errors import BuildError, DamagedCall
 from nkitools.customop.events import EXCESSES, FENCE, Context, Message, accesses_beyond, finding_at, findings_of
 from nkitools.customop.output import (
@@ -30,6 +31,7 @@ from nkitools.customop.printed import printed
 from nkitools.customop.returned_call import ASKED, check_returned
 from nkitools.customop.run import CoreCounters
 from nkitools.record.prints.device_print import Print
+from nkitools.record.trace import Trace
 from nkitools.rules.finding import Finding
 
 _MOST_GUARDED = 1 << 26  # bytes of a call that is made again between guard pages
@@ -52,6 +54,7 @@ class JudgedCall:
     prints: list[Print] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     cores: tuple[CoreCounters, ...] = ()
+    traces: list[Trace] = field(default_factory=list)
 
 
 @dataclass
@@ -204,6 +207,9 @@ class OperatorCall:
             return judged
         judged.findings += judge_shape_function(context, call, self.operator.shape_place())
         finished = all(each.status == "finished" for each in judged.cores)
+        if call.traced:
+            left = output_of(call, made.memory) if call.stage == 3 and finished else None
+            judged.traces = [CoreTrace(call, context, self._arrays(), left).made()]
         returned = call.stage == 3 and call.out.numel > 0
         if finished and returned:
             suspect = call.unwritten > 0 and call.by_reference
@@ -238,6 +244,13 @@ class OperatorCall:
         arrays = [(index, value) for index, value in enumerate(self.arguments.values) if isinstance(value, np.ndarray)]
         shapes = {index: (names[index] if names else "", value.shape) for index, value in arrays}
         return shapes | ({OUTPUT: ("output", call.out.shape())} if call.stage >= 2 else {})
+
+    def _arrays(self) -> dict[int, tuple[str, Array]]:
+        """Return the arrays among the arguments, with their names, by their numbers."""
+        values = self.arguments.values
+        arrays = {at: each for at, each in enumerate(values) if isinstance(each, np.ndarray)}
+        named = dict(enumerate(self.operator.parameters))
+        return {at: (named.get(at, f"argument {at}"), each) for at, each in arrays.items()}
 
     def _tensors(self, call: Call) -> dict[int, str]:
         names = {}

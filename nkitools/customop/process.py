@@ -27,7 +27,7 @@ _KEPT_BYTES = 256 << 20  # of memory between calls
 _START_SECONDS = 60.0
 SCRIPT = (sys.executable, "-I", "-S", str(HERE / "worker.py"))
 MOST_TEXT = 1 << 20  # bytes of a call's stdout and stderr that are kept
-_HEAD = Call.prints.offset  # what is cleared before a call: all but the prints, which are counted
+_HEAD = Call.prints.offset  # what is cleared before a call: all but the prints and moves, which are counted
 
 
 class Memory:

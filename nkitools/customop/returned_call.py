@@ -23,7 +23,7 @@ from nkitools.customop.errors import DamagedCall
 
 ASKED = Call.out.offset  # bytes of a call that describe what is asked for: no operator has a reason to write there
 _FLAGS = ("by_reference", "went_on")
-_COUNTS = ("forks", "events_dropped", "print_bytes", "unwritten", "overlapping")
+_COUNTS = ("forks", "events_dropped", "moves_used", "print_bytes", "unwritten", "overlapping")
 
 
 def check_returned(call: Call, asked: bytes, end: int, size: int) -> None:

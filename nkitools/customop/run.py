@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nkitools.record.run import Run
+from nkitools.record.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,14 @@ class CoreCounters:
     stack_bytes: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class OperatorRun(Run):
     """The run of a custom operator: ``outputs`` is its result, ``cores`` what each core that ran did.
 
-    ``seconds`` is the time of the call, worker and all; a simulator's time says nothing of the device's.
+    ``seconds`` is the time of the call, worker and all; a simulator's time says nothing of the device's. ``traces``:
+    inside `nkitools.watching()` what each core did, one after the other.
     """
 
     cores: tuple[CoreCounters, ...] = field(default=())
     seconds: float = 0.0
+    traces: list[Trace] = field(default_factory=list, repr=False)

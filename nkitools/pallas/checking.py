@@ -26,6 +26,7 @@ from nkitools.pallas.unlike_reference import Allowed, Returned, judged, pairs
 from nkitools.pallas.whole_function import calls_to_compile
 from nkitools.record.run import Run
 from nkitools.record.run_session import Findings, session
+from nkitools.record.trace import Trace
 from nkitools.rules.finding import Finding, is_raised
 
 # Beyond these a test's run_kernel interprets as a TPU only on request: so many grid points take a few seconds.
@@ -34,17 +35,19 @@ _OF_TPU = ("tpu_interpret", "lower", "aot")  # the modes for kernels of TPUs alo
 _QUICK_BYTES = 64 << 20
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CheckedRun(Run):
     """The result of checking a function with Pallas calls.
 
     ``compiled``: what became of its Pallas calls on each chip. ``left_out``: the modes that could not be gone through,
-    and why. ``estimating``: what makes ``estimate()``.
+    and why. ``estimating``: what makes ``estimate()``. ``traces``: inside `nkitools.watching()` the events of each Pallas
+    call that was interpreted as on a TPU.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     estimating: Callable[[], Estimate] = field(default=nothing_to_estimate, repr=False)
+    traces: list[Trace] = field(default_factory=list, repr=False)
 
     @cached_property
     def _estimate(self) -> Estimate:

@@ -16,11 +16,12 @@ import numpy as np
 
 from nkitools.pallas import source_places, write_shadow
 from nkitools.pallas.calls import Call, Operand, placed_equations
+from nkitools.pallas.grid_trace import GridTrace
 from nkitools.pallas.jax_types import Array, BufferKey, Dma, Memory, Ranges, SourceInfo
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.observed_rules import WatchedRules
 from nkitools.pallas.semaphore_waits import Wait, Waits
-from nkitools.pallas.source_places import Place
+from nkitools.pallas.source_places import NOWHERE, Place
 from nkitools.pallas.unlike_reference import Returned
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
@@ -42,10 +43,14 @@ class Watch:
     ``known`` are the function's Pallas calls as tracing found them: the interpreter has no source places.
     ``otherwise``: what is to be other than in an earlier run. To its suspicions, by operand, the watch makes the
     suspected values as bad as they can be on a TPU: values that a core left behind at another point of a parallel
-    dimension are gone, and so are outputs that several points wrote.
+    dimension are gone, and so are outputs that several points wrote. With ``traced_bytes`` the events of each kernel are
+    kept, and values of so many bytes.
     """
 
-    def __init__(self, known: Iterable[Call] = (), otherwise: Otherwise | None = None) -> None:
+    def __init__(
+        self, known: Iterable[Call] = (), otherwise: Otherwise | None = None, *, traced_bytes: int = 0
+    ) -> None:
+        self.traced_bytes = traced_bytes
         keys = [] if otherwise is None else list(otherwise.suspected)
         self.otherwise_outside = otherwise is not None and not keys
         self._earlier = otherwise.earlier.kernels if otherwise is not None and keys else None
@@ -106,6 +111,7 @@ class Kernel:
         self.finished = False
         self.hangs = False
         self.returned: dict[str, Returned] = {}  # the outputs as JAX took them last
+        self.traced = GridTrace(self.grid, watch.traced_bytes) if watch.traced_bytes else None
 
     @property
     def call(self) -> Call | None:
@@ -118,6 +124,8 @@ class Kernel:
             if self.call is None:
                 call = self.watch.known.get(call.likeness, call)
                 self._name_buffers(call)
+                if self.traced is not None:
+                    self.traced.begin(call, self.shadows, self.memory)
             if self.grid.at(self.call or call, point, core) and self.watch.adverse:
                 self._forget(core)
 
@@ -209,6 +217,59 @@ class Kernel:
                 self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
                 self._mark(buffer, where, mask, core)
 
+    def trace_read(self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None) -> None:
+        """Keep a read in the trace of the call, if there is one."""
+        with self.lock:
+            found = self._traced_buffer(key)
+            if found is None:
+                return
+            traced, touch = found[0], found[0].touch(found[1], ranges)
+            dma = getattr(self.watch.here, "dma", None)
+            if dma is not None:
+                traced.read(id(dma), touch)
+            elif source is None:
+                traced.read((key[2], core), touch)
+            else:
+                traced.add("read", "kernel", (int(key[2]), core), self._place(source), (touch,))
+
+    def trace_write(self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None) -> None:
+        """Keep a write, and what was written, in the trace of the call, if there is one."""
+        with self.lock:
+            found = self._traced_buffer(key)
+            if found is None:
+                return
+            traced, touch = found[0], found[0].touch(found[1], ranges)
+            content = self.memory.mem[key].content
+            value = content[write_shadow.clipped(ranges, content.shape)]
+            dma = getattr(self.watch.here, "dma", None)
+            if dma is not None:
+                who, begun = (int(dma.src_device_id), int(dma.src_local_core_id)), traced.begun(dma)
+                place = source_places.of_source(dma.source_info, NOWHERE)
+                traced.add("DMA", "dma", who, place, traced.moved(id(dma)), (touch,), value, begun)
+            elif source is None:
+                moved, shadow = traced.moved((key[2], core)), self.shadows[key]
+                kind = "block in" if shadow.kind == "window" else "block out"
+                place = NOWHERE if shadow.operand is None else shadow.operand.place
+                traced.add(kind, "pipeline", (int(key[2]), core), place, moved, (touch,), value)
+            else:
+                who = int(key[2]), core
+                traced.add("write", "kernel", who, self._place(source), (), (touch,), value)
+
+    def trace_semaphore(self, kind: str, core: int, source: SourceInfo | None, note: str) -> None:
+        """Keep a signal or the end of a wait in the trace of the call, if there is one; those of DMAs are not."""
+        with self.lock:
+            if self.traced is None or self.call is None or getattr(self.watch.here, "dma", None) is not None:
+                return
+            place = NOWHERE if source is None else source_places.of_source(source, NOWHERE)
+            cores = self.memory.num_cores_per_device
+            self.traced.add(kind, "semaphore", (core // cores, core % cores), place, note=note)
+
+    def _traced_buffer(self, key: BufferKey) -> tuple[GridTrace, int] | None:
+        shadow = self.shadows.get(key)
+        if self.traced is None or shadow is None or self.call is None:
+            return None
+        return self.traced, self.traced.buffer(key, shadow, self.memory)
+
     def give_back(self, key: BufferKey, content: Array | None) -> None:
         """Keep an output that JAX reads as a whole; the last time is when it hands it to the function."""
         buffer = self.shadows.get(key)
@@ -287,6 +348,9 @@ class Kernel:
         with self.lock:
             if id(dma) not in self.dmas:
                 self.dmas[id(dma)] = (dma, self.grid.point(int(dma.src_local_core_id)))
+                if self.traced is not None and self.call is not None:
+                    place = source_places.of_source(dma.source_info, NOWHERE)
+                    self.traced.start(dma, place, self._target(dma))
                 self._check_barrier(dma)
 
         def run() -> None:

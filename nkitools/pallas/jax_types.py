@@ -139,6 +139,10 @@ class Dma(Protocol):
 class Memory(Protocol):
     """The watched memory of TPU interpretation."""
 
+    mem: dict[Any, Any]
+    num_cores: int
+    num_cores_per_device: int
+
     def spoil(self, key: BufferKey, *, adversely: bool = False) -> None:
         """Make a buffer as undefined as when it was allocated."""
 

@@ -23,6 +23,7 @@ from nkitools.pallas.lowering import first_sentences, rule_of
 from nkitools.pallas.tpu_interpret import parameters, watching
 from nkitools.pallas.unlike_reference import Returned
 from nkitools.record.prints.print_sequence import Prints
+from nkitools.record.watch.watching import watched_bytes
 from nkitools.rules.finding import Finding
 
 Tell = Callable[[Iterable[Finding]], None]
@@ -73,12 +74,13 @@ class _Watching:
         cores: int = 1,
         known: Iterable[Call] = (),
         otherwise: Otherwise | None = None,
+        traced_bytes: int = 0,
     ) -> tuple[Watch, Any, Exception | None]:
-        """Run the function; without ``prints`` nothing is printed."""
+        """Run the function; without ``prints`` nothing is printed, without ``traced_bytes`` no trace is kept."""
         mode = parameters(cores=cores, seed=self.plan.seed)
         outputs: Any = None
         failure: Exception | None = None
-        with watching(known, otherwise) as watch, reporting_checks():
+        with watching(known, otherwise, traced_bytes=traced_bytes) as watch, reporting_checks():
             try:
                 with compiling_for(self.plan.chips[0]), interpreted(mode), launch.listening(prints), whole_tracebacks():
                     outputs = self._call(cores)
@@ -108,7 +110,8 @@ def watched_run(
     __tracebackhide__ = True
     prints = Prints()
     watching_it = _Watching(fn, args, kwargs, plan, is_traceable)
-    watch, outputs, error = watching_it.run(prints, known=known)
+    watch, outputs, error = watching_it.run(prints, known=known, traced_bytes=watched_bytes())
+    run.traces = [kernel.traced.trace for kernel in watch.kernels if kernel.traced is not None and kernel.call]
     certain = dict(watch.certain.findings)
     calls = _calls(watch)
     if error is not None:

@@ -42,7 +42,9 @@ def parameters(*, cores: int, seed: int | None) -> Any:
 
 
 @contextlib.contextmanager
-def watching(known: Iterable[Call] = (), otherwise: Otherwise | None = None) -> Iterator[Watch]:
+def watching(
+    known: Iterable[Call] = (), otherwise: Otherwise | None = None, *, traced_bytes: int = 0
+) -> Iterator[Watch]:
     """Watch every Pallas call that TPU interpretation runs within; afterwards the interpreter is as it was."""
     interpreter = jax_module(jax_internals.INTERPRETER)
     # JAX imports its interpreter of GPUs when it interprets, with a class on top of one that is replaced here.
@@ -57,7 +59,7 @@ def watching(known: Iterable[Call] = (), otherwise: Otherwise | None = None) -> 
     }
     if not jax_internals.moved(jax_internals.COPIES):
         replaced[jax_module(jax_internals.CALLBACK), "io_callback_impl"] = _called
-    watch = Watch(known, otherwise)
+    watch = Watch(known, otherwise, traced_bytes=traced_bytes)
     with _lock:
         before = {place: getattr(*place) for place in replaced}
         _watches.append(watch)
@@ -162,6 +164,7 @@ class _WatchedMemory:
         source = _source(kwargs)
         self.kernel.read(key, rnge, self._core(thread), source)
         result = super().get_buffer_content(key, rnge, thread, *args, **kwargs)  # type: ignore[misc]
+        self.kernel.trace_read(key, rnge, self._core(thread), source)
         if source is None:
             self.kernel.give_back(key, result[0])
         if self.kernel.watch.otherwise_outside:
@@ -202,20 +205,23 @@ class _WatchedMemory:
         self, key: BufferKey, rnge: Ranges, value: Array, thread: Thread, *args: Any, **kwargs: Any
     ) -> Any:
         self.kernel.write(key, rnge, self._core(thread), _source(kwargs))
-        rnge, value = self._inside(key, rnge, value)
-        return super().store_buffer_content(key, rnge, value, thread, *args, **kwargs)  # type: ignore[misc]
+        inside, value = self._inside(key, rnge, value)
+        result = super().store_buffer_content(key, inside, value, thread, *args, **kwargs)  # type: ignore[misc]
+        self.kernel.trace_write(key, rnge, self._core(thread), _source(kwargs))
+        return result
 
     def swap_buffer_content(
         self, key: BufferKey, rnge: Ranges, value: Array, mask: Array | None, thread: Thread, *args: Any, **kwargs: Any
     ) -> Any:
         self.kernel.write(key, rnge, self._core(thread), _source(kwargs), mask)
         whole = value
-        rnge, value = self._inside(key, rnge, value)
+        inside, value = self._inside(key, rnge, value)
         if mask is not None and value.shape != mask.shape:
             mask = mask[tuple(slice(0, size) for size in value.shape)]
         result, *more = super().swap_buffer_content(  # type: ignore[misc]
-            key, rnge, value, mask, thread, *args, **kwargs
+            key, inside, value, mask, thread, *args, **kwargs
         )
+        self.kernel.trace_write(key, rnge, self._core(thread), _source(kwargs))
         return (result if value.shape == whole.shape else whole, *more)
 
     def append_semaphore_task(self, semaphore_id: int, global_core_id: int, task: Callable[[], None]) -> None:
@@ -281,8 +287,14 @@ class _WatchedSemaphore:
         if not self._runs_dmas(int(value), core, _source(kwargs)):
             return
         super().wait(value, global_core_id, **kwargs)  # type: ignore[misc]
+        memory.kernel.trace_semaphore("wait", core, _source(kwargs), f"semaphore {self.id} takes {int(value)}")
         if self.id in getattr(memory, "fixed_id_sem", ()):
             memory.kernel.met.add(core)
+
+    def signal(self, inc: int, global_core_id: int, *args: Any, **kwargs: Any) -> None:
+        super().signal(inc, global_core_id, *args, **kwargs)  # type: ignore[misc]
+        note = f"semaphore {self.id} gets {int(inc)}"
+        self.shared_memory.kernel.trace_semaphore("signal", int(global_core_id), _source(kwargs), note)
 
     def _runs_dmas(self, value: int, core: int, source: Any) -> bool:
         """Run DMAs that signal the semaphore until it has counted far enough; return False where it never will."""

@@ -63,7 +63,7 @@ def given(logical: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return steps
 
 
-def _spans(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> Iterator[tuple[int, int, int, bool]]:
+def spans(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> Iterator[tuple[int, int, int, bool]]:
     """Yield start, stop and step along each dimension, whole where it is not indexed; and whether it is a slice."""
     full = (*ranges, *(slice(0, size) for size in shape[len(ranges) :]))
     for each, size in zip(full, shape, strict=True):
@@ -76,7 +76,7 @@ def _spans(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> Iterator[tuple[in
 def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
     """``ranges`` with the parts that lie outside of ``shape`` left out."""
     inside: list[Any] = []
-    for (start, stop, step, is_slice), size in zip(_spans(ranges, shape), shape, strict=True):
+    for (start, stop, step, is_slice), size in zip(spans(ranges, shape), shape, strict=True):
         if is_slice:
             inside.append(slice(max(start, 0), max(min(stop, size), 0), step))
         else:
@@ -86,16 +86,16 @@ def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 def lengths(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that ``ranges`` index, within ``shape`` and outside of it."""
-    spans = _spans(ranges, shape)
-    return tuple(len(range(start, stop, step)) for start, stop, step, is_slice in spans if is_slice)
+    along = spans(ranges, shape)
+    return tuple(len(range(start, stop, step)) for start, stop, step, is_slice in along if is_slice)
 
 
 def is_outside(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     """Return whether a part of ``ranges`` lies outside of ``shape``; an empty range does not."""
-    spans = zip(_spans(ranges, shape), shape, strict=True)
+    along = zip(spans(ranges, shape), shape, strict=True)
     return any(
         start < stop and (start < 0 or start + (stop - 1 - start) // step * step >= size)
-        for (start, stop, step, _), size in spans
+        for (start, stop, step, _), size in along
     )
 
 
@@ -103,7 +103,7 @@ def show(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> str:
     """``[256:264, 0:128]``; the dimensions that are not indexed are whole."""
     parts = [
         (f"{start}:{stop}" if step == 1 else f"{start}:{stop}:{step}") if is_slice else str(start)
-        for start, stop, step, is_slice in _spans(ranges, shape)
+        for start, stop, step, is_slice in spans(ranges, shape)
     ]
     return f"[{', '.join(parts)}]"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from nkitools.record.instruction_sequence import Instructions
 from nkitools.record.prints.print_sequence import Prints, as_prints
 from nkitools.record.source_sites import is_internal, source_texts
+from nkitools.record.trace import traces_of
 from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
@@ -131,4 +132,5 @@ class RunContents:
             return self.kept_sources
         places = (each.file for each in (*self.prints, *self.findings, *self.allowed))
         sites = (site.file for record in self.all_records for site in record.sites.all)
-        return source_texts(file for file in (*places, *sites) if file and not is_internal(file))
+        traced = {file for trace in traces_of(self) for file in trace.files()}
+        return source_texts(file for file in (*places, *sites, *sorted(traced)) if file and not is_internal(file))

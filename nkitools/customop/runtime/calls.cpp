@@ -109,6 +109,7 @@ void keep_result(CoreState& state, TensorImpl* result, char* memory, Written& wr
   }
   put_out(call, *result, memory, written);
   call.output_site = result->site;
+  call.output_serial = result->serial;
   if (result->by_reference) call.by_reference = 1;
 }
 

@@ -88,4 +88,10 @@ void stop() {
   throw Stop();
 }
 
+void list_move(CoreState& state, const Move& move) {
+  Call& call = *state.call;
+  const int64_t at = __atomic_fetch_add(&call.moves_used, 1, __ATOMIC_RELAXED);
+  if (at < kMaxMoves) call.moves[at] = move;
+}
+
 }  // namespace nkt

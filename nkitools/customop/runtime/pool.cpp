@@ -232,7 +232,8 @@ void* tcm_malloc(size_t nbytes) {
   memset(start, state.call->canary, nbytes);
   state.next_slot = (slot + 1) % state.slots;
   if (slot >= state.slots_used) state.slots_used = slot + 1;
-  state.block(slot) = Block{kLive, slot, start, nbytes, NKT_SITE, 0, false};
+  state.block(slot) = Block{kLive, slot, start, nbytes, NKT_SITE, 0, false, state.blocks_begun++};
+  note_move(state, kMalloc, nullptr, &state.block(slot), 0, nbytes, state.block(slot).allocated);
   state.unfilled++;
   state.pool_used += nbytes;
   note_peak(state);
@@ -260,6 +261,7 @@ void tcm_free(void* pointer) {
     return;
   }
   judge_fence(*block, site);
+  note_move(state, kFree, nullptr, block, 0, block->bytes, site);
   block->state = kFreed;
   block->freed = site;
   state.pool_used -= block->bytes;

@@ -50,6 +50,7 @@ struct TensorImpl {
   int32_t streams;
   int32_t write_streams;
   int policy;
+  int32_t serial;       // no other tensor of the process has it
   bool owns_data;
   bool owns_shadow;
   bool by_reference;
@@ -66,6 +67,7 @@ struct Block {
   uint64_t allocated;
   uint64_t freed;
   bool filled;  // a burst from an argument has written all of it
+  int number;   // among those of the core
 };
 
 // The addresses of a core's blocks. They outlive it: the next core that its thread runs finds its pages there.
@@ -93,6 +95,7 @@ struct CoreState {
   bool stale;           // slots may be open that the core before had blocks in
   bool direct;          // elements are handed out: not all that the kernel does passes through the runtime
   size_t pool_used;
+  int blocks_begun;
   int unfilled;         // blocks that may hold, or when they were freed may have held, what nobody has written
   int streams;
   bool malloc_failed;
@@ -149,6 +152,16 @@ void tell(EventKind, int tensor, uint64_t site, const Told& = Told());
 // memory holds, or a result that was computed from it and stored would count as never written.
 void fill_lost(char* at, size_t bytes);
 [[noreturn]] void stop();
+// Lists what a core does, of a traced call.
+void list_move(CoreState&, const Move&);
+inline void note_move(CoreState& state, MoveKind kind, const TensorImpl* tensor, const Block* block, size_t first,
+                      size_t count, uint64_t site, const void* at = nullptr) {
+  if (!NKT_RARE(state.call->traced)) return;
+  const char* byte = static_cast<const char*>(at);
+  list_move(state, Move{kind, state.id, tensor ? tensor->role : kNoTensor, block ? block->number : -1,
+                        static_cast<int64_t>(first), static_cast<int64_t>(count), block && byte ? byte - block->start : 0,
+                        site, tensor ? 1 << tensor->item_shift : 0, tensor ? tensor->serial : 0});
+}
 // Keeps the frames of the throw that is being looked at; its stack is still whole.
 void note_throw();
 

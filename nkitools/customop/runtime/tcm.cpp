@@ -164,6 +164,7 @@ void tensor_to_tcm(TensorImpl* tensor, void* pointer, size_t offset, size_t coun
   if (NKT_RARE(piece.count < buffer.room && buffer.block)) {
     fill_lost(static_cast<char*>(pointer) + (piece.count << shift), (buffer.room - piece.count) << shift);
   }
+  note_move(state, kTensorToTcm, tensor, buffer.block, piece.offset, piece.count, site, pointer);
   if (buffer.block) note_filled(state, *buffer.block, pointer, piece.count << shift, *tensor);
 }
 
@@ -195,6 +196,7 @@ void tcm_to_tensor(TensorImpl* tensor, const void* pointer, size_t offset, size_
   const uint8_t bit = static_cast<uint8_t>(1u << state.id);
   const bool listed = tensor->written && tensor->written->add(piece.offset, piece.count, bit);
   memcpy(tensor->data + (piece.offset << shift), pointer, piece.count << shift);
+  note_move(state, kTcmToTensor, tensor, buffer.block, piece.offset, piece.count, site, pointer);
   // What a block held before it was filled may be in another one: a first call with arrays of a shape looks at all.
   const bool certain = state.unfilled == 0 && !state.direct && !state.call->at_once;
   if (NKT_RARE(!certain && seems_unwritten(*state.call, *tensor, pointer, piece.count))) tell(kCanaryCopied, tensor->role, site);

@@ -35,6 +35,8 @@ TensorImpl* make_tensor(const int64_t* sizes, size_t dims, c10::ScalarType dtype
     stop();
   }
   TensorImpl* tensor = new TensorImpl();
+  static int32_t serials = 0;
+  tensor->serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
   tensor->owners = 1;
   tensor->role = role;
   tensor->dtype = dtype;
@@ -179,6 +181,7 @@ Elements open_elements(TensorImpl* tensor, c10::ScalarType type, size_t dims, bo
   core->direct = true;
   lay_open(*tensor);
   if (writable) tensor->by_reference = true;
+  note_move(*core, writable ? kElementsWritten : kElementsRead, tensor, nullptr, 0, 0, site);
   uint64_t* counter = writable ? &core->record->element_writes : &core->record->element_reads;
   return Elements{tensor, tensor->data, tensor->sizes, tensor->strides, counter, &tensor->streams};
 }
@@ -232,6 +235,7 @@ StreamState* open_stream(TensorImpl* tensor, c10::ScalarType type, bool writes) 
   tensor->streams++;
   tensor->write_streams += writes;
   state.streams++;
+  note_move(state, writes ? kStreamWritten : kStreamRead, tensor, nullptr, 0, 0, site);
   stream->has_buffer = state.pool_used + kStreamBuffer <= kPool;
   if (stream->has_buffer) {
     state.pool_used += kStreamBuffer;
@@ -262,6 +266,7 @@ void* next_in_stream(StreamState* stream) {
 
 int close_stream(StreamState* stream) {
   if (!stream->open) return 0;
+  note_move(*stream->owner, kStreamEnded, stream->tensor, nullptr, 0, static_cast<size_t>(stream->next), NKT_SITE);
   stream->open = false;
   stream->tensor->streams--;
   stream->tensor->write_streams -= stream->writes;

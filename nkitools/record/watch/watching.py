@@ -73,6 +73,11 @@ def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watche
         yield
 
 
+def watched_bytes() -> int:
+    """Return the bytes of values of a run that a watch of all writes keeps; 0 where there is none."""
+    return max((watch.budget for watch in _watches.get() if watch.wanted is None), default=0)
+
+
 _observers: ContextVar[tuple[Observer, ...]] = ContextVar("nkitools_observers", default=())
 
 

@@ -15,6 +15,7 @@ constexpr int kMaxFrames = 16;
 constexpr int kMaxForks = 256;   // of a call; a device has no processes
 constexpr int kTextBytes = 160;
 constexpr int kPrintBytes = 4 * 131072;
+constexpr int kMaxMoves = 32768;
 
 // Of a tensor in an event: an argument's number, or one of these.
 constexpr int32_t kOutput = 1000;
@@ -134,6 +135,32 @@ struct PrintedValue {
   uint64_t payload;
 };
 
+// What moves_used counts of a call that is traced.
+enum MoveKind : int32_t {
+  kMalloc = 1,        // count: bytes
+  kFree = 2,
+  kTensorToTcm = 3,   // first, count: elements of the tensor; byte: where in the block
+  kTcmToTensor = 4,
+  kElementsRead = 5,  // an accessor of elements is opened, or a stream; its elements are not listed
+  kElementsWritten = 6,
+  kStreamRead = 7,
+  kStreamWritten = 8,
+  kStreamEnded = 9,    // count: elements
+};
+
+struct Move {
+  int32_t kind;
+  int32_t core;
+  int32_t tensor;
+  int32_t block;  // of the core, the first is 0; -1 where there is none
+  int64_t first;
+  int64_t count;
+  int64_t byte;
+  uint64_t site;
+  int32_t item;    // bytes of an element of the tensor
+  int32_t serial;  // of the tensor
+};
+
 struct Call {
   int64_t size;  // of this structure
   int32_t op;
@@ -150,6 +177,8 @@ struct Call {
   int32_t at_once;     // of arrays whose shapes are new: whether a block is taken away by its tcm_free, and every copy
                        // to a tensor is looked at; else it is taken away by what the core does next
   int32_t guard;       // Guard: of a call that is made once more to see accesses which its first one cannot see
+  int32_t traced;      // whether moves are listed
+  int32_t unused;
   int32_t order[kMaxCores];
   Argument args[kMaxArguments];
   // From here on: results.
@@ -169,9 +198,13 @@ struct Call {
   int32_t prints_used;
   int32_t went_on;     // a core did something after a tcm_free: only a call with at_once tells all of it
   int64_t forks;       // by the kernel, and by the processes that it has made
+  int64_t moves_used;  // of a traced call, those beyond kMaxMoves included
+  int32_t output_serial;  // of the tensor that was returned; 0 where the destination tensor was taken
+  int32_t unused_too;
   CoreRecord core[kMaxCores];
   Event events[kMaxEvents];
   char prints[kPrintBytes];
+  Move moves[kMaxMoves];
 };
 
 }  // namespace nkt
