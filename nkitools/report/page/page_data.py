@@ -28,7 +28,9 @@ from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.tables import Table, number
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, rounded_outwards, shares
 from nkitools.report.page.time_data import time_of
+from nkitools.report.page.traced import GRIDS, Traced, counters_of
 from nkitools.report.page.ways import loose_instructions, memories_of
+from nkitools.rules.finding import Finding
 
 SCHEMA = 2
 
@@ -81,6 +83,8 @@ class Gathering:
     def _tables(self, title: str) -> dict[str, Any]:
         run = self.run
         writes = [self._write(base, each) for base, record in self._named.by_record() for each in record.writes]
+        self._traced = Traced(run, self._named, self._tile)
+        writes += self._traced.writes
         self._add("write", _WRITE, writes)
         self._instructions(writes)
         self._flow()
@@ -88,6 +92,7 @@ class Gathering:
         findings = [self._finding(each, expected=any(each is one for one in run.expected)) for each in run.findings]
         outputs = self._outputs()
         inputs = [self._value(base, each) for base, record in self._named.by_record() for each in record.inputs]
+        inputs += self._traced.inputs
         memory = self._memory()
         self._add_ways()
         self._put_first(outputs, writes)
@@ -101,11 +106,14 @@ class Gathering:
                 "precision": run.precision,
                 "error": None if run.error is None else f"{type(run.error).__name__}: {run.error}",
                 "ranks": len(run.records),
+                "unit": "core" if getattr(run, "cores", ()) else "program",
                 "reduced": run.reduced_writes,
                 "left_out": run.findings_left_out,
                 "watched": bool(writes or inputs),
             },
             "storage_kinds": self._named.tables["storages"].rows,
+            "traces": self._traced.table,
+            "cores": [vars(each) for each in getattr(run, "cores", ())],  # of a custom operator
             "prints": prints,
             "findings": findings,
             "allowed": [{**self._finding(each), "reason": run.reasons[each.rule]} for each in run.allowed],
@@ -225,8 +233,12 @@ class Gathering:
         for base, found in zip(self._bases, self._columns, strict=True):
             self._add_instructions(columns, base, found)
         for write in writes:  # which know the counters of every loop
-            if write[5]:
+            if write[5] and not self._traced.table:
                 columns["loops"][write[0]] = write[5]
+        for name, values in self._traced.columns.items():
+            columns[name] += values
+        for name, values in self._traced.events.items():
+            self.columns[f"event.{name}"] = np.array(values, np.int64)
         for name, values in columns.items():
             self.columns[f"instruction.{name}"] = np.array(values, np.int64)
 
@@ -261,10 +273,22 @@ class Gathering:
             readers * width + by_operand.sources + 2,
         )
         others_at, sources = np.divmod(others, width)
-        self.columns["flow.counts"] = counts
-        self.columns["flow.sources"] = by_operand.sources
-        self.columns["others.position"] = others_at
-        self.columns["others.source"] = sources - 2
+        self.columns["flow.counts"] = np.concatenate([counts, np.array(self._traced.counts, np.int64)])
+        self.columns["flow.sources"] = np.concatenate([by_operand.sources, np.array(self._traced.sources, np.int64)])
+        more = np.array(self._traced.others, np.int64).reshape(-1, 2)
+        self.columns["others.position"] = np.concatenate([others_at, more[:, 0]])
+        self.columns["others.source"] = np.concatenate([sources - 2, more[:, 1]])
+
+    @property
+    def _of_grid(self) -> bool:
+        return self.run.target == GRIDS
+
+    def _counters(self, one: Print | Finding) -> dict[str, int]:
+        """Return the counters of a print or a finding: in Pallas the point of the grid."""
+        return counters_of(one.program) if self._of_grid else one.loops
+
+    def _program(self, one: Print | Finding) -> int:
+        return self._named.program(one.rank, () if self._of_grid else one.program)
 
     def _print(self, one: Print) -> dict[str, Any]:
         hidden = one.unwritten if one.mask is None else one.mask if one.unwritten is None else one.mask | one.unwritten
@@ -273,8 +297,9 @@ class Gathering:
             "prefix": one.prefix,
             "issued": one.issued + (self._bases[one.rank] if one.rank is not None and self._bases else 0),
             "place": self._named.place_at(one.file, one.line),
-            "loops": self._named.counters(one.loops),
-            "program": self._named.program(one.rank, one.program),
+            "loops": self._named.counters(self._counters(one)),
+            "program": self._program(one),
+            "point": list(one.program) if self._of_grid else None,
             "memory": one.memory,
             "dtype": one.dtype,
             "shape": list(one.shape),
@@ -288,8 +313,8 @@ class Gathering:
         return {
             **finding_as_plain(finding),
             "place": self._named.place_at(finding.file, finding.line),
-            "counters": self._named.counters(finding.loops),
-            "program": self._named.program(finding.rank, finding.program),
+            "counters": self._named.counters(self._counters(finding)),
+            "program": self._program(finding),
             "expected": expected,
         }
 
@@ -348,6 +373,8 @@ class Gathering:
             if access.layout.shape == found.wrong.shape:
                 pairs = wrong_tiles(columns.record, columns, access, found.wrong)
                 tiles = [[self._bases[at] + position, count] for position, count in pairs]
+        elif found.count:
+            tiles = self._traced.writers(found.wrong)
         expected = np.broadcast_to(found.expected, value.shape)
         return {
             "message": "",

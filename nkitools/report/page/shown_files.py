@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from nkitools.rules.shown_text import shown_file
+
 
 def short_names(files: list[str]) -> dict[str, str]:
     """Return the last part of each path, and as many parts before it as make the paths distinct."""
-    short = {file: os.path.basename(file) or file for file in files}
+    short = {file: shown_file(file, whole=False) or file for file in files}
     for depth in range(2, 6):
         names = list(short.values())
         for file, name in short.items():

@@ -368,7 +368,7 @@ export function placeText(place) {
 export function turnText(loops, program) {
   const [rank, index] = run.programs[program] ?? [null, []];
   const parts = loopsOf(loops).map(([name, value]) => `${name}=${value}`);
-  if (index.length && run.programs.length > 1) parts.unshift(`program ${index.join(", ")}`);
+  if (index.length && run.programs.length > 1) parts.unshift(`${run.run.unit} ${index.join(", ")}`);
   if (rank !== null) parts.unshift(`rank ${rank}`);
   return parts.join(", ");
 }

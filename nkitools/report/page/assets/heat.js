@@ -16,12 +16,13 @@ function mixed(stops, share) {
 }
 
 // How values become colours: `low` to `high`, around zero where values have both signs, by `way`: linear, by the logarithm of
-// the magnitude, or symmetric about zero. `share(value)` is between 0 and 1.
-export function scaleOf(low, high, kind = "", way = "linear") {
+// the magnitude, symmetric about zero, or by rank among a sample. `share(value)` is between 0 and 1.
+export function scaleOf(low, high, kind = "", way = "linear", sample = null) {
   if (low === null || high === null || low === undefined) return { low: null, high: null, stops: SEQUENTIAL, share: () => 0 };
   const limits = kind === "error" ? { low: 0, high: Math.max(high, 0), stops: ERRORS } : limitsOf(low, high, way);
   const reach = limits.high > limits.low ? limits.high - limits.low : 0;
   if (!reach) return { ...limits, share: () => 0 };
+  if (way === "quantile" && sample?.length && kind !== "error") return { low, high, way, stops: SEQUENTIAL, share: ranked(sample) };
   if (way !== "log") return { ...limits, share: (value) => (value - limits.low) / reach };
   return { ...limits, way, share: logarithmic(limits) };
 }
@@ -32,6 +33,19 @@ function limitsOf(low, high, way) {
     return { low: -reach, high: reach, stops: DIVERGING };
   }
   return { low, high, stops: SEQUENTIAL };
+}
+
+// The share of a sorted sample that is below a value.
+function ranked(sample) {
+  return (value) => {
+    let first = 0, last = sample.length;
+    while (first < last) {
+      const middle = (first + last) >> 1;
+      if (sample[middle] < value) first = middle + 1;
+      else last = middle;
+    }
+    return first / sample.length;
+  };
 }
 
 const DECADES = 6; // that a logarithmic scale shows
@@ -66,15 +80,17 @@ export function picture(shownTile, scale) {
 }
 
 // The heat map of a tile in at most so many pixels, with a cell that is marked; `point(row, column)` follows the mouse.
-export function heatMap(number, { width, height, scale, cell, point, label, lit }) {
-  const whole = tile(number), { down, across } = whole;
+export const heatMap = (number, options) => heatOf(tile(number), numbers(number).mean ?? 0, options);
+
+export function heatOf(whole, mean, { width, height, scale, cell, point, label, lit, sizes = null }) {
+  const { down, across } = whole;
   // In about the tile's own proportions, but no cell becomes too narrow or too flat to be seen or hit.
   const ratio = down / across;
   let wide = width, high = wide * ratio;
   if (high > height) [wide, high] = [height / ratio, height];
   wide = Math.round(Math.min(width, Math.max(wide, Math.min(width * 0.75, across * 22), 30)));
   high = Math.round(Math.min(height, Math.max(high, Math.min(height * 0.6, down * 16), 24)));
-  const found = pooled(whole, Math.max(1, high), Math.max(1, wide), numbers(number).mean ?? 0);
+  const found = pooled(whole, Math.max(1, high), Math.max(1, wide), mean);
   const { rows, columns } = found;
   const source = document.createElement("canvas");
   [source.width, source.height] = [columns, rows];
@@ -83,6 +99,7 @@ export function heatMap(number, { width, height, scale, cell, point, label, lit 
     context.imageSmoothingEnabled = false;
     context.drawImage(source, 0, 0, wide, high);
     hatch(context, found, wide / columns, high / rows);
+    if (sizes) divide(context, whole, sizes, wide, high);
     if (lit) light(context, whole, found, lit, wide, high);
     if (cell) outline(context, cell, wide / whole.columns, high / whole.rows);
   });
@@ -96,10 +113,30 @@ export function heatMap(number, { width, height, scale, cell, point, label, lit 
       return row >= 0 && column >= 0 && row < whole.rows && column < whole.columns ? [row, column] : null;
     };
     element.addEventListener("click", (event) => told(event) && point(...told(event)));
-    element.addEventListener("mousemove", (event) => (element.title = told(event) ? cellText(whole, told(event)) : ""));
+    element.addEventListener("mousemove", (event) => hover(event, told(event) ? cellText(whole, told(event), sizes) : ""));
+    element.addEventListener("mouseleave", (event) => hover(event, ""));
     element.style.cursor = "crosshair";
   }
   return element;
+}
+
+// What lies under the mouse, beside it.
+const hovered = h("div.hover", { hidden: true, "aria-hidden": "true" });
+document.body.append(hovered);
+function hover({ clientX, clientY }, text) {
+  hovered.hidden = !text;
+  if (!text) return;
+  hovered.textContent = text;
+  hovered.style.left = `${Math.min(clientX + 14, window.innerWidth - hovered.offsetWidth - 4)}px`;
+  hovered.style.top = `${Math.min(clientY + 16, window.innerHeight - hovered.offsetHeight - 4)}px`;
+}
+
+// Of a tensor of more than two dimensions, lines where the second one goes on.
+function divide(context, { columns, across }, sizes, wide, high) {
+  const each = sizes.slice(2).reduce((product, size) => product * size, 1);
+  if (sizes.length < 3 || sizes[1] > 64 || sizes[1] < 2 || columns !== across) return;
+  context.fillStyle = "rgba(255,255,255,.8)";
+  for (let at = each; at < across; at += each) context.fillRect((at / across) * wide - 0.5, 0, 1, high);
 }
 
 // Some cells lit: the others covered, and a line around those that are.
@@ -192,7 +229,7 @@ export function legend(scale, { nan, inf, unwritten }, hidden = "unwritten") {
   });
   const mark = (kind, text) => h("span.mark", {}, h(`i.swatch.${kind}`), text);
   return h("div.legend", {},
-    scale.low !== null && [h("span", {}, shown(scale.low, 4)), scale.high > scale.low && [bar, h("span", {}, shown(scale.high, 4)), scale.way === "log" && h("span", {}, `(${DECADES} decades)`)]],
+    scale.low !== null && [h("span", {}, shown(scale.low, 4)), scale.high > scale.low && [bar, h("span", {}, shown(scale.high, 4)), scale.way === "log" && h("span", {}, `(${DECADES} decades)`), scale.way === "quantile" && h("span", {}, "(by rank)")]],
     nan > 0 && mark("nan", `NaN ${nan}`), inf > 0 && mark("inf", `inf ${inf}`),
     unwritten > 0 && mark("unwritten", `${hidden} ${unwritten}`));
 }

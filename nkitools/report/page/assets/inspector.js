@@ -6,7 +6,7 @@ import {
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
 import { download } from "./npy.js";
-import { grid, span } from "./numbers.js";
+import { grid, indexText } from "./numbers.js";
 import { isStrange, isWrong, itemsAt, seriesOf, step, turn } from "./series.js";
 import { showItem, showPosition } from "./choose.js";
 import { listen, set, state } from "./state.js";
@@ -16,6 +16,7 @@ import { counted, grouped, shape, shown } from "./words.js";
 export const element = h("section.inspector", { "aria-label": "Tile", id: "inspector", tabindex: -1 });
 
 let series = null, at = -1;
+const isTraced = run.traces.length > 0;
 
 export function currentSeries() {
   return series === null ? null : { series, at };
@@ -103,7 +104,7 @@ function heading(item) {
   return h("header", {},
     h("h2", {}, h("span.kind", {}, plan.name), h("code", {}, item.scattered ? tensor.name : region(item)), isWrong(item) &&
       h("span.pill.bad", {}, counted(wrong.get(item.position), differenceOf(item) ? "different element" : "wrong element"))),
-    h("p.sub", {}, `${tensor.memory} ${dtypeOf(item)} ${shape(shapeOf(item))} · ${plan.engine} engine · instruction ${item.position} · ${item.places.map(placeText).join(" ← ")}`,
+    h("p.sub", {}, `${tensor.memory} ${dtypeOf(item)} ${shape(shapeOf(item))} · ${plan.engine}${isTraced ? "" : " engine"} · ${isTraced ? "event" : "instruction"} ${item.position} · ${item.places.map(placeText).join(" ← ")}`,
       item.scattered && " · an index on the device chose the rows: the whole tensor is shown"));
 }
 
@@ -128,7 +129,7 @@ function steppers() {
     }), "one colour scale"), scales());
 }
 
-const SCALES = { linear: "linear colours", log: "logarithmic", symmetric: "symmetric" };
+const SCALES = { linear: "linear colours", log: "logarithmic", symmetric: "symmetric", quantile: "by rank (quantiles)" };
 
 function scales() {
   return h("select", { "aria-label": "Colour scale", onchange: (event) => set({ scale: event.target.value }) },
@@ -213,35 +214,53 @@ function limitsOfTurns() {
 const turnLimits = new WeakMap(); // by the items of all turns
 
 function scale(item) {
-  const { low, high } = !state.sameScale || !series || at < 0 ? numbers(item.tile) : limitsOfTurns();
-  return scaleOf(low, high, item.value?.scale, state.scale);
+  const isAlone = !state.sameScale || !series || at < 0, { low, high } = isAlone ? numbers(item.tile) : limitsOfTurns();
+  return scaleOf(low, high, item.value?.scale, state.scale, state.scale === "quantile" ? sampleOf(isAlone ? [item] : alike()) : null);
+}
+
+const SAMPLE = 1 << 15, samples = new WeakMap(); // by the items: some of their finite elements, in order of size
+
+function sampleOf(items) {
+  const kept = items.length > 1 ? samples.get(items) : null;
+  if (kept) return kept;
+  const every = Math.max(1, Math.ceil(items.length / 256)), found = []; // of very many turns every so many
+  const some = items.filter((each, at) => at % every === 0 && !isLeftOut(each.tile)), most = Math.ceil(SAMPLE / Math.max(1, some.length));
+  for (const each of some) {
+    const { values, states } = tile(each.tile), skip = Math.max(1, Math.ceil(values.length / most));
+    for (let index = 0; index < values.length; index += skip) if (!states[index]) found.push(values[index]);
+  }
+  const sorted = Float64Array.from(found).sort();
+  samples.set(items, sorted);
+  return sorted;
 }
 
 function body(item) {
   if (item.tile === null) return h("p.hint", {}, "Text only.");
   const found = tile(item.tile), told = numbers(item.tile), colours = scale(item);
   if (isLeftOut(item.tile)) return h("div.tile", {}, h("div.left", {}, h("p.hint", {}, leftOutText()), flow(item)), h("div.beside", {}, facts(item, told, found, [0, 0])));
-  const cell = state.cell ?? firstCell(item.tile);
+  const sizes = sizesOf(item), inner = sizes.slice(1), cell = state.cell ?? firstCell(item.tile);
   const choose = (next) => set({ cell: next });
   const room = (element.clientWidth || 640) - 46, roomy = room > 570;
   const half = Math.floor(roomy ? room * 0.46 : room);
   const lit = state.lit?.tile === item.tile ? new Set(litCells(found, state.lit.mask)) : null;
   const map = heatMap(item.tile, {
-    lit,
+    lit, sizes,
     width: half - 24,
-    height: Math.max(200, Math.floor(window.innerHeight * 0.3)), scale: colours, cell, point: (row, column) => choose([row, column]),
+    height: Math.max(200, Math.floor(Math.min(window.innerHeight, element.clientHeight) * 0.55)), scale: colours, cell, point: (row, column) => choose([row, column]),
     label: `heat map of ${item.title ?? nameOf(item)}: ${numbersText(item.tile)}`,
   });
   const onChip = item.kind === "write" && ["SBUF", "PSUM"].includes(tensorOf(item).memory);
   return h("div.tile", {},
     h("div.left", { style: `width: ${half}px` },
       h("figure", {}, h("div.axes", {}, h("span.down", {}, counted(found.down, onChip ? "partition" : "row")), map),
-        h("figcaption", {}, counted(found.across, "column"), legend(colours, told, item.masked ? "masked" : "unwritten"))),
+        h("figcaption", {}, counted(found.across, "column"), inner.length > 1 && `: ${inner.join(" × ")}, dimensions ${inner.map((_, axis) => axis + 1).join(", ")} of ${shape(sizes)}`, legend(colours, told, item.masked ? "masked" : "unwritten"))),
       beside(item, colours, Math.floor(half * 0.45)),
       lit && h("p.hint", {}, `Lit: ${counted(state.lit.mask.reduce((sum, each) => sum + each, 0), "element")} that the asked one was made of. `, h("button.link", { onclick: () => set({ lit: null }) }, "Light all")),
       flow(item)),
-    h("div.beside", {}, facts(item, told, found, cell), grid(item.tile, cell, choose, Math.floor(((roomy ? room - half : room) - 4 * rem()) / (5 * rem())), lit)));
+    h("div.beside", {}, facts(item, told, found, cell), grid(item.tile, cell, choose, Math.floor(((roomy ? room - half : room) - 4 * rem()) / (5 * rem())), lit, sizes)));
 }
+
+const sizesOf = (item) => (item.kind === "array" ? item.value.shape : shapeOf(item)) ?? [];
 
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
 
@@ -272,7 +291,7 @@ function facts(item, told, found, [row, column]) {
     fact("NaN", told.nan ? h("button.link", { onclick: () => told.strange >= 0 && jump(told.strange) }, grouped(told.nan)) : "0", told.nan ? "nan" : "ok"),
     fact("infinite", grouped(told.inf), told.inf ? "inf" : "ok"),
     fact(item.masked ? "masked" : "unwritten", grouped(told.unwritten), told.unwritten ? "unwritten" : "ok"),
-    found.rows > 0 && fact("cell", `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`),
+    found.rows > 0 && h("div", { "aria-live": "polite" }, h("dt", {}, "cell"), h("dd", {}, indexText(found, [row, column], sizesOf(item)))),
     told.largest >= 0 && h("div", {}, h("dt", {}, "go to"), h("dd", {}, h("button.link", { onclick: () => jump(told.largest) }, "largest"), " ", download(item))),
     canAsk(item) && h("div", {}, h("dt", {}, "why"), h("dd", {}, h("button.link", { onclick: () => ask(item, [row, column]), title: "key w" }, "this element"))));
 }
@@ -286,7 +305,8 @@ function flow(item) {
     h("div", {}, h("h3", {}, "Made from"), reads.length
       ? h("ul", {}, reads.map((each) => h("li", {}, h("code", {}, region(each)), " ", origin(sourcesOf(each)))),
         others.length > 0 && h("li", {}, "index, register or transfer ", origin(others)))
-      : h("p.hint", {}, "no tensor")),
+      : !others.length ? h("p.hint", {}, isTraced ? "nothing that was read before it" : "no tensor")
+        : h("ul", {}, h("li", {}, h("span.hint", {}, "what was read before it at this point, all or some of it: "), others.map((each) => [link(each), " "])))),
     h("div", {}, h("h3", {}, "Read by"), readers.length
       ? h("ul", {}, readers.slice(0, 5).map((position) => h("li", {}, link(position))), readers.length > 5 && h("li.hint", {}, "and more"))
       : h("p.hint", {}, "nothing after it")));
@@ -361,9 +381,9 @@ function link(position) {
 listen((changed) => {
   if (["item", "line", "cell", "sameScale", "scale", "lit"].some((key) => changed.has(key))) draw();
 });
-let width = 0;
+let width = 0, height = 0;
 new ResizeObserver(() => {
-  if (Math.abs(element.clientWidth - width) < 2) return;
-  width = element.clientWidth;
+  if (Math.abs(element.clientWidth - width) < 2 && Math.abs(element.clientHeight - height) < 20) return;
+  [width, height] = [element.clientWidth, element.clientHeight];
   requestAnimationFrame(draw);
 }).observe(element);

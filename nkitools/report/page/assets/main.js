@@ -2,6 +2,8 @@
 import { pause } from "./bytes.js";
 import { fill, h } from "./dom.js";
 import { count, differs, numbers, operandsOf, otherName, othersOf, prints, run, sourcesOf, tile, turnText, writes } from "./data.js";
+import * as cores from "./cores.js";
+import * as grid from "./grid.js";
 import * as findings from "./findings.js";
 import * as inspector from "./inspector.js";
 import * as instructions from "./instructions.js";
@@ -11,12 +13,14 @@ import * as arrays from "./outputs.js";
 import * as overview from "./overview.js";
 import * as printed from "./prints.js";
 import { follow, keepAddress } from "./links.js";
+import { border } from "./panes.js";
 import { npyOfItem } from "./npy.js";
 import { Slice } from "./slice.js";
 import * as search from "./search.js";
 import * as source from "./source.js";
 import { listen, set, state } from "./state.js";
 import * as time from "./time.js";
+import { contentOf, isGrid, traces } from "./trace.js";
 import * as why from "./why.js";
 import { counted, grouped } from "./words.js";
 
@@ -25,10 +29,14 @@ const PANES = [
   { name: "outputs", title: "Outputs", number: run.outputs.length, element: arrays.outputs, draw: arrays.draw },
   { name: "findings", title: "Findings", number: run.findings.length, element: findings.element, draw: findings.draw },
   { name: "prints", title: "Prints", number: prints.length, element: printed.element, draw: printed.draw },
-  { name: "instructions", title: "Instructions", number: count, element: instructions.element, draw: instructions.draw },
-  { name: "memory", title: "Memory", element: memory.element, draw: memory.draw, always: true },
-  { name: "time", title: "Time", element: time.element, draw: time.draw, always: true },
-  { name: "why", title: "Why", element: why.element, draw: why.draw },
+  { name: "instructions", title: traces.length ? "Events" : "Instructions", number: count, element: instructions.element, draw: instructions.draw },
+  ...(isGrid ? [{ name: "grid", title: "Grid", element: grid.element, draw: grid.draw, always: true }] : []),
+  ...(run.cores.length ? [{ name: "cores", title: "Cores", number: run.cores.length, element: cores.element, draw: cores.draw, always: true }] : []),
+  ...(traces.length ? [] : [
+    { name: "memory", title: "Memory", element: memory.element, draw: memory.draw, always: true },
+    { name: "time", title: "Time", element: time.element, draw: time.draw, always: true },
+    { name: "why", title: "Why", element: why.element, draw: why.draw },
+  ]),
   { name: "inputs", title: "Inputs", number: run.inputs.length, element: arrays.inputs, draw: arrays.draw },
 ];
 
@@ -50,7 +58,7 @@ function verdict() {
 
 function top() {
   const { kernel, chip, target, precision } = run.run;
-  const about = [chip, target, precision === "full" && "full precision", counted(count, "instruction")].filter(Boolean).join(" · ");
+  const about = [chip, target, precision === "full" && "full precision", counted(count, traces.length ? "event" : "instruction")].filter(Boolean).join(" · ");
   return h("header.top", {}, h("h1", {}, kernel), verdict(), h("span.sub", {}, about),
     run.title && run.title !== kernel && h("span.sub.test", {}, run.title),
     search.element, h("button.go.keys", { onclick: () => help.showModal() }, "Keys ", h("kbd", {}, "?")));
@@ -82,8 +90,9 @@ function showPane() {
   drawn.add(found.name);
 }
 
-fill(document.getElementById("app"), top(),
-  h("main", {}, source.element, inspector.element), h("section.bottom", { "aria-label": "Run" }, tabs, pane), help);
+const app = document.getElementById("app");
+const upper = h("main", {}, source.element, border("--left", "Border between source and tile", true, 45, () => upper), inspector.element);
+fill(app, top(), upper, border("--top", "Border above the panes", false, 63, () => app), h("section.bottom", { "aria-label": "Run" }, tabs, pane), help);
 await pause();
 source.start();
 await pause();
@@ -97,7 +106,7 @@ await pause();
 inspector.begin();
 if (!follow()) source.begin();
 keepAddress();
-window.nkitools = { Slice, differs, turnText, run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
+window.nkitools = { Slice, contentOf, traces, differs, turnText, run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
 document.documentElement.dataset.ready = "yes";
 // On paper: the verdict, the findings and the pictures of the outputs, whatever is open on the screen.
 addEventListener("beforeprint", () => {

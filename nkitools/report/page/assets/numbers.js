@@ -21,27 +21,44 @@ export function valueText(found, at) {
   return low === high ? low : `${low} \u2026 ${high}`;
 }
 
+// The indices of a cell: those of the tensor's own dimensions, of blocks of elements those of rows and columns.
+export function indexText(found, [row, column], sizes = null) {
+  const isOne = found.rows === found.down && found.columns === found.across;
+  if (sizes && sizes.length !== 2 && isOne) return `[${indexOf(row * found.across + column, sizes).join(", ")}]`;
+  return `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`;
+}
+
+export function indexOf(flat, sizes) {
+  const index = [];
+  for (let axis = sizes.length - 1; axis >= 0; axis--) {
+    index[axis] = flat % sizes[axis];
+    flat = Math.floor(flat / sizes[axis]);
+  }
+  return index;
+}
+
 // A cell in words: its indices and what it holds.
-export function cellText(found, [row, column]) {
-  const indices = `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`;
-  return `${indices}: ${valueText(found, row * found.columns + column)}`;
+export function cellText(found, cell, sizes = null) {
+  return `${indexText(found, cell, sizes)}: ${valueText(found, cell[0] * found.columns + cell[1])}`;
 }
 
 const CLASSES = { [NAN]: "nan", [UNWRITTEN]: "unwritten", [INF]: "inf" };
 
-export function grid(number, [row, column], choose, room, lit = null) {
+export function grid(number, [row, column], choose, room, lit = null, sizes = null) {
   const found = tile(number);
   const COLUMNS = Math.max(2, found.quality === BLOCKS ? Math.floor(room / 2) : room);
   const top = around(row, ROWS, found.rows), left = around(column, COLUMNS, found.columns);
   const rows = range(top, Math.min(found.rows, top + ROWS)), columns = range(left, Math.min(found.columns, left + COLUMNS));
-  const head = h("tr", {}, h("th"), columns.map((each) => h("th", { scope: "col" }, span(each, found.columns, found.across))));
+  const isDeep = sizes && sizes.length > 2 && found.columns === found.across; // its columns are those of several dimensions
+  const across = (each) => (isDeep ? indexOf(each, sizes.slice(1)).join(",") : span(each, found.columns, found.across));
+  const head = h("tr", {}, h("td"), columns.map((each) => h("th", { scope: "col" }, across(each))));
   const body = rows.map((down) => h("tr", {},
     h("th", { scope: "row" }, span(down, found.rows, found.down)),
-    columns.map((across) => {
-      const at = down * found.columns + across;
-      const here = down === row && across === column;
+    columns.map((each) => {
+      const at = down * found.columns + each;
+      const here = down === row && each === column;
       return h(["td", CLASSES[found.states[at]], lit && (lit.has(at) ? "lit" : "unlit")].filter(Boolean).join("."),
-        { "aria-current": here || undefined, onclick: () => choose([down, across]) }, valueText(found, at));
+        { "aria-current": here || undefined, onclick: () => choose([down, each]) }, valueText(found, at));
     })));
   const told = found.exact ? "elements" : "least and largest of blocks of elements";
   return h("div.numbers", {}, h("table", { "aria-label": told }, h("thead", {}, head), h("tbody", {}, body)),

@@ -57,7 +57,7 @@ function seriesMade(items) {
     if (nth > most) most = nth;
   }
   const axes = [];
-  const kind = run.programs.every(([, index]) => !index.length) ? "rank" : "program";
+  const kind = run.programs.every(([, index]) => !index.length) ? "rank" : run.run.unit;
   if (programs.size > 1) axes.push({ name: kind, of: (at) => items[at].program, text: programText });
   const names = new Set([...kinds].flatMap((each) => run.loop_kinds[each]));
   for (const name of names) axes.push({ name, of: (at) => counterOf(items[at].loops, name), text: String });

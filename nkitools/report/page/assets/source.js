@@ -1,5 +1,6 @@
 // The author's files: their lines, with what was found, printed and written at each.
 import { fill, h } from "./dom.js";
+import { colored } from "./colour.js";
 import { prints, run } from "./data.js";
 import { lineOf, showItem, showLine } from "./choose.js";
 import { busyLines, firstStrange, firstWrong, isStrange, isWrong, itemsAt } from "./series.js";
@@ -43,10 +44,11 @@ function drawLines() {
   const lines = shownFile.lines.length ? shownFile.lines.map((text, at) => [shownFile.first + at, text])
     : busyLines(file).map((line) => [line, "(the source of this line is not at hand)"]);
   const busy = new Set(busyLines(file));
-  fill(code, lines.map(([line, text]) => drawLine(line, text, busy.has(line))));
+  const parts = colored(lines.map(([, text]) => text), shownFile.path);
+  fill(code, lines.map(([line], at) => drawLine(line, parts[at], busy.has(line))));
 }
 
-function drawLine(line, text, busy) {
+function drawLine(line, parts, busy) {
   const { path } = run.files[file], cost = busy ? costOf(path, line) : null;
   const key = `${file}:${line}`, found = findings.get(key) ?? [], told = printed.get(key) ?? [];
   const items = busy ? itemsAt({ file, line }) : [];
@@ -55,7 +57,7 @@ function drawLine(line, text, busy) {
     role: "option", "aria-selected": false, data: { line },
     onclick: () => busy && chooseLine(line),
   },
-  h("span.bar", { "aria-hidden": "true" }), h("span.number", {}, line), hasTime && costText(cost), h("span.text", {}, text || " "),
+  h("span.bar", { "aria-hidden": "true" }), h("span.number", {}, line), hasTime && costText(cost), h("span.text", {}, parts.length ? parts.map(([kind, text]) => (kind ? h(`span.${kind}`, {}, text) : text)) : " "),
   h("span.badges", {}, advice(path, line), found.length > 0 && findingBadge(found), told.length > 0 && printBadge(told)));
   rows.set(line, row);
   return row;

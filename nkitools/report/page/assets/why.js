@@ -20,7 +20,7 @@ const list = virtualList({ height: 28, label: "The way back, the last instructio
 export const element = h("div.pane.why", { onkeydown: walk }, heading, list.element);
 
 // Whether the way back from the marked element can be asked for.
-export const canAsk = (item) => (item?.kind === "write" || item?.value?.layout !== undefined) && item.tile !== null && !isLeftOut(item.tile);
+export const canAsk = (item) => !run.traces.length && (item?.kind === "write" || item?.value?.layout !== undefined) && item.tile !== null && !isLeftOut(item.tile);
 
 // The elements that a cell of a tile stands for, as a mask of the view.
 function maskOf(item, shape, [row, column]) {

@@ -1,0 +1,202 @@
+"""Pages of Pallas kernels and of custom operators: their grid and their cores, as the run has them, in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from cpp_ops.relu import build, reference
+from nkitools.customop import Library
+from nkitools.report.page.page_data import Gathering
+from tests.report.page.browser import Reader
+from tests.report.page.test_defects import wait
+from tests.report.page.test_truth import written
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.experimental import pallas as pl  # noqa: E402
+from jax.experimental.pallas import tpu as pltpu  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+
+RANDOM = np.random.default_rng(3)
+LEFT = RANDOM.integers(-8, 8, (16, 256)).astype(np.float32)  # whose products and sums are exact
+RIGHT = RANDOM.integers(-8, 8, (256, 128)).astype(np.float32)
+
+
+def product(x_ref: Any, y_ref: Any, out_ref: Any, sums: Any) -> None:
+    """Adds up the products of blocks."""
+
+    @pl.when(pl.program_id(1) == 0)
+    def _() -> None:
+        sums[...] = jnp.zeros_like(sums)
+
+    sums[...] += jnp.dot(x_ref[...], y_ref[...])
+
+    @pl.when(pl.program_id(1) == pl.num_programs(1) - 1)
+    def _() -> None:
+        out_ref[...] = sums[...]
+        pl.debug_print("row {}", pl.program_id(0))
+
+
+def multiplied(x: Any, y: Any) -> Any:
+    return pl.pallas_call(
+        product,
+        out_shape=jax.ShapeDtypeStruct((16, 128), jnp.float32),
+        grid=(2, 2),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, j: (i, j)), pl.BlockSpec((128, 128), lambda i, j: (j, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, j: (i, 0)),
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+    )(x, y)
+
+
+def copied(x: Any) -> Any:
+    """Copies by DMAs: both are started before the first is waited for."""
+
+    def kernel(x_hbm: Any, out_hbm: Any, room: Any, sems: Any) -> None:
+        into = [pltpu.make_async_copy(x_hbm.at[pl.ds(8 * at, 8)], room.at[at], sems.at[at]) for at in range(2)]
+        out = [pltpu.make_async_copy(room.at[at], out_hbm.at[pl.ds(8 * at, 8)], sems.at[at]) for at in range(2)]
+        for copies in (into, out):
+            for each in copies:
+                each.start()
+            for each in copies:
+                each.wait()
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    return pl.pallas_call(
+        kernel,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        in_specs=[anywhere],
+        out_specs=anywhere,
+        scratch_shapes=[pltpu.VMEM((2, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((2,))],
+    )(x)
+
+
+def checked(function: Any, *args: Any) -> Any:
+    with nkitools.watching():
+        return nkitools.pallas.check(function, *args, modes="tpu_interpret")
+
+
+def test_the_trace_of_a_grid_is_that_of_numpy() -> None:
+    """Blocks, sums and stores of each point are what NumPy makes of the same slices."""
+    run = checked(multiplied, LEFT, RIGHT)
+    (trace,) = run.traces
+    assert trace.points == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    blocks = [each for each in trace.events if each.kind == "block in"]
+    stored = [each for each in trace.events if each.kind == "block out"]
+    sums = [
+        each for each in trace.events if each.kind == "write" and trace.buffers[each.writes[0].buffer].name == "sums"
+    ]
+    assert len(blocks) == 8
+    for each in blocks:
+        (i, j), name = trace.points[each.step], trace.buffers[each.writes[0].buffer].name
+        rows, columns = (slice(8 * i, 8 * i + 8), slice(128 * j, 128 * j + 128))
+        wanted = LEFT[rows, columns] if name == "x_ref" else RIGHT[columns]
+        np.testing.assert_array_equal(each.value, wanted)
+    for at, each in enumerate(each for each in sums if not np.array_equal(each.value, np.zeros((8, 128)))):
+        i, j = divmod(at, 2)
+        wanted = LEFT[8 * i : 8 * i + 8, : 128 * j + 128] @ RIGHT[: 128 * j + 128]
+        np.testing.assert_array_equal(each.value, wanted)
+    assert [(each.step, each.writes[0].starts) for each in stored] == [(1, (0, 0)), (3, (8, 0))]
+    assert nkitools.pallas.check(multiplied, LEFT, RIGHT, modes="tpu_interpret").traces == []
+
+
+def test_the_grid_is_stepped(reader: Reader, tmp_path: Path) -> None:
+    """Blocks over the arrays, vector memory and prints of a point; a wrong element leads to the point that wrote it."""
+    run, expected = checked(multiplied, LEFT, RIGHT), LEFT @ RIGHT
+    expected[9, 3] += 1
+    reader.open(written(run, tmp_path, expected))
+    assert "program_id(0)=1, program_id(1)=1" in reader.text(".card.error")
+    reader.click(".card.error .go", "Show the first wrong tile")
+    assert "out_ref[8:16, 0:128]" in reader.text(".inspector h2")
+    reader.press("6")
+    assert "at (1, 1)" in reader.text("#pane .tools h3")
+    words = reader.text("#pane")
+    for block in ("x_ref[8:16, 128:256]", "y_ref[128:256, 0:128]", "out_ref[8:16, 0:128]"):
+        assert block in words
+    assert reader.text("#pane ul.plain").startswith("row 1")
+    # A point before: another block of x, the sums of the first half.
+    reader.driver.execute_script("document.querySelector('[aria-label=\"step before\"]').click()")
+    wait(lambda: "at (1, 0)" in reader.text("#pane .tools h3"))
+    assert "x_ref[8:16, 0:128]" in reader.text("#pane")
+    assert "none at this point" in reader.text("#pane ul.plain")
+    held = """const { contentOf, traces, run } = window.nkitools, [trace] = traces;
+        const [storage] = trace.buffers.find(([each, kind]) => kind === 'scratch');
+        const last = trace.first + trace.count - 1;
+        return Array.from(contentOf(storage, trace, last).values);"""
+    np.testing.assert_array_equal(np.array(reader.driver.execute_script(held)).reshape(8, 128), LEFT[8:] @ RIGHT)
+    assert reader.text("#tab-instructions") == f"Events{len(run.traces[0].events)}"
+    assert reader.texts("#tab-time, #tab-memory, #tab-why") == []
+
+
+def test_copies_are_bars_from_start_to_wait(reader: Reader, tmp_path: Path) -> None:
+    """What a DMA moves, what started it, and that two of them overlap in the order of events."""
+    run = checked(copied, LEFT[:, :128])
+    (trace,) = run.traces
+    moved = [(at, each) for at, each in enumerate(trace.events) if each.kind == "DMA"]
+    assert len(moved) == 4
+    assert all(trace.events[each.begun].kind == "DMA start" for _, each in moved)
+    first = [each.begun for _, each in moved[:2]]
+    assert max(first) < moved[0][0]
+    assert sorted(each.writes[0].starts for _, each in moved[2:]) == [(0, 0), (8, 0)]
+    found = Gathering(run, None)
+    begun = found.columns["event.begun"]
+    assert [int(begun[at]) for at, _ in moved] == [each.begun for _, each in moved]
+    reader.open(written(run, tmp_path, LEFT[:, :128]))
+    reader.press("6")
+    label = reader.see("#pane .order canvas").get_attribute("aria-label")
+    assert f"{len(trace.events)} events" in label
+    assert "wait" in reader.text("#pane .events")
+
+
+@pytest.fixture(scope="module")
+def relu() -> Library:
+    return build.library("multicore")
+
+
+def test_the_cores_of_an_operator(relu: Library, reader: Reader, tmp_path: Path) -> None:
+    """Bursts of eight cores cover the output once and have its values; a lane, counters and TCM for each of them."""
+    x = RANDOM.standard_normal((1, 20_000)).astype(np.float32)
+    with nkitools.watching():
+        run = relu.relu_forward.run(x)
+    (trace,) = run.traces
+    bursts = [each for each in trace.events if each.kind == "tcm_to_tensor"]
+    covered = np.zeros(x.size, int)
+    for each in bursts:
+        (first,), (last,) = each.writes[0].starts, each.writes[0].stops
+        covered[first:last] += 1
+        np.testing.assert_array_equal(each.value, np.maximum(x[0, first:last], 0))
+    assert (covered == 1).all()
+    for core in run.cores:
+        mine = [each for each in trace.events if each.core == core.core]
+        assert sum(each.kind == "tensor_to_tcm" for each in mine) == core.tcm_reads
+        assert sum(each.kind == "tcm_to_tensor" for each in mine) == core.tcm_writes
+    wrong = reference.relu_forward(x)
+    wrong[0, 19_999] += 1
+    reader.open(written(run, tmp_path, wrong))
+    reader.click(".card.error .go", "Show the first wrong tile")
+    assert reader.turn()["core"] == "7"
+    reader.press("6")
+    assert "8 cores" in reader.see("#pane .order canvas").get_attribute("aria-label")
+    assert len(reader.all("#pane .counters tbody tr")) == 8
+    assert "core 7 wrote 2\u202f500 of 17500:20000 in 3 bursts" in reader.text("#pane")
+    assert "tcm 0 4 KiB" in reader.text("#pane").replace("\n", " ")
+    # What is saved has them too.
+    run.save(tmp_path / "run.json")
+    again = nkitools.load_run(tmp_path / "run.json")
+    assert len(Gathering(again, None).tables["traces"][0]["buffers"]) == len(trace.buffers)
+
+
+def test_an_operator_that_is_not_watched_has_its_counters(relu: Library, reader: Reader, tmp_path: Path) -> None:
+    """Without a watch nothing is traced, and the page has the counters of the cores."""
+    run = relu.relu_forward.run(np.ones((1, 64), np.float32))
+    assert run.traces == []
+    reader.open(written(run, tmp_path))
+    reader.press("6")
+    assert "the run was not watched" in reader.text("#pane")
+    assert len(reader.all("#pane .counters tbody tr")) == 8
