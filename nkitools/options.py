@@ -130,6 +130,19 @@ _TABLE = (
         help="write into DIR a page for every run of a kernel in a test, and a JSON file for the test",
     ),
     Option(
+        name="report_pages",
+        choices=("wrong", "all"),
+        default="wrong",
+        help="with a report: pages of tests that failed or found something, or those of all tests",
+    ),
+    Option(
+        name="report_limit",
+        metavar="MIB",
+        default="200",
+        is_number=True,
+        help="MiB up to which the pages of a report directory grow; what is left out its index says",
+    ),
+    Option(
         name="target",
         choices=("neuron", "tpu", "gpu", "compile"),
         help="device of the hw tests (default: the first one present of those that a test's kernel can run on); "

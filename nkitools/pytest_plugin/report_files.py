@@ -1,9 +1,14 @@
-"""`--nki-report DIR`: a JSON file for every test that ran a kernel, and a page for each of its runs."""
+"""`--nki-report DIR`: a JSON file for every test that ran a kernel, and pages of the runs in which something was wrong.
+
+Pages of all tests are written with `--nki-report-pages=all`. All pages of a directory take at most
+`--nki-report-limit` MiB: what would be beyond is left out, which the JSON file and the index say.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import warnings
 from collections.abc import Sequence
@@ -31,8 +36,13 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
 
     name = file_name(nodeid)
     stem = name.removesuffix(".json")
-    pages, failed = _write_pages(Path(directory), stem, nodeid, runs, passed=outcome == "passed")
-    told = [{**described(run), "page": pages.get(number)} for number, run in enumerate(runs)]
+    passed = outcome == "passed"
+    differ = [_differing(run, passed=passed) for run in runs]
+    pages, failed = _write_pages(Path(directory), stem, nodeid, runs, differ, outcome)
+    about = [
+        {"differs": count, "page": None, "page_left_out": None, **pages.get(at, {})} for at, count in enumerate(differ)
+    ]
+    told = [{**described(run), **more} for run, more in zip(runs, about, strict=True)]
     report = {"schema": SCHEMA, "test": nodeid, "outcome": outcome, "runs": told}
     try:
         write_whole(Path(directory) / name, json.dumps(report, indent=2) + "\n")
@@ -41,25 +51,50 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
     return failed
 
 
+def _differing(run: Run, *, passed: bool) -> int | None:
+    """Return how many elements of the outputs differ from the reference as the page has it; None without one."""
+    if run.reference is None:
+        return None
+    from nkitools.report.page.comparison import compared
+
+    return sum(each.count for each in compared(run.outputs, run.reference, passed=passed))
+
+
 def _write_pages(
-    directory: Path, stem: str, title: str, runs: Sequence[Run], *, passed: bool
-) -> tuple[dict[int, str], list[str]]:
-    """Return the names of the pages by the number of the run, and what went wrong."""
+    directory: Path, stem: str, title: str, runs: Sequence[Run], differ: Sequence[int | None], outcome: str
+) -> tuple[dict[int, dict[str, str]], list[str]]:
+    """Return by the number of the run the name of its page, or why it has none; and what went wrong."""
+    from nkitools import options
     from nkitools.report.page import write_page
 
-    written: dict[int, str] = {}
+    found: dict[int, dict[str, str]] = {}
     failed: list[str] = []
+    of_all = options.value("report_pages") == "all"
     for number in _shown(runs):
+        is_wrong = outcome == "failed" or runs[number].error is not None or runs[number].findings or differ[number]
+        if not (of_all or is_wrong):
+            found[number] = {"page_left_out": "passed"}
+            continue
+        if _size_of_pages(directory) >= float(str(options.value("report_limit"))) * (1 << 20):
+            found[number] = {"page_left_out": "limit"}
+            continue
         name = f"{stem}.html" if len(runs) == 1 else f"{stem}-{number + 1}.html"
         try:
-            write_page(runs[number], directory / name, title=title, passed=passed)
+            write_page(runs[number], directory / name, title=title, passed=outcome == "passed")
         except OSError as error:
             failed.append(f"page {name} in {directory} cannot be written: {error.strerror or error}")
         except Exception as error:  # a fault of ours in showing a run must not cost the test its result
             failed.append(f"page {name} of {title} is missing, which is a fault of nkitools: {error!r}")
         else:
-            written[number] = name
-    return written, failed
+            found[number] = {"page": name}
+    return found, failed
+
+
+def _size_of_pages(directory: Path) -> int:
+    try:
+        return sum(each.stat().st_size for each in os.scandir(directory) if each.name.endswith(".html"))
+    except OSError:  # another process is about to write or to remove one
+        return 0
 
 
 def _shown(runs: Sequence[Run]) -> list[int]:

@@ -82,6 +82,7 @@ def test_a_report_directory_has_an_index() -> None:
     reports.mkdir()
     run = {"kernel": "<b>k</b>", "chip": "trn2", "instructions": 3, "findings": [], "prints": [], "error": None}
     (reports / "page.html").write_text("")
+    run |= {"differs": 7, "page_left_out": "passed"}
     for name, outcome, page in (("a", "passed", "page.html"), ("b", "failed", "../secret.html"), ("c", "failed", None)):
         report = {"schema": 1, "test": f"test_{name}", "outcome": outcome, "runs": [{**run, "page": page}]}
         (reports / f"{name}.json").write_text(json.dumps(report))
@@ -95,6 +96,8 @@ def test_a_report_directory_has_an_index() -> None:
     assert text.count("href=") == 1
     assert 'href="page.html"' in text
     assert "&lt;b&gt;k&lt;/b&gt;" in text
+    assert text.count("7 elements") == 3
+    assert "3 runs of passing tests without findings have no page" in text
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,7 @@ def test_the_report_directory_gets_a_file_for_each_test_with_kernels(author: Any
     result = author.run(
         *SIM,
         "--nki-report=out/json",
+        "--nki-report-pages=all",
         test="""
 import numpy as np
 from nkitools.rules.finding import KernelError
@@ -276,7 +277,9 @@ def test_plain(): pass
                 "inf": 1,
             }
         ],
+        "differs": None,
         "page": pages[0].name,
+        "page_left_out": None,
     }
     assert second["page"] == pages[1].name
     assert second["error"].startswith("KernelError: tensor `x_tile` has 256 partitions (NK101")
@@ -289,6 +292,7 @@ def test_tests_of_one_name_do_not_share_a_file(author: Any) -> None:
     author.run(
         *SIM,
         "--nki-report=out",
+        "--nki-report-pages=all",
         test="""
 @pytest.mark.parametrize("x", [1, 2], ids=["a/b", "a:b"])
 def test_it(run_kernel, x):
@@ -304,6 +308,7 @@ def test_what_cannot_be_written_costs_no_test_its_result(author: Any) -> None:
     result = author.run(
         *SIM,
         "--nki-report=out",
+        "--nki-report-pages=all",
         test="""
 from pathlib import Path
 from nkitools.pytest_plugin.report_files import file_name
@@ -320,12 +325,30 @@ def test_it(run_kernel, request):
     result.stdout.fnmatch_lines(["*PytestWarning: test_it.py_test_it_sim-*.json in *out cannot be written:*"])
 
 
+def test_pages_of_passing_tests_and_beyond_the_limit_are_left_out(author: Any) -> None:
+    """A test that passes without a finding has no page unless it is asked for; nor has any beyond the limit."""
+    test = """
+def test_good(run_kernel):
+    run_kernel(double, 1)
+
+def test_wrong(run_kernel):
+    with pytest.raises(Exception):
+        run_kernel(too_wide, 1)
+"""
+    for options, of_wrong in (((), None), (("--nki-report-limit=0",), "limit")):
+        author.run(*SIM, "--nki-report=out", *options, test=test).assert_outcomes(passed=2)
+        reports = [json.loads(each.read_text()) for each in (author.pytester.path / "out").glob("*.json")]
+        why = {each["test"].split("::")[1]: each["runs"][0]["page_left_out"] for each in reports}
+        assert why == {"test_good[sim]": "passed", "test_wrong[sim]": of_wrong}
+
+
 def test_a_failed_comparison_is_the_reference_of_the_page(bare_author: Any) -> None:
     """numpy.testing knows what the output should be, and how near; a test that passes has no wrong element."""
     bare_author.run(
         "-m",
         "sim",
         "--nki-report=out",
+        "--nki-report-pages=all",
         test="""
 import numpy as np
 import nki

@@ -28,7 +28,10 @@ def write_index(directory: Path, path: Path) -> tuple[int, list[str]]:
     if tests:
         tests.sort(key=lambda test: (_GRAVE.get(test["outcome"], 1), test["name"]))
         template = environment().from_string(read_asset("index.html.j2"))
-        text = template.render(tests=tests, style=read_asset("page.css"), directory=directory.name)
+        reasons = [run["left_out"] for test in tests for run in test["runs"]]
+        left_out = {why: reasons.count(why) for why in ("passed", "limit")}
+        told = {"left_out": left_out, "size": _size_of_pages(directory)}
+        text = template.render(tests=tests, style=read_asset("page.css"), directory=directory.name, **told)
         write_whole(path, text)
     return len(tests), skipped
 
@@ -42,11 +45,24 @@ def _test(report: dict[str, Any], directory: Path, path: Path) -> dict[str, Any]
             "findings": [f"{each['rule']} {each['slug']}" for each in run["findings"]],
             "prints": len(run["prints"]),
             "error": run["error"],
+            "differs": _difference(run.get("differs")),
             "page": _link(run.get("page"), directory, path),
+            "left_out": run.get("page_left_out"),
         }
         for run in report["runs"]
     ]
     return {"name": str(report["test"]), "outcome": str(report["outcome"]), "runs": runs}
+
+
+def _difference(count: Any) -> str:
+    """Return what the index says of an output beside its reference; '' without one."""
+    if not isinstance(count, int):
+        return ""
+    return f"{count:,} element{'' if count == 1 else 's'}" if count else "agrees"
+
+
+def _size_of_pages(directory: Path) -> str:
+    return f"{sum(each.stat().st_size for each in directory.glob('*.html')) / (1 << 20):.1f} MiB"
 
 
 def _link(page: Any, directory: Path, path: Path) -> str | None:
