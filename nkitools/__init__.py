@@ -129,11 +129,17 @@ def _tolerance(run: Run) -> ExplainedErrors:
 offer_tolerance(_tolerance)
 
 
-def load_ipython_extension(_shell: object) -> None:
-    """Install the stand-in, as ``%load_ext nkitools`` in a notebook asks for."""
+def load_ipython_extension(shell: Any) -> None:
+    """Install the stand-in, as ``%load_ext nkitools`` in a notebook asks for; show prints and findings as tables."""
+    from nkitools.report.notebook import attach
+
     install_stand_in()
+    attach(shell)
 
 
-def unload_ipython_extension(_shell: object) -> None:
+def unload_ipython_extension(shell: Any) -> None:
     """Remove the stand-in, as ``%unload_ext nkitools`` asks for."""
+    from nkitools.report.notebook import detach
+
     remove_stand_in()
+    detach(shell)

@@ -65,9 +65,12 @@ def test_a_notebook_loads_and_unloads_the_stand_in() -> None:
     """As an extension of IPython: `import nki` works from there on, and no longer after it was unloaded."""
     program = (
         "import sys, nkitools\n"
-        "nkitools.load_ipython_extension(None)\n"
+        "from types import SimpleNamespace\n"
+        "html = type('', (dict,), {'for_type': dict.__setitem__})()\n"
+        "shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={'text/html': html}))\n"
+        "nkitools.load_ipython_extension(shell)\n"
         "import nki\n"
-        "nkitools.unload_ipython_extension(None)\n"
+        "nkitools.unload_ipython_extension(shell)\n"
         "print(nki.__name__, 'nki' in sys.modules)"
     )
     package = Path(nkitools.__file__).parents[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nkitools.rules.shown_text import shown_file, shown_line
+
 
 @dataclass(frozen=True)
 class OperandRecord:
@@ -17,6 +19,9 @@ class OperandRecord:
     strides: tuple[int, ...]
     byte_offset: int
     written: bool
+
+    def __repr__(self) -> str:
+        return f"<{self.tensor or '(unnamed)'} {self.memory} {self.dtype} {list(self.shape)}>"
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,17 @@ class InstructionRecord:
     loops: dict[str, int]
     rank: int | None = None
     nanoseconds: float = 0.0  # of a transfer with its completion, 0 for others
+
+    def __repr__(self) -> str:
+        program = f" program {', '.join(map(str, self.program))}" if any(self.program) else ""
+        rank = "" if self.rank is None else f" rank {self.rank}"
+        counters = "".join(f" {name}={value}" for name, value in self.loops.items())
+        named = [each.tensor or "(unnamed)" for each in self.operands if each.written]
+        read = [each.tensor or "(unnamed)" for each in self.operands if not each.written]
+        place = f"{shown_file(self.file, whole=False)}:{self.line}"
+        return shown_line(
+            f"<{self.name} ({self.engine}) {place}{rank}{program}{counters}: {', '.join(named)} from {', '.join(read)}>"
+        )
 
     if not TYPE_CHECKING:  # an editor would take it for attributes of any name
 

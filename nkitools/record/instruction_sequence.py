@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import overload
 
@@ -10,6 +9,7 @@ from nkitools.record.instruction_columns import InstructionColumns, columns_of
 from nkitools.record.instruction_reader import instructions_between
 from nkitools.record.instruction_record import InstructionRecord
 from nkitools.record.record import Record
+from nkitools.rules.shown_text import shown_file
 
 _LISTED = 6  # instructions that the text of the sequence names
 
@@ -42,7 +42,7 @@ class Instructions(Sequence[InstructionRecord]):
     def __repr__(self) -> str:
         """Return how many there are, and the first of them with their lines."""
         lines = [
-            f"  {number}: {one.name} at {os.path.basename(one.file)}:{one.line}"
+            f"  {number}: {one.name} at {shown_file(one.file, whole=False)}:{one.line}"
             for number, one in enumerate(self[:_LISTED])
         ]
         more = [f"  ... and {len(self) - _LISTED} more"] if len(self) > _LISTED else []

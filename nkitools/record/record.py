@@ -5,7 +5,6 @@ An instruction is a loop state (4 bytes) and a row of 64-bit words (`nkitools.re
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +26,7 @@ from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.rows import Access, RecordedPlan, Row
 from nkitools.record.source_sites import Site, Sites, author_frame
 from nkitools.record.while_tests import is_while_test
+from nkitools.rules.shown_text import shown_file
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
@@ -186,7 +186,7 @@ class Record(OpenRows):
     def place_of(self, site: int) -> str:
         """Return the file's name and the line of a site, '' where it is not known."""
         found = self.sites.all[site] if site >= 0 else None
-        return f"{os.path.basename(found.file)}:{found.line}" if found is not None and found.line else ""
+        return f"{shown_file(found.file, whole=False)}:{found.line}" if found is not None and found.line else ""
 
     def allocated(self, storage: Storage, known: StorageRecord | None = None) -> StorageRecord:
         """Remember a storage, and return the facts about it; ``known`` where another storage has the same ones."""

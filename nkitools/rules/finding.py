@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.code_lines import line_of
-from nkitools.rules.shown_text import shown, shown_line
+from nkitools.rules.shown_text import shown, shown_file, shown_line
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
 # unknown, as it is outside of a run; and with the indices of elements, which belong to the name.
@@ -80,15 +80,20 @@ class Finding:
         severity, remedy = severity or rule.severity, remedy or rule.remedy
         return cls(rule.id, rule.slug, severity, message, file, line, remedy, column, program, function=function)
 
+    def __repr__(self) -> str:
+        place = f"{shown_file(self.file, whole=False)}:{self.line}"
+        counters = "".join(f" {name}={value}" for name, value in self.loops.items())
+        return shown_line(f"<Finding {self.rule} {self.severity} {place}{counters}: {self.message}>")
+
     def text(self) -> str:
         """One line: ``path:line:col: NK103 message`` (without the column where it is not known)."""
         column = f":{self.column}" if self.column is not None else ""
         rank = f" (rank {self.rank})" if self.rank is not None else ""
-        return shown(f"{shown_line(self.file)}:{self.line}{column}: {self.rule} {self.message}{rank}")
+        return shown(f"{shown_line(shown_file(self.file))}:{self.line}{column}: {self.rule} {self.message}{rank}")
 
     def sentence(self) -> str:
         """Return the message, the remedy and the place, as an error shows them."""
-        where = [f"at {shown_line(self.file)}:{self.line}"]
+        where = [f"at {shown_line(shown_file(self.file))}:{self.line}"]
         if self.loops:
             where.append("loop " + ", ".join(f"{name}={value}" for name, value in self.loops.items()))
         if self.rank is not None:

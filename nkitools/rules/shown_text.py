@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 
 # Control characters but the tab and the end of a line, signs that turn or hide the text around, half characters.
 _COMMANDING = re.compile(
@@ -24,6 +26,20 @@ def shown(text: str) -> str:
 def shown_line(text: str) -> str:
     """Return `shown` of ``text`` in one line."""
     return shown(text.replace("\n", "\\n"))
+
+
+_naming: list[Callable[[str], str | None]] = []
+
+
+def name_files(naming: Callable[[str], str | None] | None) -> None:
+    """Let messages call files otherwise: ``naming`` returns a name for a path, None where it has none."""
+    _naming[:] = [] if naming is None else [naming]
+
+
+def shown_file(path: str, *, whole: bool = True) -> str:
+    """Return what messages call a file: its path, or its last part; of a notebook's cell the name of that."""
+    named = next((name for each in _naming if (name := each(path))), None)
+    return named or (path if whole else os.path.basename(path))
 
 
 def _escaped(sign: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,7 +10,7 @@ import numpy as np
 from nkitools.chip.array_text import elided, short
 from nkitools.chip.numerics import Array
 from nkitools.record.prints.summaries import Summary, summary_of
-from nkitools.rules.shown_text import shown
+from nkitools.rules.shown_text import shown, shown_file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +118,7 @@ class Print:
         """``program 0, m=0, n=1, giou.py:41``; where there are ranks, ``rank 2`` comes first."""
         program = ", ".join(str(index) for index in self.program) or "0"
         counters = [f"{name}={value}" for name, value in self.loops.items()]
-        where = [f"{os.path.basename(self.file)}:{self.line}"] if self.file else []
+        where = [f"{shown_file(self.file, whole=False)}:{self.line}"] if self.file else []
         rank = [f"rank {self.rank}"] if self.rank is not None else []
         return ", ".join([*rank, f"program {program}", *counters, *where])
 
