@@ -21,12 +21,14 @@ from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.launch.simulate import simulate
+from nkitools.pallas.checking import check
 from nkitools.record.watch.watching import watching
 from nkitools.report.page.differences import Against
 from nkitools.report.page.document import write_page
 from nkitools.report.tolerance import Tolerance
 from nkitools.targets.imports import stand_in
 
+WINDOW = 1280, 1000
 SETTLED = 0.6  # seconds after the last key
 
 
@@ -48,7 +50,7 @@ def page_pictures(folder: Path) -> str:
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None or find_spec("selenium") is None:
         return "The pictures of pages take Chromium and selenium, which were not there.\n"
     with stand_in("always"), tempfile.TemporaryDirectory() as temporary:
-        shots = _shots()
+        shots = [*_shots(), *_of_other_worlds()]
         with browser(Path(temporary) / "profile") as driver:
             if driver is None:
                 return "The pictures of pages take a Chromium that starts.\n"
@@ -61,6 +63,7 @@ def _photograph(driver: Any, shot: Shot, page: Path, picture: Path) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
     write_page(shot.run, page, shot.expected, against=shot.against)
+    driver.set_window_size(*WINDOW)
     driver.get("about:blank")
     driver.get(page.as_uri() + shot.address)
     WebDriverWait(driver, 30).until(lambda each: each.find_element("css selector", "html").get_attribute("data-ready"))
@@ -97,6 +100,50 @@ def _shots() -> list[Shot]:
             "page_softmax.png", "A run that agrees with its reference", right, references.softmax(logits), keys=("2",)
         ),
     ]
+
+
+def _of_other_worlds() -> list[Shot]:
+    """Return the pictures of a legacy kernel, of a Pallas kernel and of a custom operator."""
+    from kernels.nki.legacy.conv2d import conv2d
+
+    random = np.random.default_rng(1)
+    images, filters = random.standard_normal((1, 16, 12, 12)), random.standard_normal((16, 16, 3, 3))
+    legacy = _watched(conv2d, images.astype(np.float32), filters.astype(np.float32))
+    deep = next(each for each in legacy.writes if len(each.shape) > 3 and np.ptp(np.nan_to_num(each.value)) > 0)
+    turn = ",".join(f"{name}:{value}" for name, value in deep.loops.items())
+    place = f"#line={deep.line}&turn={turn}&el=5,40"
+    shots = [
+        Shot("page_legacy.png", "A legacy kernel: a tile of four dimensions, by its own indices", legacy, address=place)
+    ]
+    return [*shots, *_of_pallas(random), *_of_an_operator(random)]
+
+
+def _of_pallas(random: Any) -> list[Shot]:
+    if find_spec("jax") is None:
+        return []
+    import jax.numpy as jnp
+
+    from kernels.pallas.matmul import Blocks, matmul
+
+    x, y = (jnp.asarray(random.standard_normal((256, 256)), jnp.bfloat16) for _ in range(2))
+    with watching():
+        run = check(matmul, x, y, modes="tpu_interpret", blocks=Blocks(128, 128, 128))
+    stored = [each for each in run.traces[0].events if each.kind == "block out"][-2]
+    point = ",".join(f"program_id({axis}):{at}" for axis, at in enumerate(run.traces[0].points[stored.step]))
+    text = "A Pallas kernel: the grid, the block of each operand, vector memory and the order of events"
+    return [Shot("page_grid.png", text, run, address=f"#line={stored.line}&turn={point}", keys=("6",))]
+
+
+def _of_an_operator(random: Any) -> list[Shot]:
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        return []
+    from cpp_ops.relu.build import library
+
+    values = random.standard_normal((1, 20_000)).astype(np.float32)
+    with watching():
+        run = library("multicore").relu_forward.run(values)
+    text = "A custom operator: what each GpSimd core did, read and wrote"
+    return [Shot("page_cores.png", text, run, np.maximum(values, 0), keys=("6",))]
 
 
 def _watched(kernel: Any, *args: Any, ranks: int | None = None) -> Any:

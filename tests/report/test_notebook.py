@@ -37,7 +37,7 @@ def shell() -> Iterator[Any]:
 def kernel(x: Any) -> Any:
     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
     for m in range(2):
-        tile = nl.load(x)
+        tile = nl.load(x[0 : 4 - 0 * m, :])
         nl.device_print("<tile>", tile)
         nisa.dma_copy(dst=out, src=nl.sqrt(tile))
     return out

@@ -28,7 +28,7 @@ from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.tables import Table, number
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, rounded_outwards, shares
 from nkitools.report.page.time_data import time_of
-from nkitools.report.page.traced import GRIDS, Traced, counters_of
+from nkitools.report.page.traced import GRIDS, Traced, compiled_of, counters_of
 from nkitools.report.page.ways import loose_instructions, memories_of
 from nkitools.rules.finding import Finding
 
@@ -114,6 +114,8 @@ class Gathering:
             "storage_kinds": self._named.tables["storages"].rows,
             "traces": self._traced.table,
             "cores": [vars(each) for each in getattr(run, "cores", ())],  # of a custom operator
+            "compiled": compiled_of(run),
+            "left_out_modes": dict(getattr(run, "left_out", {})),
             "prints": prints,
             "findings": findings,
             "allowed": [{**self._finding(each), "reason": run.reasons[each.rule]} for each in run.allowed],

@@ -174,6 +174,19 @@ class Traced:
         return self._named.layout(_shape(touch), strides, itemsize), offset
 
 
+def compiled_of(run: Run) -> list[dict[str, Any]]:
+    """Return what the TPU compiler, and the model of vector memory, say of each Pallas call, by chip."""
+    names = ("name", "accepted", "vmem_bytes", "vmem_limit", "vmem_measured", "bundles", "spills")
+    return [
+        {
+            "chip": chip,
+            "left_out": each.left_out,
+            "kernels": [{name: getattr(kernel, name) for name in names} for kernel in each.kernels],
+        }
+        for chip, each in getattr(run, "compiled", {}).items()
+    ]
+
+
 def _in_rows(value: Array, **about: Any) -> Shown:
     """Return a value to show, one of a single dimension as a row."""
     laid = value.reshape(1, -1) if value.ndim < 2 else value

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
@@ -131,6 +132,23 @@ def test_search_links_files_layout_and_colours(reader: Reader, tmp_path: Path) -
     # A constant tile has the one value as its legend.
     reader.driver.execute_script(f"location.hash = 'line={line_of_write(run, 'constant')}'")
     wait(lambda: reader.text(".inspector .legend") == "7")
+    # The source in colours; borders moved by keys, and back.
+    assert {"def", "for", "in", "return"} <= set(reader.texts(".text .word"))
+    assert "512" in reader.texts(".text .number")
+    widths = "return [...document.querySelectorAll('.source, .bottom')].map((each) => Math.round(each.clientWidth))"
+    before = reader.driver.execute_script(widths)
+    for key, way in (("ArrowRight", 1), ("Home", 0)):
+        reader.driver.execute_script(_KEY, ".border[aria-orientation=vertical]", key)
+        assert np.sign(reader.driver.execute_script(widths)[0] - before[0]) == way
+    # By rank: half of the colours for the half of the elements.
+    reader.driver.execute_script(f"location.hash = 'line={load.line}&turn=t:2'")
+    wait(lambda: reader.turn().get("t") == "2")
+    scale = """const box = document.querySelector('.steppers select');
+        box.value = arguments[0]; box.dispatchEvent(new Event('change'))"""
+    reader.driver.execute_script(scale, "quantile")
+    assert "(by rank)" in reader.text(".inspector .legend")
+    assert reader.driver.execute_script(_DARK) == pytest.approx(0.5, abs=0.3)
+    reader.driver.execute_script(scale, "linear")
     # Layout and contrast, wide and narrow.
     for width in (1280, 390):
         reader.driver.execute_cdp_cmd(
@@ -151,6 +169,15 @@ def test_search_links_files_layout_and_colours(reader: Reader, tmp_path: Path) -
     reader.driver.execute_script("document.querySelector('#tab-overview').focus()")
     reader.press("ARROW_RIGHT")
     assert reader.see("[role=tab][aria-selected=true][id^=tab-]").get_attribute("id") == "tab-outputs"
+
+
+_KEY = """document.querySelector(arguments[0]).dispatchEvent(
+    new KeyboardEvent('keydown', { key: arguments[1], bubbles: true }))"""
+_DARK = """const picture = document.querySelector('.tile figure canvas'), { data } = picture.getContext('2d')
+        .getImageData(0, 0, picture.width, picture.height);
+    let dark = 0;
+    for (let at = 0; at < data.length; at += 4) dark += data[at + 1] < 150;
+    return (dark * 4) / data.length;"""
 
 
 def search(reader: Reader, words: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 import nkitools
 from cpp_ops.relu import build, reference
 from nkitools.customop import Library
+from nkitools.pallas.compiled import Compiled, CompiledKernel
 from nkitools.report.page.page_data import Gathering
 from tests.report.page.browser import Reader
 from tests.report.page.test_defects import wait
@@ -109,9 +110,12 @@ def test_the_trace_of_a_grid_is_that_of_numpy() -> None:
 def test_the_grid_is_stepped(reader: Reader, tmp_path: Path) -> None:
     """Blocks over the arrays, vector memory and prints of a point; a wrong element leads to the point that wrote it."""
     run, expected = checked(multiplied, LEFT, RIGHT), LEFT @ RIGHT
+    kernel = CompiledKernel("product", True, 3 << 19, 16 << 20)
+    run.compiled, run.left_out = {"v5e": Compiled("v5e", (kernel,))}, {"device": "no TPU"}
     expected[9, 3] += 1
     reader.open(written(run, tmp_path, expected))
     assert "program_id(0)=1, program_id(1)=1" in reader.text(".card.error")
+    assert "device: no TPU" in reader.text("#pane")
     reader.click(".card.error .go", "Show the first wrong tile")
     assert "out_ref[8:16, 0:128]" in reader.text(".inspector h2")
     reader.press("6")
@@ -119,6 +123,7 @@ def test_the_grid_is_stepped(reader: Reader, tmp_path: Path) -> None:
     words = reader.text("#pane")
     for block in ("x_ref[8:16, 128:256]", "y_ref[128:256, 0:128]", "out_ref[8:16, 0:128]"):
         assert block in words
+    assert "1536 KiB of 16384 KiB" in words
     assert reader.text("#pane ul.plain").startswith("row 1")
     # A point before: another block of x, the sums of the first half.
     reader.driver.execute_script("document.querySelector('[aria-label=\"step before\"]').click()")
@@ -200,3 +205,32 @@ def test_an_operator_that_is_not_watched_has_its_counters(relu: Library, reader:
     reader.press("6")
     assert "the run was not watched" in reader.text("#pane")
     assert len(reader.all("#pane .counters tbody tr")) == 8
+
+
+def test_the_dimensions_of_a_legacy_tile(reader: Reader, tmp_path: Path) -> None:
+    """A tile of four dimensions: its loop is stepped, and an element has its four indices."""
+    from nkitools.dialects import legacy
+    from nkitools.dialects.legacy import language as lnl
+    def doubled(x: Any) -> Any:
+        out = lnl.ndarray(x.shape, x.dtype, buffer=lnl.shared_hbm)
+        rows, a, b, c = lnl.mgrid[0:64, 0:2, 0:3, 0:5]
+        for t in lnl.affine_range(2):
+            tile = lnl.load(x[t * 64 + rows, a, b, c])
+            lnl.store(out[t * 64 + rows, a, b, c], tile)
+        return out
+
+    x = np.arange(128 * 30, dtype=np.float32).reshape(128, 2, 3, 5)
+    with nkitools.watching():
+        run = nkitools.simulate(legacy.jit(doubled), x)
+    loaded = next(each for each in run.writes if each.loops == {"t": 1})
+    page = written(run, tmp_path)
+    reader.driver.get("about:blank")
+    reader.driver.get(f"{page.absolute().as_uri()}#line={loaded.line}&turn=t:1&el=7,22")
+    reader.wait()
+    assert reader.turn() == {"t": "1"}
+    assert "[7, 1, 1, 2]" in reader.text(".facts")
+    assert np.float32(reader.text(".numbers td[aria-current]")) == x[64 + 7, 1, 1, 2]
+    assert "1,1,2" in reader.texts(".numbers thead th")
+    assert "30 columns: 2 \u00d7 3 \u00d7 5, dimensions 1, 2, 3 of [64, 2, 3, 5]" in reader.text(
+        ".inspector figcaption"
+    )

@@ -167,7 +167,7 @@ function sentence(position) {
 function listed(trace, step) {
   const all = eventsByStep(trace)[step] ?? [];
   return h("table.plain.events", {}, h("tbody", {}, all.slice(0, MOST).map((position) => h("tr", { "aria-current": position === state.position || undefined },
-    h("td", {}, h("button.link", { onclick: () => showPosition(position), "aria-label": `show event ${position}` }, kindOf(position))), h("td", {}, operandText(position) || noteOf(position)),
+    h("td", {}, h("button.link", { onclick: () => showPosition(position), "aria-label": `${kindOf(position)}, event ${position}` }, kindOf(position))), h("td", {}, operandText(position) || noteOf(position)),
     h("td", {}, operandText(position) ? noteOf(position) : ""), h("td", {}, placeText(run.instructions.place[position])))),
   all.length > MOST && h("tr", {}, h("td", { colspan: 4 }, `and ${grouped(all.length - MOST)} more`))));
 }
@@ -210,6 +210,14 @@ function chooser(trace) {
     traces.map((each, at) => h("option", { value: at, selected: each === trace || undefined }, `${at + 1}: ${each.name} ${pointText(each.grid)}`))));
 }
 
+// What the compiler of each chip says, and the model of vector memory.
+function compiled() {
+  const rows = run.compiled.flatMap(({ chip, left_out: why, kernels }) => (kernels.length ? kernels.map((each) => [chip, each.name, each.accepted === null ? why || "not asked" : each.accepted ? "compiles" : "does not compile",
+    `${bytes(each.vmem_bytes)} of ${bytes(each.vmem_limit)}`, each.vmem_measured === null ? "" : `${bytes(each.vmem_measured)} measured`, each.spills === null ? "" : counted(each.spills, "spill")]) : [[chip, "", why, "", "", ""]]));
+  if (!rows.length) return null;
+  return h("div", {}, h("h4", {}, "The compiler", h("span.sub", {}, " vector memory by the block model, every block twice")), h("table.plain", {}, h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, each)))))));
+}
+
 export function draw() {
   if (!isGrid) return;
   const trace = traceAt(state.position), step = stepOf(state.position);
@@ -222,7 +230,7 @@ export function draw() {
     h("div.figures", {}, fast.filter(mine).map((each) => content(trace, each, state.position))),
     h("h4", {}, "In the order of interpretation", h("span.sub", {}, " which is no time; a DMA from its start to where it was waited for; shaded: every other point of the grid")),
     orderLanes(lanes(trace), trace.count, Math.max(360, (element.clientWidth || 900) - 4), { label: `${counted(trace.count, "event")} of ${trace.name} by pipeline, kernel, DMA and semaphores`, bands: bands(trace), sentence }),
-    h("div.details", {}, h("div", {}, h("h4", {}, "At this point"), listed(trace, step)), h("div", {}, h("h4", {}, "Prints at this point"), printed(trace, step))),
+    h("div.details", {}, h("div", {}, h("h4", {}, "At this point"), listed(trace, step)), h("div", {}, h("h4", {}, "Prints at this point"), printed(trace, step)), compiled()),
     trace.left_out > 0 && h("p.hint", {}, `${grouped(trace.left_out)} later events were counted only.`),
     trace.without_value > 0 && h("p.hint", {}, `Of ${grouped(trace.without_value)} writes no values were kept, as the budget was used up.`));
 }

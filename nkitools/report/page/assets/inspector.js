@@ -329,7 +329,7 @@ function ancestor(item, position) {
   const names = (written) => operands.filter((each) => each.written === written).map(region).join(", ");
   const write = writeAt(position), calls = (write?.places ?? [place[position]]).map(placeText);
   return h("tr", { "aria-current": position === item.position, onclick: () => showPosition(position) },
-    h("td", {}, h("button.link", { "aria-label": `show instruction ${position}` }, calls[0]),
+    h("td", {}, h("button.link", { "aria-label": `${calls[0]}, ${isTraced ? "event" : "instruction"} ${position}` }, calls[0]),
       h("span.hint", {}, calls.slice(1, 4).map((call) => ` ← ${call.replace(/^.*:/, "")}`))),
     h("td", {}, h("b", {}, planOf(position).name)), h("td", {}, h("code", {}, names(true))), h("td", {}, "←"),
     h("td", {}, h("code", {}, names(false) || "–")),

@@ -92,7 +92,7 @@ function showPane() {
 
 const app = document.getElementById("app");
 const upper = h("main", {}, source.element, border("--left", "Border between source and tile", true, 45, () => upper), inspector.element);
-fill(app, top(), upper, border("--top", "Border above the panes", false, 63, () => app), h("section.bottom", { "aria-label": "Run" }, tabs, pane), help);
+fill(app, top(), upper, h("section.bottom", { "aria-label": "Run" }, border("--top", "Border above the panes", false, 63, () => app), tabs, pane), help);
 await pause();
 source.start();
 await pause();

@@ -61,7 +61,7 @@ export function grid(number, [row, column], choose, room, lit = null, sizes = nu
         { "aria-current": here || undefined, onclick: () => choose([down, each]) }, valueText(found, at));
     })));
   const told = found.exact ? "elements" : "least and largest of blocks of elements";
-  return h("div.numbers", {}, h("table", { "aria-label": told }, h("thead", {}, head), h("tbody", {}, body)),
+  return h("div.numbers", { tabindex: 0, role: "group", "aria-label": "Numbers around the marked cell" }, h("table", { "aria-label": told }, h("thead", {}, head), h("tbody", {}, body)),
     h("p.hint.quality", {}, qualityText(found)));
 }
 

@@ -108,6 +108,7 @@ export function draw() {
       "This run was not watched: the page shows instructions, memory, prints and findings, but no tiles.", run.title ? "" :
         " Run it with --nki-report, with nkitools view, or inside nkitools.watching()."]),
     !count && !error && card("hint", "What is known of this run", `It ran on ${run.run.target}, which shows its prints, findings and outputs and none of its instructions.`),
+    Object.keys(run.left_out_modes).length > 0 && card("hint", "Ways of checking that were left out", Object.entries(run.left_out_modes).map(([mode, why]) => h("div", {}, h("b", {}, mode), `: ${why}`))),
     reduced > 0 && card("hint", "Some values are summaries",
       `Of ${counted(reduced, "value")} only a coarse picture was kept, as the budget was used up; ${grouped(writes.length)} writes were seen.`));
 }

@@ -9,7 +9,7 @@ import { adviceAt, costOf, hasTime } from "./time.js";
 import { counted } from "./words.js";
 
 const tabs = h("div.files", { role: "tablist", "aria-label": "Source files" });
-const code = h("div.code", { role: "listbox", "aria-label": "Source lines", tabindex: 0, id: "source" });
+const code = h("div.code", { role: "grid", "aria-label": "Source lines", tabindex: 0, id: "source" });
 export const element = h("section.source", { "aria-label": "Source" }, tabs, code);
 
 const GRAVITY = { error: 3, warning: 2, hint: 1 };
@@ -54,19 +54,19 @@ function drawLine(line, parts, busy) {
   const items = busy ? itemsAt({ file, line }) : [];
   const classes = ["line", busy && "busy", items.some(isWrong) && "wrong", items.some(isStrange) && "strange"];
   const row = h(classes.filter(Boolean).map((each, at) => (at ? each : "div.line")).join("."), {
-    role: "option", "aria-selected": false, data: { line },
+    role: "row", "aria-selected": false, data: { line },
     onclick: () => busy && chooseLine(line),
   },
-  h("span.bar", { "aria-hidden": "true" }), h("span.number", {}, line), hasTime && costText(cost), h("span.text", {}, parts.length ? parts.map(([kind, text]) => (kind ? h(`span.${kind}`, {}, text) : text)) : " "),
-  h("span.badges", {}, advice(path, line), found.length > 0 && findingBadge(found), told.length > 0 && printBadge(told)));
+  h("span.bar", { "aria-hidden": "true" }), h("span.number", { role: "rowheader" }, line), hasTime && costText(cost), h("span.text", { role: "gridcell" }, parts.length ? parts.map(([kind, text]) => (kind ? h(`span.${kind}`, {}, text) : text)) : " "),
+  h("span.badges", { role: "gridcell" }, advice(path, line), found.length > 0 && findingBadge(found), told.length > 0 && printBadge(told)));
   rows.set(line, row);
   return row;
 }
 
 // The share of the engines' work that a line takes, and in words what it moves.
 function costText(cost) {
-  if (!cost) return h("span.cost");
-  return h(`span.cost${cost.reloads ? ".reloads" : ""}`, { title: cost.text, style: `--share: ${Math.round(cost.share * 100)}%` },
+  if (!cost) return h("span.cost", { role: "gridcell" });
+  return h(`span.cost${cost.reloads ? ".reloads" : ""}`, { role: "gridcell", title: cost.text, style: `--share: ${Math.round(cost.share * 100)}%` },
     cost.share >= 0.005 ? `${Math.round(cost.share * 100)}%` : "<1%", cost.reloads > 0 && "↻");
 }
 
