@@ -36,7 +36,7 @@ torch::Tensor kernel(const torch::Tensor& t_in) {
 BODIES = {
     "right": "",
     "prints": r'printf("n=%d m=%.1f\n", 3, 2.5); out[0] = in[t_in.numel()];',
-    "backwards": "float* p = const_cast<float*>(&in[0]); for (long i = 1; i < 180000; i++) p[-i] = 1.0f;",
+    "backwards": "float* p = const_cast<float*>(&in[0]); for (long i = 1; i < 640000; i++) p[-i] = 1.0f;",
     "exits": "_exit(0);",
     "quick_exits": "quick_exit(0);",
     "executes": 'execl("/bin/true", "true", nullptr);',

@@ -68,7 +68,9 @@ class Counts(NamedTuple):
 
 def as_matrix(values: Array) -> Array:
     """Return the array in two dimensions: the first one (on chip the partitions) by all others."""
-    return values.reshape(values.shape[0], -1) if values.ndim else values.reshape(1, 1)
+    if not values.ndim:
+        return values.reshape(1, 1)
+    return values.reshape(values.shape[0], values.size // max(1, values.shape[0]))
 
 
 def as_numbers(values: Array) -> Array:

@@ -26,7 +26,7 @@ def write_index(directory: Path, path: Path) -> tuple[int, list[str]]:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             skipped.append(f"{file} is no report of a test: {type(error).__name__}: {error}")
     if tests:
-        tests.sort(key=lambda test: (_GRAVE.get(test["outcome"], 1), test["name"]))
+        tests.sort(key=lambda test: (_GRAVE.get(test["outcome"], 1), not _has_more(test), test["name"]))
         template = environment().from_string(read_asset("index.html.j2"))
         reasons = [run["left_out"] for test in tests for run in test["runs"]]
         left_out = {why: reasons.count(why) for why in ("passed", "limit")}
@@ -52,6 +52,11 @@ def _test(report: dict[str, Any], directory: Path, path: Path) -> dict[str, Any]
         for run in report["runs"]
     ]
     return {"name": str(report["test"]), "outcome": str(report["outcome"]), "runs": runs}
+
+
+def _has_more(test: dict[str, Any]) -> bool:
+    """Return whether something differs, or was found, in a test."""
+    return any(run["findings"] or run["differs"] not in ("", "agrees") for run in test["runs"])
 
 
 def _difference(count: Any) -> str:

@@ -44,6 +44,12 @@ def test_a_run_without_lines_opens(reader: Reader, tmp_path: Path) -> None:
     reader.press("ARROW_DOWN", "ARROW_RIGHT", "2")
     assert "--nki-report" not in reader.text("body")
     assert "no findings, no reference" in reader.text("header.top")
+    empty = nkitools.Run("rows", "pallas", outputs=(np.zeros((0, 4)), np.zeros((4, 0, 2))))
+    reader.open(written(empty, tmp_path, empty.outputs))
+    reader.press("2")
+    reader.click("#pane figure .link")
+    assert reader.text("#pane").count("no elements") == 6
+    assert "It has no elements." in reader.text(".inspector")
 
 
 def test_nan_in_an_output_is_the_verdict(reader: Reader, tmp_path: Path) -> None:

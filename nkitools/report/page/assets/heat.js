@@ -84,6 +84,7 @@ export const heatMap = (number, options) => heatOf(tile(number), numbers(number)
 
 export function heatOf(whole, mean, { width, height, scale, cell, point, label, lit, sizes = null }) {
   const { down, across } = whole;
+  if (!down || !across) return h("p.hint", {}, "no elements");
   // In about the tile's own proportions, but no cell becomes too narrow or too flat to be seen or hit.
   const ratio = down / across;
   let wide = width, high = wide * ratio;

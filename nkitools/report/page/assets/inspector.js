@@ -238,6 +238,7 @@ function body(item) {
   if (item.tile === null) return h("p.hint", {}, "Text only.");
   const found = tile(item.tile), told = numbers(item.tile), colours = scale(item);
   if (isLeftOut(item.tile)) return h("div.tile", {}, h("div.left", {}, h("p.hint", {}, leftOutText()), flow(item)), h("div.beside", {}, facts(item, told, found, [0, 0])));
+  if (!found.values.length) return h("p.hint", {}, "It has no elements.");
   const sizes = sizesOf(item), inner = sizes.slice(1), cell = state.cell ?? firstCell(item.tile);
   const choose = (next) => set({ cell: next });
   const room = (element.clientWidth || 640) - 46, roomy = room > 570;
