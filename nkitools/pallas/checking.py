@@ -40,8 +40,8 @@ class CheckedRun(Run):
     """The result of checking a function with Pallas calls.
 
     ``compiled``: what became of its Pallas calls on each chip. ``left_out``: the modes that could not be gone through,
-    and why. ``estimating``: what makes ``estimate()``. ``traces``: inside `nkitools.watching()` the events of each Pallas
-    call that was interpreted as on a TPU.
+    and why. ``estimating``: what makes ``estimate()``. ``traces``: inside `nkitools.watching()` the events of each
+    Pallas call that was interpreted as on a TPU.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)

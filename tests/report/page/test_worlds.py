@@ -211,6 +211,7 @@ def test_the_dimensions_of_a_legacy_tile(reader: Reader, tmp_path: Path) -> None
     """A tile of four dimensions: its loop is stepped, and an element has its four indices."""
     from nkitools.dialects import legacy
     from nkitools.dialects.legacy import language as lnl
+
     def doubled(x: Any) -> Any:
         out = lnl.ndarray(x.shape, x.dtype, buffer=lnl.shared_hbm)
         rows, a, b, c = lnl.mgrid[0:64, 0:2, 0:3, 0:5]

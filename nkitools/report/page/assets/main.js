@@ -34,7 +34,9 @@ const PANES = [
   ...(run.cores.length ? [{ name: "cores", title: "Cores", number: run.cores.length, element: cores.element, draw: cores.draw, always: true }] : []),
   ...(traces.length ? [] : [
     { name: "memory", title: "Memory", element: memory.element, draw: memory.draw, always: true },
-    { name: "time", title: "Time", element: time.element, draw: time.draw, always: true },
+  ]),
+  ...(traces.length && !run.time.kernels ? [] : [{ name: "time", title: "Time", element: time.element, draw: time.draw, always: true }]),
+  ...(traces.length ? [] : [
     { name: "why", title: "Why", element: why.element, draw: why.draw },
   ]),
   { name: "inputs", title: "Inputs", number: run.inputs.length, element: arrays.inputs, draw: arrays.draw },
