@@ -43,8 +43,8 @@ class Watch:
     ``known`` are the function's Pallas calls as tracing found them: the interpreter has no source places.
     ``otherwise``: what is to be other than in an earlier run. To its suspicions, by operand, the watch makes the
     suspected values as bad as they can be on a TPU: values that a core left behind at another point of a parallel
-    dimension are gone, and so are outputs that several points wrote. With ``traced_bytes`` the events of each kernel are
-    kept, and values of so many bytes.
+    dimension are gone, and so are outputs that several points wrote. With ``traced_bytes`` the events of each kernel
+    are kept, and values of so many bytes.
     """
 
     def __init__(

@@ -81,4 +81,6 @@ def test_reprs_are_short() -> None:
     assert repr(second).startswith(f"<{second.name} ({second.engine}) test_notebook.py:{second.line} m=0: ")
     assert " from tile>" in repr(second)
     assert repr(run.instructions[0].operands[0]).endswith("float32 [4, 8]>")
-    assert repr(run.instructions).startswith(f"<Instructions: {len(run.instructions)}\n  0: dma_copy at test_notebook.py")
+    assert repr(run.instructions).startswith(
+        f"<Instructions: {len(run.instructions)}\n  0: dma_copy at test_notebook.py"
+    )
