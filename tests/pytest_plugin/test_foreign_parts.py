@@ -44,7 +44,7 @@ def test_measurements_of_pytest_benchmark_can_be_shown_elsewhere(pytestconfig: p
     made = stats.Metadata(fixture, iterations=4, options={"timer": len, "min_rounds": 5})
     for seconds in (4.0, 8.0, 16.0):
         made.update(seconds)
-    there: Any = SimpleNamespace(_benchmarksession=SimpleNamespace(benchmarks=[made]))
+    there: Any = SimpleNamespace(_benchmarksession=SimpleNamespace(benchmarks=[made]), stash=pytest.Stash())
     here: Any = SimpleNamespace(_benchmarksession=SimpleNamespace(benchmarks=[]))
     replay(here, measured(there))
     (told,) = here._benchmarksession.benchmarks
