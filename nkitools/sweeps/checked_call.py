@@ -20,7 +20,7 @@ from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of
 from nkitools.record.run import Run
 from nkitools.report.tolerance import Tolerance, diverging
-from nkitools.rules.finding import Finding, KernelError
+from nkitools.rules.finding import Finding, KernelError, NotModelled
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
 from nkitools.sweeps.named_function import NamedFunction, named
 from nkitools.sweeps.variants import constants_set, keywords_of
@@ -85,7 +85,7 @@ class CheckedCall:
         """Return the values whose parameters of the kernel have no argument yet."""
         if self.kind == "operator":
             return {}
-        bound = {*list(inspect.signature(self.kernel).parameters)[: len(args)], *made}
+        bound = {*list(inspect.signature(self.kernel).parameters)[: len(args)], *made, *LAUNCH}
         return {name: value for name, value in keywords_of(self.kernel, case.values).items() if name not in bound}
 
     def _truth(self, case: Case, *args: Any, **kwargs: Any) -> Any:
@@ -148,11 +148,10 @@ class CheckedCall:
 
     def _run(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Run a kernel of another kind, or ranks of an NKI kernel."""
-        is_ranked = "ranks" in case.values
         right = None
         if self.reference is not None:
             own, given = copied((args, kwargs))
-            right = [self._truth(case, *each) for each in own] if is_ranked else self._truth(case, *own, **given)
+            right = self._truth(case, *own, **given)
         own, given = copied((args, kwargs))
         given |= {name: case.values[name] for name in LAUNCH if name in case.values}
         given |= {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}.get(self.kind, {})
@@ -164,7 +163,7 @@ class CheckedCall:
             "wrong" if any(map(self._is_far, results)) else "pass",
             run.findings,
             max_error=_most(each.error for each in results),
-            estimate_us=_estimate(run) if self.kind == "nki" else None,
+            estimate_us={"nki": _estimate, "pallas": _estimate_of_calls}.get(self.kind, _unknown)(run),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -222,7 +221,7 @@ def constants_of(kernel: Kernel) -> Mapping[str, Any]:
 def _found(kind: str, *rest: Any) -> CheckedCall:
     """Return a call whose functions another process has named."""
     *places, rtol, atol = rest
-    with stand_in("always") if kind == "nki" else nullcontext():
+    with stand_in("always"):  # the file of another kind of kernel may import NKI's, too
         kernel, arguments, reference = (each.found() if isinstance(each, NamedFunction) else each for each in places)
     return CheckedCall(kernel, kind, arguments, reference, rtol, atol)
 
@@ -253,6 +252,19 @@ def _most(differences: Iterable[Difference | None]) -> float | None:
 def _estimate(run: Run) -> float | None:
     """Return the estimated latency; None for a run without instructions."""
     return run.estimate().latency_us if any(record.count for record in run.all_records) else None
+
+
+def _estimate_of_calls(run: Any) -> float | None:
+    """Return the estimated time of a function's Pallas calls together; None where no compiler says it."""
+    try:
+        times = [each.latency_us for each in run.estimate().kernels]
+    except (NotModelled, ValueError):
+        return None
+    return None if None in times else sum(times)
+
+
+def _unknown(_run: Any) -> None:
+    """Return no estimate: custom operators have none."""
 
 
 def _result(

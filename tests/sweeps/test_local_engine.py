@@ -15,6 +15,7 @@ import pytest
 
 from nkitools.sweeps.local_engine import LocalEngine
 from nkitools.sweeps.ray_engine import RayEngine
+from tests import cases
 
 pytestmark = pytest.mark.process
 
@@ -83,6 +84,7 @@ def test_an_error_of_the_function_itself_is_no_result() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.skipif(not cases.FULL, reason="a full count: make soak")
 def test_ray_runs_the_same_tasks(tmp_path: Path) -> None:
     """Two workers of a cluster of this machine; a lost one is replaced, an endless task ended."""
     pytest.importorskip("ray")

@@ -16,6 +16,8 @@ from typing import Any
 
 PACKAGE = str(Path(__file__).parents[2])
 _FOREIGN = tuple({*map(sysconfig.get_paths().get, ("stdlib", "platstdlib", "purelib", "platlib")), PACKAGE})
+# What is imported already is not rewritten for assertions, which pytest says in a warning, and warnings may be errors.
+_FLAGS = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not hw", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 MOST_CALLS = 8  # of the kernel, whose arguments are kept
 
 
@@ -51,7 +53,7 @@ def run_tests(file: str, text: str, tests: Sequence[str], kernel: str = "") -> T
     seen = _Failures()
     with _in_place_of(file, text), _silent(), collect_runs() as runs:
         try:
-            code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not hw", *tests], plugins=[seen]))
+            code = int(pytest.main([*_FLAGS, *tests], plugins=[seen]))
         finally:
             for name in set(sys.modules) - before:
                 origin = str(getattr(sys.modules[name], "__file__", None) or "")
