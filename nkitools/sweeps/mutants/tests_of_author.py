@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = str(Path(__file__).parents[2])
-_FOREIGN = tuple({*map(sysconfig.get_paths().get, ("stdlib", "platstdlib", "purelib", "platlib")), PACKAGE})
+_FOREIGN = (*{sysconfig.get_paths()[each] for each in ("stdlib", "platstdlib", "purelib", "platlib")}, PACKAGE)
 # What is imported already is not rewritten for assertions, which pytest says in a warning, and warnings may be errors.
 _FLAGS = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not hw", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 MOST_CALLS = 8  # of the kernel, whose arguments are kept
