@@ -83,6 +83,16 @@ def checked(function: Any, *args: Any) -> Any:
         return nkitools.pallas.check(function, *args, modes="tpu_interpret")
 
 
+def narrow(reader: Reader) -> int:
+    """How wide the page is in a window of 390 pixels."""
+    about = {"width": 390, "height": 860, "deviceScaleFactor": 1, "mobile": False}
+    reader.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", about)
+    reader.press("1", "6")
+    found = int(reader.driver.execute_script("return document.documentElement.scrollWidth"))
+    reader.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    return found
+
+
 def test_the_trace_of_a_grid_is_that_of_numpy() -> None:
     """Blocks, sums and stores of each point are what NumPy makes of the same slices."""
     run = checked(multiplied, LEFT, RIGHT)
@@ -137,6 +147,7 @@ def test_the_grid_is_stepped(reader: Reader, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.array(reader.driver.execute_script(held)).reshape(8, 128), LEFT[8:] @ RIGHT)
     assert reader.text("#tab-instructions") == f"Events{len(run.traces[0].events)}"
     assert reader.texts("#tab-time, #tab-memory, #tab-why") == []
+    assert narrow(reader) <= 390
 
 
 def test_copies_are_bars_from_start_to_wait(reader: Reader, tmp_path: Path) -> None:
@@ -191,6 +202,7 @@ def test_the_cores_of_an_operator(relu: Library, reader: Reader, tmp_path: Path)
     assert len(reader.all("#pane .counters tbody tr")) == 8
     assert "core 7 wrote 2\u202f500 of 17500:20000 in 3 bursts" in reader.text("#pane")
     assert "tcm 0 4 KiB" in reader.text("#pane").replace("\n", " ")
+    assert narrow(reader) <= 390
     # What is saved has them too.
     run.save(tmp_path / "run.json")
     again = nkitools.load_run(tmp_path / "run.json")

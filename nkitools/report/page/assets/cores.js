@@ -39,8 +39,8 @@ function counters() {
   const columns = [["core", ({ core }) => core], ["status", ({ status }) => status], ["tensor to TCM", (each) => `${grouped(each.tcm_reads)} (${bytes(each.tcm_bytes_read)})`], ["TCM to tensor", (each) => `${grouped(each.tcm_writes)} (${bytes(each.tcm_bytes_written)})`],
     ["elements read", (each) => grouped(each.element_reads)], ["elements written", (each) => grouped(each.element_writes)], ["streamed in", (each) => grouped(each.stream_reads)], ["streamed out", (each) => grouped(each.stream_writes)],
     ["TCM at most", (each) => `${bytes(each.tcm_peak)} of ${bytes(POOL)}`], ["leaked", (each) => bytes(each.tcm_leaked)], ["prints", ({ core }) => grouped(printsOf(core).length)]];
-  return h("table.plain.counters", {}, h("thead", {}, h("tr", {}, columns.map(([name]) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, run.cores.map((each) => h("tr", {}, columns.map(([, value]) => h("td", {}, value(each)))))));
+  return h("div.wide", { tabindex: 0, role: "group", "aria-label": "Counters of the cores" }, h("table.plain.counters", {}, h("thead", {}, h("tr", {}, columns.map(([name]) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, run.cores.map((each) => h("tr", {}, columns.map(([, value]) => h("td", {}, value(each))))))));
 }
 
 // --- TCM ----------------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ export function draw() {
   const most = Math.max(...[...byCore().values()].map((each) => each.length), 1);
   fill(element, h("h4", {}, "What each core did", h("span.sub", {}, " in its own order, which is no time; cores run side by side")), key(),
     orderLanes(lanes(), most, wide, { label: `${counted(run.cores.length, "core")}, ${counted(trace.count, "event")}`, sentence }), counters(),
-    h("div.tensors-by-core", {}, arrays.map((each) => tensor(each, Math.min(wide, 900)))),
+    h("div.tensors-by-core", {}, arrays.map((each) => tensor(each, Math.min(wide, 900, Math.max(240, (element.clientWidth || 900) - 4))))),
     h("h4", {}, "TCM over the events of each core", h("span.sub", {}, ` of the pool of ${bytes(POOL)}; where a block lies the device decides: here the lowest bytes that are free; an open stream takes ${bytes(STREAM)} beside`)),
     h("div.figures", {}, run.cores.filter(({ core }) => blocksOf(core).length).map(({ core }) => tcm(core, 260))),
     h("h4", {}, "Prints by core"), printed(),

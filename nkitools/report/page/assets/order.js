@@ -50,5 +50,5 @@ export function orderLanes(lanes, length, width, { label, bands = [], sentence }
   };
   picture.addEventListener("mousemove", (event) => fill(told, under(event) < 0 ? "" : sentence(under(event))));
   picture.addEventListener("click", (event) => under(event) >= 0 && showPosition(under(event)));
-  return h("div.order", {}, picture, told);
+  return h("div.order", {}, h("div", { tabindex: 0, role: "group", "aria-label": label }, picture), told);
 }
