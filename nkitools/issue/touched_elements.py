@@ -64,9 +64,17 @@ def _both(tensor: NkiTensor, *masks: Mask) -> Array:
 
 def _chosen(beside: BesideRows, tensor: VectorTensor | ColumnTensor, lanes: Mask) -> Part:
     if isinstance(tensor, ColumnTensor):
-        return beside.columns(tensor.columns.layout, np.unique(tensor.lined_up()))
+        return beside.columns(tensor.columns.layout, _ascending(tensor.lined_up()))
     rows, valid = tensor.chosen()
-    return beside.rows(tensor.rows.layout, np.unique(rows[valid if lanes is None else valid & lanes]))
+    return beside.rows(tensor.rows.layout, _ascending(rows[valid if lanes is None else valid & lanes]))
+
+
+def _ascending(numbers: Array) -> Array:
+    """Return the distinct ones of some numbers in ascending order; of a few that takes np.unique ten times as long."""
+    found = np.sort(numbers, axis=None)
+    is_new = np.ones(found.size, np.bool_)
+    is_new[1:] = found[1:] != found[:-1]
+    return found[is_new]
 
 
 def _keep_indices(beside: BesideRows, position: int, tensor: NkiTensor) -> None:
