@@ -15,6 +15,7 @@ from nkitools.pallas.detect_pallas import is_pallas_function
 from nkitools.pallas.grid_prints import placing_prints
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpret_mode, interpreted
+from nkitools.pallas.interrupts import ended_by_ctrl_c
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
 from nkitools.record.prints.device_print import Print
@@ -133,7 +134,8 @@ def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     jax = jax_module()
     try:
         args, kwargs = jax.tree_util.tree_map(_not_to_be_donated, (args, kwargs))
-        outputs = jax.block_until_ready(fn(*args, **kwargs))
+        with ended_by_ctrl_c(name_of(fn)):
+            outputs = jax.block_until_ready(fn(*args, **kwargs))
     except BaseException:
         with contextlib.suppress(Exception):  # a callback that failed fails here again; the first error counts
             jax.effects_barrier()

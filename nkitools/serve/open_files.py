@@ -72,11 +72,12 @@ class OpenFiles:
         """Set the text of a file, lint it, and return the file. ValueError for settings that cannot be read."""
         key = path.resolve()
         settings = settings_for(key)
-        dialect = "" if settings.dialect == "auto" else settings.dialect
+        said = settings.dialect
+        dialect = "" if said == "auto" else said
         found = OpenFile(key, text, _parsed(text, key, dialect), settings)
         self._files[key] = found
         project = _Unsaved(dialect, {each: file.parsed for each, file in self._files.items()})
-        report = lint([key], settings.dialect, Dialects(), project)
+        report = lint([key], said, Dialects(), project)
         found.findings = [each for each in report.findings if each.file == str(key) and settings.wants(each)]
         return found
 

@@ -22,11 +22,13 @@ NAMES = {*GENERATIONS, *(generation.name for generation in TABLES)}
 
 # The files outside of chip/ that may read an attribute ``version``, and why.
 VERSIONS = {
+    "cli/remembered_interface.py": "of Python",
     "customop/toolchain.py": "of a C++ compiler",
     "dialects/legacy/aws_names/enums.py": "the enum of versions is made from the tables",
     "dialects/legacy/isa.py": "get_nc_version returns it",
     "dialects/modern/isa.py": "get_nc_version returns it",
     "engines/enums.py": "the enum of versions is made from the tables",
+    "serve/language_server.py": "of a document in an editor",
     "targets/examination.py": "of a C++ compiler",
     "targets/neuron.py": "the driver's names of the architectures are made from the tables",
 }
