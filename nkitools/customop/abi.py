@@ -13,6 +13,7 @@ MAX_CORES = 8
 MAX_EVENTS = 256
 MAX_FRAMES = 16
 MAX_FORKS = 256
+MAX_PROCESSES = 64  # that a call may have at a time: a device has none; of Python alone
 TEXT_BYTES = 160
 PRINT_BYTES = 4 * 131072
 MAX_MOVES = 32768

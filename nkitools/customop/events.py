@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nkitools.chip.element_boxes import boxes_text
-from nkitools.customop.abi import LOCAL, OUTPUT, SCALAR_TYPES, Event
+from nkitools.customop.abi import LOCAL, MAX_PROCESSES, OUTPUT, SCALAR_TYPES, Event
 from nkitools.customop.symbols import Place, Symbols
-from nkitools.customop.worker import MOST_PROCESSES
 from nkitools.rules.finding import Finding
 
 _SIGNALS = {
@@ -30,7 +29,7 @@ _POOL = 16384
 _CRASH, _BESIDE_BLOCK, _BESIDE_TENSOR = 23, 1, 5
 # Why a call was ended, where it was not for its time.
 EXCESSES = {
-    "processes": f"the {{who}} has more than {MOST_PROCESSES} processes at a time",
+    "processes": f"the {{who}} has more than {MAX_PROCESSES} processes at a time",
     "memory": "the processes of the {who} have more than {limit} bytes of memory together, which is the limit",
 }
 FENCE = "found when it ended"  # of a write that no guard page has seen

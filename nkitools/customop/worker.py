@@ -24,7 +24,6 @@ from typing import Any
 
 GRACE_SECONDS = 2.0  # an operator that ignores its alarm is killed after its timeout and this
 MOST_TEXT = 1 << 20  # bytes of stdout and stderr that are kept
-MOST_PROCESSES = 64  # that a call may have at a time: a device has none
 _TICK_SECONDS = 0.05  # between two looks at them
 _PIPE_READS = 64
 NO_ROOM = 77  # exit status: the output is larger than the limit
@@ -38,6 +37,9 @@ def _abi() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+_MAX_PROCESSES: int = _abi().MAX_PROCESSES
 
 
 def _answer(fd: int, **answer: Any) -> None:
@@ -153,7 +155,7 @@ def _descendants(of: int) -> list[int]:
     """Return the processes that have come of one, its own children and theirs; none where the system does not say."""
     found: list[int] = []
     pending = [of]
-    while pending and len(found) <= MOST_PROCESSES:
+    while pending and len(found) <= _MAX_PROCESSES:
         parent = pending.pop()
         with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
             for thread in os.listdir(f"/proc/{parent}/task"):
@@ -176,7 +178,7 @@ def _excess(memory: int) -> str:
     The memory of one process is limited by the system (`_limit_memory`).
     """
     processes = _descendants(os.getpid())
-    if len(processes) > MOST_PROCESSES:
+    if len(processes) > _MAX_PROCESSES:
         return "processes"
     if memory and len(processes) > 1 and sum(map(_own_bytes, processes)) > memory:
         return "memory"
