@@ -138,14 +138,15 @@ def test_processes_are_limited(operators: dict[str, Operator], name: str, words:
 
 
 def _left_of(operator: Operator, before: set[str]) -> list[str]:
-    """Return the processes of an operator that were not there before."""
+    """Return the processes of an operator that were not there before, its worker aside."""
     return [each for each in set(os.listdir("/proc")) - before if each.isdecimal() and _is_of(operator, each)]
 
 
 def _is_of(operator: Operator, process: str) -> bool:
     """Return whether a process has an operator's library."""
     try:
-        return operator.library.built.compute in Path(f"/proc/{process}/maps").read_text()
+        is_worker = f"\nPPid:\t{os.getpid()}\n" in Path(f"/proc/{process}/status").read_text()
+        return not is_worker and operator.library.built.compute in Path(f"/proc/{process}/maps").read_text()
     except OSError:
         return False
 
