@@ -243,7 +243,7 @@ def _bounded(found: Plain) -> Plain:
     """Return an answer with bounded lists and texts; what was left out is counted in ``left_out``."""
     cut: dict[str, int] = {}
     kept = dict(found)
-    for name, most in (("findings", _MOST_FINDINGS), ("tiles", _MOST_TILES)):
+    for name, most in (("findings", _MOST_FINDINGS), ("tiles", _MOST_TILES), ("costs", _MOST_TILES)):
         every = kept.get(name)
         if isinstance(every, list) and len(every) > most:
             kept[name], cut[name] = every[:most], len(every) - most

@@ -52,6 +52,7 @@ class _Simulated:
     lines: list[str]
     findings: list[Finding] = field(default_factory=list)
     tiles: list[dict[str, Any]] = field(default_factory=list)
+    costs: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Server(LanguageServer):
@@ -147,6 +148,7 @@ class Server(LanguageServer):
             answers[name] = answer
             shown.findings += [_finding_of(each) for each in answer.get("findings", []) if _is_of(each, path)]
             shown.tiles += [each for each in answer.get("tiles", []) if _is_of(each, path)]
+            shown.costs += [each for each in answer.get("costs", []) if _is_of(each, path)]
         if not stop.is_set():
             self.simulated[path.resolve()] = shown
             self.running.pop(uri, None)
@@ -299,7 +301,7 @@ def _hovered(server: Server, params: types.HoverParams) -> str | None:
     path = _path_of(document.uri)
     file = None if path is None else server.files.get(path)
     module = None if file is None else file.module
-    if module is None:
+    if file is None or module is None:
         return None
     place = document.position_codec.position_from_client_units(document.lines, params.position)
     import ast
@@ -313,8 +315,20 @@ def _hovered(server: Server, params: types.HoverParams) -> str | None:
             last = character(module.lines, line, node.end_col_offset or 0)
             found = card(scope.qualified(node)) if first <= column <= last + 1 else None
             if found is not None:
-                return as_markdown(found)
+                return as_markdown(found) + _costs(server.simulated.get(file.path), file, line)
     return None
+
+
+def _costs(run: _Simulated | None, file: OpenFile, line: int) -> str:
+    """Return what the instructions of a line cost in the last simulated run; nothing where the line has changed."""
+    if run is None or not _is_unchanged(run, file, line):
+        return ""
+    return "".join(
+        f"\n\nLast run: {each['name']} on {each['engine']}, {each['issued']} times, the last one "
+        + (f"{each['nanoseconds']:,.0f} ns." if each["nanoseconds"] else f"{each['cycles']:,.0f} cycles.")
+        for each in run.costs
+        if each["line"] == line
+    )
 
 
 def _rule_at(document: TextDocument, position: types.Position) -> str | None:

@@ -180,7 +180,7 @@ def of_run(run: Run) -> Plain:
     found["outputs"] = [
         _described_array(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)
     ]
-    found["tiles"] = tiles_of(run)
+    found["tiles"], found["costs"] = _of_lines(run)
     found["error"] = found["error"] or ""
     return found
 
@@ -205,12 +205,27 @@ def _described_array(name: str, array: np.ndarray[Any, Any]) -> Plain:
     }
 
 
-def tiles_of(run: Run) -> list[Plain]:
-    """Return for each line the tiles that its instructions write: name, memory, dtype and shape; the last turn's."""
+def _of_lines(run: Run) -> tuple[list[Plain], list[Plain]]:
+    """Return for each line the tiles that its instructions write, and what its instructions cost.
+
+    A tile has name, memory, dtype and shape, those of the last turn; a cost the instruction's name, its engine, how
+    often it was issued, and the cycles and nanoseconds of the last one.
+    """
     found: dict[tuple[str, int, str], Plain] = {}
+    costs: dict[tuple[str, int, str], Plain] = {}
     for number, each in enumerate(run.instructions):
         if number >= _MOST_TILES * 10:
             break
+        issued = costs.get((each.file, each.line, each.name), {}).get("issued", 0) + 1
+        costs[each.file, each.line, each.name] = {
+            "file": each.file,
+            "line": each.line,
+            "name": each.name,
+            "engine": each.engine,
+            "issued": issued,
+            "cycles": each.cycles,
+            "nanoseconds": each.nanoseconds,
+        }
         for operand in each.operands:
             if operand.written:
                 found[each.file, each.line, operand.tensor] = {
@@ -221,7 +236,7 @@ def tiles_of(run: Run) -> list[Plain]:
                     "dtype": operand.dtype,
                     "shape": list(operand.shape),
                 }
-    return list(found.values())[:_MOST_TILES]
+    return list(found.values())[:_MOST_TILES], list(costs.values())[:_MOST_TILES]
 
 
 def _frames(error: BaseException) -> list[str]:

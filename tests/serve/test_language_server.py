@@ -116,6 +116,8 @@ def test_a_mistake_is_shown_explained_and_mended_while_one_types(tmp_path: Path)
         every = types.Range(types.Position(0, 0), types.Position(len(text.splitlines()), 0))
         hints = await client.text_document_inlay_hint_async(types.InlayHintParams(document, every))
         assert "product: PSUM float32 [64, 512]" in [each.label for each in hints]
+        shown = await client.text_document_hover_async(types.HoverParams(document, place))
+        assert "Last run: dma_copy on dma, 2 times, the last one " in shown.contents.value
 
     talk(conversation)
 
