@@ -375,6 +375,20 @@ def test_the_kind_of_a_kernel_decides_its_device(root: Path, monkeypatch: pytest
         assert device_for(lambda: None) == (None, "an NKI kernel does not run on GPU")
 
 
+def test_a_jax_function_has_no_neuroncore(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS's plugin takes NKI kernels, not Pallas ones, and has no host callbacks, so that there are no prints."""
+    monkeypatch.setattr(choice, "is_jax_function", lambda kernel: kernel is author_kernel)
+    monkeypatch.setattr(jax_targets, "is_installed", lambda package: package in ("jax", "libneuronxla"))
+    monkeypatch.setattr(neuron, "neuron_packages", lambda: ("nki",))
+    machines.neuron_root(root, instance="Trn2", architecture="NCv3")
+    assert isinstance(device_for(lambda: None).device, NeuronDevice)
+    device, reason = device_for(author_kernel)
+    assert device is None
+    assert "no TPU" in reason
+    assert "no GPU" in reason
+    assert "captured in simulation only" in NeuronDevice.prints
+
+
 def test_the_option_decides_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
     """--nki-simulator names the target of the sim tests; AWS's has nothing to say to a JAX function."""
     with options.override(simulator="builtin"):

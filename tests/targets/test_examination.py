@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from nkitools.dialects.stand_in import StandInFinder
-from nkitools.targets import examination, neuron_packages, packages
+from nkitools.targets import examination, neuron, neuron_packages, packages
 from nkitools.targets import jax_devices as jax_targets
 from nkitools.targets.examination import Part, examine
+from nkitools.targets.neuron import NeuronDevice
 from tests.fakes import machines
 
 VARIABLES = tuple(name for name, _ in examination._VARIABLES)
@@ -112,6 +113,43 @@ def test_an_inf2_with_torch_xla(found: Machine, monkeypatch: pytest.MonkeyPatch)
     )
     assert parts["Devices", "neuron, C++"].present
     assert parts["Devices", "neuron, modules"].present
+
+
+@pytest.mark.process
+def test_a_trn2_with_jax(found: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX by AWS's plugin, with its version; torch tensors have no way, and what they would need is said."""
+    installed = {"jax", "libneuronxla"}
+    versions = {"jax": "0.10.0", "libneuronxla": "3.0.10135", "nki": "0.7.0"}
+    monkeypatch.setattr(neuron_packages, "is_installed", installed.__contains__)
+    monkeypatch.setattr(neuron_packages, "version_of", versions.get)
+    monkeypatch.setattr(neuron, "version_of", versions.get)
+    parts = found(machines.FAKES / "jax", machines.FAKES / "aws", nodes=("/dev/neuron0",), instance="Trn2")
+    assert parts["Devices", "neuron"].found == (
+        "trn2, cores for processes of their own: 2 of LNC 1, 1 of LNC 2; /dev/neuron0, nki 0.7.0; JAX 0.10.0 by "
+        "libneuronxla, NumPy arrays; no torch tensors: module torch_neuronx is not installed"
+    )
+    plugin = parts["Packages", "libneuronxla"]
+    assert (plugin.present, plugin.found, plugin.enables) == (True, "3.0.10135", "JAX on a NeuronCore")
+    assert NeuronDevice().facts()["libneuronxla"] == "3.0.10135"
+    modules = parts["Devices", "neuron, modules"]
+    assert not modules.present
+    assert modules.found.endswith("Install torch-neuronx 2.14 (SDK 2.33), torch's native backend.")
+
+
+@pytest.mark.process
+def test_an_inf2_of_today_without_the_packages_of_torch_xla(found: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The native backend is not for its chip: NumPy and JAX are the ways; operators say what to install."""
+    versions = {"jax": "0.10.0", "torch-neuronx": "2.14.3.0", "nki": "0.7.0"}
+    monkeypatch.setattr(neuron_packages, "is_installed", {"jax", "libneuronxla", "torch_neuronx"}.__contains__)
+    monkeypatch.setattr(neuron_packages, "version_of", versions.get)
+    parts = found(machines.FAKES / "jax", machines.FAKES / "aws", nodes=("/dev/neuron0",))
+    assert parts["Devices", "neuron"].found.endswith(
+        "; JAX 0.10.0 by libneuronxla, NumPy arrays; no torch tensors: torch-neuronx 2.14.3.0 is for Trn2 and Trn3, "
+        "and the NeuronCore here is of inf2"
+    )
+    operators = parts["Devices", "neuron, C++"]
+    assert not operators.present
+    assert operators.found.endswith("Install torch-neuronx 2.9 with torch-xla (SDK 2.31).")
 
 
 @pytest.mark.process

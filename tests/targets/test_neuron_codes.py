@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from nkitools.pytest_plugin.failure_codes import explained
 from nkitools.rules.catalogue import rule_named
 from nkitools.targets.known_bugs import known_bugs, release
 from nkitools.targets.neuron_codes import code_named, codes, codes_in, is_terminal
+from tests.fakes import machines
 
 # Logs as people have pasted them in public, in other words and with other names; the code that names the cause.
 LOGS = (
@@ -90,3 +96,30 @@ def test_known_bugs_are_those_of_the_installed_versions() -> None:
     on_trn2 = [bug.what for bug in known_bugs("trn2", {"nki": "0.2.0", "neuronx-cc": "2.24.5133"}.get)]
     assert on_trn2 == ["an SBUF tensor may be widened beyond its partition (NCC_IBIR229)"]
     assert release("2.14.3.0+abc") == (2, 14, 3, 0)
+
+
+def report_of(words: str) -> Any:
+    """A report of a test that failed with these words."""
+    return SimpleNamespace(longreprtext=words, sections=[])
+
+
+def test_nki_on_a_chip_that_awss_pages_do_not_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """From nki 0.3 on they name Trn2 and Trn3 alone: a failure on an Inf2 says so, that on a Trn2 does not."""
+    assert {version: bool(of_pages("inf2", version)) for version in ("0.2.0", "0.3.0", "0.7.0")} == {
+        "0.2.0": False,
+        "0.3.0": True,
+        "0.7.0": True,
+    }
+    assert [bool(of_pages(chip, "0.7.0")) for chip in ("trn1", "trn2", "trn3", "")] == [True, False, False, False]
+    monkeypatch.syspath_prepend(str(machines.FAKES / "native"))
+    for instance, is_said in (("Inf2", True), ("Trn2", False)):
+        root = machines.neuron_root(tmp_path / instance, instance=instance)
+        monkeypatch.setenv("NKITOOLS_SYSROOT", str(root))
+        ((_, told),) = explained(report_of("nrt_execute status=1006 NRT_EXEC_OOB"))
+        assert ("nki 0.7.0: AWS documents this version for Trn2 and Trn3 only" in told) == is_said
+    assert explained(report_of("AssertionError: 1 != 2")) == []
+
+
+def of_pages(chip: str, version: str) -> list[str]:
+    """What is known of AWS's pages for a version of nki, on a chip."""
+    return [bug.what for bug in known_bugs(chip, {"nki": version}.get) if "AWS documents" in bug.what]

@@ -1,0 +1,1 @@
+"""A fake of libneuronxla, AWS's plugin of JAX: what is looked for is whether it is installed."""
