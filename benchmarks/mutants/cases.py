@@ -25,6 +25,10 @@ def _matmul(tests: ModuleType) -> Calls:
     yield "test_matmul", {"sizes": (200, 130, 520)}
 
 
+def _blocked_matmul(tests: ModuleType) -> Calls:
+    yield "test_it_agrees", {"sizes": (130, 257, 1025)}
+
+
 def _softmax(tests: ModuleType) -> Calls:
     yield "test_softmax", {"shape": (130, 77)}
     yield "test_softmax_of_logits_whose_exponentials_overflow", {"shape": (128, 40)}
@@ -209,6 +213,7 @@ _NKI = "tests.kernels.nki."
 CASES = {
     "all_gather_matmul": Case(_NKI + "test_all_gather_matmul", _all_gather_matmul),
     "attention": Case(_NKI + "test_linear", _attention),
+    "blocked_matmul": Case(_NKI + "test_blocked_matmul", _blocked_matmul),
     "conv": Case(_NKI + "test_gallery_shapes", _of_gallery("conv1d", "conv2d", "max_pool2d")),
     "cross_entropy": Case(_NKI + "test_cross_entropy", _cross_entropy),
     "depthwise_conv": Case(_NKI + "test_depthwise_conv", _depthwise_conv),
