@@ -11,7 +11,7 @@ from nkitools.targets.gpsimd import GpSimdSimulator, is_custom_operator
 from nkitools.targets.jax_devices import GpuDevice, TpuDevice
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.neuron_compiler import NeuronCompiler
-from nkitools.targets.neuron_module import NeuronModuleDevice, is_torch_module
+from nkitools.targets.neuron_module import ModuleCompiler, NeuronModuleDevice, is_torch_module
 from nkitools.targets.neuron_operator import NeuronOperatorDevice
 from nkitools.targets.official import OfficialSimulator
 from nkitools.targets.target import Device, Target
@@ -65,7 +65,7 @@ def _candidates(kernel: Kernel) -> tuple[str, list[Device]]:
     if is_custom_operator(kernel):
         return "a custom operator", [NeuronOperatorDevice()]
     if is_torch_module(kernel):
-        return "a torch module", [NeuronModuleDevice()]
+        return "a torch module", [NeuronModuleDevice(), ModuleCompiler()]
     return "an NKI kernel", [*(device for device in DEVICES if isinstance(device, NeuronDevice)), COMPILER]
 
 

@@ -175,6 +175,7 @@ _VARIABLES = (
     ("NEURON_CC_FLAGS", "further switches of AWS's compiler"),
     ("NEURON_COMPILE_CACHE_URL", "where torch-xla and JAX keep what is compiled"),
     ("TORCH_NEURONX_NEFF_CACHE_DIR", "where the native torch-neuronx keeps what is compiled"),
+    ("TORCH_NEURONX_COMPILE_ONLY", "1 keeps the native torch-neuronx from running graphs; hw tests take it out"),
     ("TORCH_DEVICE_BACKEND_AUTOLOAD", "0 keeps torch from loading AWS's backend; set while nkitools stands in for nki"),
     ("CUDA_VISIBLE_DEVICES", "the GPUs that hw tests may take; each process of theirs is given one"),
     ("XLA_PYTHON_CLIENT_PREALLOCATE", "hw tests on a GPU set it to false where it is not set"),

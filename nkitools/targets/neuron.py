@@ -30,6 +30,7 @@ _SYSFS = "/sys/devices/virtual/neuron_device"
 _CORE = f"{_SYSFS}/neuron*/neuron_core0"
 CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
 _JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
+COMPILE_ONLY = "TORCH_NEURONX_COMPILE_ONLY"  # the native backend of torch compiles graphs and runs none
 # What the user has set the two to: a process on the device has one core in them, and a degree.
 _OF_USER = {CORES_VARIABLE: "NKITOOLS_NEURON_CORES", _JOINED_VARIABLE: "NKITOOLS_NEURON_DEGREE"}
 _DEGREES = ("1", "2")
@@ -55,8 +56,9 @@ class NeuronDevice(Device):
 
     key = "neuron"
     name = "NeuronCore"
-    folders = ("NKI_ARTIFACTS_DIR",)  # it must be set before AWS's nki is imported
-    hidden = ("NKI_SIMULATOR",)  # with it AWS's package simulates: a test on hardware would pass without hardware
+    folders: tuple[str, ...] = ("NKI_ARTIFACTS_DIR",)  # it must be set before AWS's nki is imported
+    # With one of them a test on hardware would pass without hardware.
+    hidden: tuple[str, ...] = ("NKI_SIMULATOR", COMPILE_ONLY)
     prints = "device_print is captured in simulation only: AWS documents it for its simulators"
 
     def __init__(self, degree: int | None = None) -> None:

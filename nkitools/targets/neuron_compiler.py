@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.chosen_chip import resolve_chip
-from nkitools.targets.neuron import CORES_VARIABLE, NeuronDevice, is_legacy, launchable, own_keywords
+from nkitools.targets.neuron import COMPILE_ONLY, CORES_VARIABLE, NeuronDevice, is_legacy, launchable, own_keywords
 from nkitools.targets.packages import aws_package, version_of
 from nkitools.targets.target import Availability, Prepared, WrongDevice, kernel_name, refuse
 
@@ -22,6 +22,8 @@ class NeuronCompiler(NeuronDevice):
 
     key = "compile"
     name = "AWS's compiler"
+    folders = (*NeuronDevice.folders, "TORCH_NEURONX_NEFF_CACHE_DIR")
+    hidden = ("NKI_SIMULATOR",)
     prints = "nothing runs on a device"
 
     def available(self) -> Availability:
@@ -43,8 +45,9 @@ class NeuronCompiler(NeuronDevice):
         return (unit,)
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """Return the degree that a kernel has asked for."""
-        return {name: value for name, value in super().environment("").items() if name != CORES_VARIABLE}
+        """Return the degree that a kernel has asked for, and that torch's backend is to run nothing."""
+        others = {name: value for name, value in super().environment("").items() if name != CORES_VARIABLE}
+        return {**others, COMPILE_ONLY: "1"}
 
     def chip(self) -> str:
         """Return the chip to compile for: that of the option, else of AWS's variables, else trn2."""

@@ -38,6 +38,7 @@ def test_environment(run_kernel, request):
     assert os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD") == (None if on_hardware else "0")
     assert hasattr(torch, "neuron") == on_hardware
     assert ("NKI_SIMULATOR" in os.environ) != on_hardware
+    assert ("TORCH_NEURONX_COMPILE_ONLY" in os.environ) != on_hardware
     if on_hardware:
         assert os.environ["NEURON_LOGICAL_NC_CONFIG"] == "1"
         assert os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] == "trn2"
@@ -75,11 +76,12 @@ def test_a_trn2_of_today(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """One file that imports torch runs on both sides.
 
     In simulation torch leaves AWS's backend alone. On the device tensors, NumPy arrays of narrow dtypes and modules go
-    by the native backend, and so do functions of `nki_op` and `wrap_nki`. NKI_SIMULATOR does not reach the device's
-    process, and the degree does. A launch's error comes out of the test that made it, explained. A measurement has the
-    time of the device and the estimate.
+    by the native backend, and so do functions of `nki_op` and `wrap_nki`. What makes AWS's packages simulate or
+    compile only does not reach the device's process, and the degree does. A launch's error comes out of the test that
+    made it, explained. A measurement has the time of the device and the estimate.
     """
     monkeypatch.setenv("NKI_SIMULATOR", "1")
+    monkeypatch.setenv("TORCH_NEURONX_COMPILE_ONLY", "1")
     author = machine("native", "nrtpy", "aws", instance="Trn2", architecture="NCv3")
     result = author.run_apart(
         "-m", "sim or hw", "--benchmark-max-time=0.01", "--benchmark-min-rounds=2", *KEPT, test=TEST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +21,12 @@ from nkitools.customop.toolchain import find_compiler  # noqa: E402
 from nkitools.rules.finding import KernelError, NotModelled  # noqa: E402
 from nkitools.targets import device_for, neuron_operator, neuron_ways, packages, simulator_for  # noqa: E402
 from nkitools.targets.gpsimd import GpSimdSimulator  # noqa: E402
-from nkitools.targets.neuron_module import NeuronModuleDevice  # noqa: E402
+from nkitools.targets.neuron_module import ModuleCompiler, NeuronModuleDevice  # noqa: E402
 from nkitools.targets.neuron_operator import NeuronOperatorDevice  # noqa: E402
-from nkitools.targets.neuron_ways import TorchXla  # noqa: E402
+from nkitools.targets.neuron_ways import TorchNeuron, TorchXla  # noqa: E402
+from nkitools.targets.target import WrongDevice  # noqa: E402
 from nkitools.targets.timing import time_kernel  # noqa: E402
+from nkitools.targets.units import units_of  # noqa: E402
 from tests.fakes import machines  # noqa: E402
 
 VALUES = np.array([[-1.0, 2.0, np.nan, -0.0, 5.0]], np.float32)
@@ -224,6 +227,83 @@ def test_a_torch_module_is_a_baseline_under_torch_compile(monkeypatch: pytest.Mo
     monkeypatch.setattr(TorchXla, "to_device", lambda way, value: torch.from_numpy(value) if value is VALUES else value)
     np.testing.assert_array_equal(device.run(module, VALUES, compiled=True).outputs, reference.relu_forward(VALUES))
     assert backends == ["neuron"]
+
+
+@pytest.fixture
+def compile_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """The process of the target `compile` on a machine with the native backend; its folder of NEFFs."""
+    import tempfile
+
+    versions = {"torch-neuronx": "2.14.3.0"}
+    way = TorchNeuron.__new__(TorchNeuron)
+    way._torch = SimpleNamespace(neuron=SimpleNamespace(synchronize=lambda: None))
+    way.device = "neuron"
+    monkeypatch.setattr(neuron_ways, "torch_way", lambda *asked: way)
+    monkeypatch.setattr(
+        TorchNeuron, "to_device", lambda way, value: torch.from_numpy(value) if value is VALUES else value
+    )
+    monkeypatch.setattr(torch.nn.Module, "to", lambda module, place: module)
+    for each in ("neuron_packages", "neuron_module"):
+        monkeypatch.setattr(f"nkitools.targets.{each}.version_of", versions.get)
+    monkeypatch.setattr("nkitools.targets.neuron_compiler.aws_package", lambda *names: True)
+    monkeypatch.setenv("PATH", str(machines.FAKES / "compiler"))
+    monkeypatch.delenv("TORCH_NEURONX_NEFF_CACHE_DIR", raising=False)
+    monkeypatch.delenv("NEURON_PLATFORM_TARGET_OVERRIDE", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with options.override(target="compile", chip="trn2"), units_of([ModuleCompiler()], 0) as environment:
+        assert environment["NEURON_PLATFORM_TARGET_OVERRIDE"] == "trn2"
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        yield Path(environment["TORCH_NEURONX_NEFF_CACHE_DIR"])
+
+
+def test_a_torch_module_is_compiled_without_a_device(compile_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the compile-only mode of the native backend, by a call; what shows that it compiled is the NEFF that it left.
+
+    The call runs graphs of `torch.compile` alone: without `compiled=True` and without the variable it is refused.
+    """
+    module, writes = torch.nn.ReLU(), True
+
+    def compiled(given: Any, *, backend: str) -> Any:
+        assert (backend, os.environ["TORCH_NEURONX_COMPILE_ONLY"]) == ("neuron", "1")
+
+        def call(values: Any) -> Any:
+            if writes:
+                (compile_only / "graph.neff").touch()
+            return given(values)
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    device = device_for(module).device
+    assert isinstance(device, ModuleCompiler)
+    said = r"ReLU.*: compiled for trn2 by the compile-only mode of torch-neuronx 2\.14\.3\.0 in .* s: 1 new NEFF"
+    with pytest.raises(WrongDevice, match=rf"this target only compiles\. {said}"):
+        time_kernel(Benchmark(), device, module, (VALUES,), {"compiled": True})
+    (compile_only / "graph.neff").unlink()
+    with pytest.raises(WrongDevice, match=rf"{said} in the cache\. Its results are not computed"):
+        device.run(module, VALUES, compiled=True)
+    (compile_only / "graph.neff").unlink()
+    writes = False
+    with pytest.raises(NotModelled, match="has left no NEFF in its cache and raised no error"):
+        device.run(module, VALUES, compiled=True)
+    with pytest.raises(NotModelled, match="would run operation by operation, and this target compiles graphs"):
+        device.run(module, VALUES)
+    monkeypatch.delenv("TORCH_NEURONX_COMPILE_ONLY")
+    with pytest.raises(NotModelled, match="must be 1 before torch is imported"):
+        device.run(module, VALUES, compiled=True)
+
+
+def test_compiling_a_torch_module_takes_the_native_backend(compile_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch-xla has no such mode, and the native backend is for trn2 and trn3."""
+    module = torch.nn.ReLU()
+    with options.override(chip="inf2"):
+        assert device_for(module).reason.startswith("no compiler of torch modules: torch-neuronx 2.14.3.0 is for Trn2")
+    monkeypatch.setattr("nkitools.targets.neuron_packages.version_of", {"torch-neuronx": "2.9.0.2.15"}.get)
+    reason = (
+        "no compiler of torch modules: torch-neuronx 2.9.0.2.15 with torch-xla, and the compile-only mode is that of "
+    )
+    assert device_for(module) == (None, f"{reason}torch-neuronx 2.10 and higher")
 
 
 @pytest.mark.process

@@ -28,6 +28,7 @@ HELD_BY = {
     ],
     "modules as a baseline were torch-xla's only": [
         TODAY,
+        f"{OPERATOR}.test_a_torch_module_is_compiled_without_a_device",
         f"{OPERATOR}.test_a_torch_module_is_a_baseline",
         f"{OPERATOR}.test_a_torch_module_is_a_baseline_under_torch_compile",
     ],
