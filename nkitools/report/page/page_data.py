@@ -109,7 +109,7 @@ class Gathering:
                 "unit": "core" if getattr(run, "cores", ()) else "program",
                 "reduced": run.reduced_writes,
                 "left_out": run.findings_left_out,
-                "watched": bool(writes or inputs),
+                "watched": bool(writes or inputs or self._traced.table),
             },
             "storage_kinds": self._named.tables["storages"].rows,
             "traces": self._traced.table,

@@ -91,6 +91,7 @@ function empty() {
     h("p", {}, some
       ? "Lines with a bar at their left wrote or printed tiles: choose one with the mouse or with ↑ and ↓, then step through its iterations with ← and →."
       : !count ? `It ran on ${run.run.target}: the page has its prints, findings and outputs, and none of its instructions.`
+        : run.run.watched ? "No line has values: elements of accessors and streams are counted, in the pane Cores, and not kept."
         : `This run was not watched, so that no values were kept.${run.title ? "" : " Run it again with --nki-report, or inside nkitools.watching()."}`));
 }
 
