@@ -8,14 +8,13 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from docs.generate_pictures import browser
+from docs.generate_pictures import browser, photograph, selected
 from kernels import references
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
@@ -29,7 +28,6 @@ from nkitools.report.tolerance import Tolerance
 from nkitools.targets.imports import stand_in
 
 WINDOW = 1280, 1000
-SETTLED = 0.6  # seconds after the last key
 
 
 class Shot(NamedTuple):
@@ -54,24 +52,12 @@ def page_pictures(folder: Path) -> str:
         with browser(Path(temporary) / "profile") as driver:
             if driver is None:
                 return "The pictures of pages take a Chromium that starts.\n"
+            driver.set_window_size(*WINDOW)
+            page = Path(temporary) / "page.html"
             for shot in shots:
-                _photograph(driver, shot, Path(temporary) / "page.html", folder / shot.name)
+                write_page(shot.run, page, shot.expected, against=shot.against)
+                photograph(driver, page, folder / shot.name, address=shot.address, keys=shot.keys)
     return "\n".join(line for shot in shots for line in (f"![{shot.text}]({shot.name})", "", f"*{shot.text}.*", ""))
-
-
-def _photograph(driver: Any, shot: Shot, page: Path, picture: Path) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    write_page(shot.run, page, shot.expected, against=shot.against)
-    driver.set_window_size(*WINDOW)
-    driver.get("about:blank")
-    driver.get(page.as_uri() + shot.address)
-    WebDriverWait(driver, 30).until(lambda each: each.find_element("css selector", "html").get_attribute("data-ready"))
-    for key in shot.keys:
-        script = "(document.activeElement ?? document).dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]"
-        driver.execute_script(f"{script}, bubbles: true}}))", key)
-    time.sleep(SETTLED)
-    driver.save_screenshot(str(picture))
 
 
 def _shots() -> list[Shot]:
@@ -128,10 +114,8 @@ def _of_pallas(random: Any) -> list[Shot]:
     x, y = (jnp.asarray(random.standard_normal((256, 256)), jnp.bfloat16) for _ in range(2))
     with watching():
         run = check(matmul, x, y, modes="tpu_interpret", blocks=Blocks(128, 128, 128))
-    stored = [each for each in run.traces[0].events if each.kind == "block out"][-2]
-    point = ",".join(f"program_id({axis}):{at}" for axis, at in enumerate(run.traces[0].points[stored.step]))
     text = "A Pallas kernel: the grid, the block of each operand, vector memory and the order of events"
-    return [Shot("page_grid.png", text, run, address=f"#line={stored.line}&turn={point}", keys=("6",))]
+    return [Shot("page_grid.png", text, run, address=selected(run), keys=("6",))]
 
 
 def _of_an_operator(random: Any) -> list[Shot]:

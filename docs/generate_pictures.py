@@ -13,7 +13,8 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +35,7 @@ from nkitools.timing.timeline import timeline_of
 
 COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d")
 WIDTH, ROW, LEFT = 900, 26, 110
+SETTLED = 0.6  # seconds that a page takes to draw what was selected
 
 
 def pictures_page(folder: Path) -> str:
@@ -135,15 +137,40 @@ def page_picture(run: Any, expected: Any, path: Path) -> bool:
             return photograph(driver, page, path, line)
 
 
-def photograph(driver: Any, page: Path, path: Path, script: str = "") -> bool:
-    """Photograph a page once it is ready and a script has run on it; returns whether that worked."""
+def photograph(
+    driver: Any, page: Path, path: Path, script: str = "", *, address: str = "", keys: Sequence[str] = ()
+) -> bool:
+    """Photograph a page once it is ready, a script has run on it and keys are pressed; returns whether that worked.
+
+    ``address``: what is selected, the part of the page's address from ``#``.
+    """
     from selenium.webdriver.support.ui import WebDriverWait
 
     driver.get("about:blank")
-    driver.get(page.as_uri())
+    driver.get(page.as_uri() + address)
     WebDriverWait(driver, 30).until(lambda each: each.find_element("css selector", "html").get_attribute("data-ready"))
     driver.execute_script(script)
+    for key in keys:
+        press = "(document.activeElement ?? document).dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]"
+        driver.execute_script(f"{press}, bubbles: true}}))", key)
+    if keys or address:
+        time.sleep(SETTLED)
     return bool(driver.save_screenshot(str(path)))
+
+
+def selected(run: Any) -> str:
+    """Return the address of the last block that a traced run stored, or of what it wrote last; empty without either."""
+    (trace, *_) = run.traces
+    written = [each for each in trace.events if each.writes and each.line]
+    if not written:
+        return ""
+    last = ([each for each in written if each.kind == "block out"] or written)[-1]
+    alike = [each for each in written if (each.line, each.step, each.core) == (last.line, last.step, last.core)]
+    address = f"#line={last.line}&write={alike.index(last)}"
+    if trace.kind == "cores":
+        return f"{address}&program={list(dict.fromkeys(each.core for each in trace.events)).index(last.core)}"
+    turn = ",".join(f"program_id({axis}):{at}" for axis, at in enumerate(trace.points[last.step]))
+    return f"{address}&turn={turn}"
 
 
 @contextlib.contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from .references import (
     added,
     attention,
+    attention_of_heads,
     column_sums,
     conv1d,
     conv2d,
@@ -24,7 +26,9 @@ from .references import (
     flat_giou,
     gather_rows,
     gathered,
+    gelu_layer,
     giou,
+    grouped_product,
     grouped_query_decode,
     integer_product,
     layer_norm,
@@ -38,9 +42,11 @@ from .references import (
     product,
     quantised,
     relu,
+    relu_gradient,
     rms_norm,
     rotary,
     row_sums,
+    rows_product,
     running_sum,
     scatter_add,
     softmax,
@@ -56,13 +62,13 @@ class Example(NamedTuple):
     """One example: how it is called, and what is right."""
 
     name: str
-    place: str  # module and function, within this folder
+    place: str  # module and function, within this folder; of a C++ operator, folder and name, within `cpp_ops`
     arguments: Callable[[np.random.Generator], Arguments]
     reference: Callable[..., Any]  # of the arguments
     within: float  # error beside the largest value of the reference
     chips: tuple[str, ...] = ("trn1", "trn2", "trn3")
     keywords: Mapping[str, Any] = MappingProxyType({})  # of the kernel
-    programs: int = 0  # in the brackets of the launch
+    programs: int = 0  # in the brackets of the launch; GpSimd cores of an operator
     ranks: int = 0  # `arguments` returns those of each rank
     is_first: bool = True  # of those that `nkitools demo` shows without --all
 
@@ -203,6 +209,15 @@ def _small_integers(random: np.random.Generator) -> Arguments:
     return tuple(random.integers(-128, 128, (256, 256)).astype(np.int8) for _ in range(2))
 
 
+def _grouped(random: np.random.Generator) -> Arguments:
+    x, weights = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((384, 512), (3, 512, 512)))
+    return x, weights, np.array([2, 0, 2], np.int32)
+
+
+def _layer(random: np.random.Generator) -> Arguments:
+    return *_HALVED(random), *normal((512,))(random)
+
+
 def _parts(random: np.random.Generator) -> Arguments:
     return tuple((*normal((128, 256))(random), 4) for _ in range(4))
 
@@ -334,13 +349,45 @@ LEGACY = (
 )
 """Kernels of the legacy dialect, `neuronxcc.nki`."""
 
-OPERATOR = Example("giou", "", boxes(64, 256), giou, 1e-4)
-"""The custom C++ operator of `cpp_ops/giou`."""
+
+def _relu(stage: str, cores: int) -> Iterator[Example]:
+    elements, place = (64, 250), f"relu/{stage}:relu"
+    of_one = partial(Example, programs=cores, within=0.0, is_first=False)
+    yield of_one(f"relu_{stage}", f"{place}_forward", normal(elements), relu)
+    yield of_one(f"relu_{stage}_back", f"{place}_backward", normal(elements, elements), relu_gradient)
+
+
+OPERATORS = (
+    Example("giou", "giou:giou", boxes(64, 256), giou, 1e-4, programs=8),
+    *_relu("element", 1),
+    *_relu("tcm", 1),
+    *_relu("multicore", 8),
+)
+"""Custom C++ operators, for GpSimd cores; they need a compiler of C++."""
+
+_tpu = partial(Example, chips=("v5e", "v6e"))  # libtpu 0.0.42 aborts where it is asked for the profile on a tpu7x
+_any_tpu = partial(Example, chips=("v5e", "v6e", "tpu7x"))
+_HALVED = normal((256, 256), (256, 512), dtype="bfloat16")
+_HEADS = normal(*[(1, 2, 256, 64)] * 3)
+_ROUNDED = 2.0**-8 + 1e-5  # rounded once to bfloat16, after sums in float32
 
 PALLAS = (
-    Example("giou", "pallas.giou:giou", boxes(64, 256), giou, 1e-4),
-    Example("rmsnorm", "pallas.rmsnorm:rmsnorm", normal((64, 256), (256,)), rms_norm, 1e-5),
-    Example("running_sum", "pallas.running_sum:running_sum", normal((256, 128)), running_sum, 1e-5),
-    Example("matmul_int8", "pallas.matmul:matmul_int8", _small_integers, integer_product, 0.0, is_first=False),
+    _tpu("giou", "pallas.giou:giou", boxes(64, 256), giou, 1e-4),
+    _tpu("rmsnorm", "pallas.rmsnorm:rmsnorm", normal((64, 256), (256,)), rms_norm, 1e-5),
+    _any_tpu("running_sum", "pallas.running_sum:running_sum", normal((256, 128)), running_sum, 1e-5),
+    _any_tpu("matmul", "pallas.matmul:matmul", _HALVED, rows_product, _ROUNDED, is_first=False),
+    _any_tpu("matmul_int8", "pallas.matmul:matmul_int8", _small_integers, integer_product, 0.0, is_first=False),
+    _any_tpu("linear", "pallas.matmul:linear", _layer, gelu_layer, _ROUNDED, is_first=False),
+    _tpu(
+        "grouped_matmul_int8",
+        "pallas.grouped_matmul:grouped_matmul_int8",
+        _grouped,
+        grouped_product,
+        0.0,
+        is_first=False,
+    ),
+    _tpu(
+        "flash_attention", "pallas.vision_transformer:flash_attention", _HEADS, attention_of_heads, 1e-5, is_first=False
+    ),
 )
 """Pallas kernels for TPUs; they need JAX."""

@@ -237,6 +237,30 @@ def quantised(hidden: Any, weight: Any) -> Any:
     return rows / scales, scales
 
 
+def rows_product(left: Any, right: Any) -> Any:
+    """The matrix product."""
+    one, other = _wide(left, right)
+    return one @ other
+
+
+def gelu_layer(x: Any, weights: Any, bias: Any) -> Any:
+    """A linear layer with GELU, by tanh."""
+    sums = rows_product(x, weights) + bias
+    return sums / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (sums + 0.044715 * sums**3)))
+
+
+def grouped_product(x: Any, weights: Any, groups: Any) -> Any:
+    """The exact products of blocks of rows, each with the weights of its group."""
+    blocks = np.split(x.astype(np.int64), len(groups))
+    return np.concatenate([block @ weights[group] for block, group in zip(blocks, groups)])
+
+
+def attention_of_heads(query: Any, key: Any, value: Any) -> Any:
+    """Attention of each head of [batch, heads, tokens, features]."""
+    heads = zip(*(each.reshape(-1, *each.shape[2:]) for each in (query, key, value)))
+    return np.stack([attention(*head) for head in heads]).reshape(query.shape)
+
+
 def integer_product(left: Any, right: Any) -> Any:
     """The exact product of integers."""
     return left.astype(np.int64) @ right.astype(np.int64)
@@ -245,6 +269,11 @@ def integer_product(left: Any, right: Any) -> Any:
 def relu(x: Any) -> Any:
     """What is above zero."""
     return np.maximum(x, 0)
+
+
+def relu_gradient(gradient: Any, x: Any) -> Any:
+    """The gradient where the value is above zero."""
+    return np.where(x > 0, gradient, 0)
 
 
 def row_sums(x: Any) -> Any:

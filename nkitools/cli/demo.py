@@ -150,20 +150,21 @@ class _Show:
             yield self._line(example, args, run.outputs, "   lowered for v5e")
 
     def _operators(self) -> Iterator[str]:
-        from nkitools.customop import load
         from nkitools.customop.errors import BuildError
 
-        sources = Path(str(self.gallery.__file__)).parents[1] / "cpp_ops" / "giou"
-        example = self.gallery.OPERATOR
-        args = example.arguments(self._random())
-        try:
-            library = load("giou", [str(sources / "giou.cpp")], [str(sources / "shape.cpp")], multicore=True)
-        except BuildError as error:
-            yield f"custom C++ operators: {error}"
-            return
-        run = library.giou.run(*args, rules="error")
-        yield "custom C++ operators, on simulated GpSimd cores"
-        yield self._line(example, args, run.outputs, f"   on {len(run.cores)} cores")
+        sources = Path(str(self.gallery.__file__)).parents[1] / "cpp_ops"
+        for example in self._chosen(self.gallery.OPERATORS):
+            args = example.arguments(self._random())
+            try:
+                operator = operator_of(example, sources)
+            except BuildError as error:
+                yield f"custom C++ operators: {error}"
+                return
+            run = operator.run(*args, rules="error")
+            if example is self.gallery.OPERATORS[0]:
+                yield "custom C++ operators, on simulated GpSimd cores"
+            cores = len(run.cores)
+            yield self._line(example, args, run.outputs, f"   on {cores} core" + "s" * (cores > 1))
 
     def _prints(self) -> Iterator[str]:
         if self.printing is None:
@@ -195,6 +196,17 @@ class _Show:
         import numpy as np
 
         return np.random.default_rng(_SEED)
+
+
+def operator_of(example: Any, sources: Path) -> Any:
+    """Return the custom operator of an example, built; its folder lies in that of all sources."""
+    from nkitools.customop import load
+
+    place, _, name = example.place.partition(":")
+    folder = sources / place
+    kernels = [each for each in sorted(folder.glob("*.cpp")) if each.name != "shape.cpp"]
+    library = load(place.replace("/", "_"), kernels, [folder / "shape.cpp"], multicore=example.programs > 1)
+    return getattr(library, name)
 
 
 @contextmanager

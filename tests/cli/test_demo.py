@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import nkitools
 from kernels import gallery, references
 from nkitools.cli import main
+from nkitools.cli.demo import operator_of
 
 REPOSITORY = Path(__file__).parents[2]
 NKI = [*gallery.NKI, *gallery.LEGACY]
@@ -77,13 +78,41 @@ def test_each_example_agrees_and_breaks_no_rule(example: gallery.Example) -> Non
         assert run.findings == []
 
 
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    "example", [each for each in gallery.PALLAS if not each.is_first], ids=lambda example: example.name
+)
+def test_each_pallas_example_agrees(example: gallery.Example) -> None:
+    """Those that the command shows only with --all; the others are in the show above."""
+    pytest.importorskip("jax")
+    args = example.arguments(np.random.default_rng(1))
+    run = nkitools.pallas.run(example.kernel, *args)
+    assert gallery.relative_error(run.outputs, example.reference(*args)) <= example.within
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("example", gallery.OPERATORS, ids=lambda example: example.name)
+def test_each_operator_agrees(example: gallery.Example) -> None:
+    """On as many cores as it is said to have."""
+    args = example.arguments(np.random.default_rng(1))
+    try:
+        operator = operator_of(example, REPOSITORY / "cpp_ops")
+    except nkitools.customop.BuildError as error:
+        pytest.skip(str(error))
+    run = operator.run(*args)
+    assert gallery.relative_error(run.outputs, example.reference(*args)) <= example.within
+    assert len(run.cores) == example.programs
+
+
 def test_every_file_of_kernels_has_an_example() -> None:
-    """A kernel that is added comes into the list; those that need more than a call are named here."""
+    """A kernel that is added comes into the list."""
     files = {path.relative_to(REPOSITORY / "kernels") for path in (REPOSITORY / "kernels").rglob("*.py")}
     modules = {".".join(path.with_suffix("").parts) for path in files if not path.name.startswith("_")}
     listed = {each.place.partition(":")[0] for each in (*NKI, *gallery.PALLAS)}
-    assert modules - listed == {"gallery", "references", "pallas.grouped_matmul", "pallas.vision_transformer"}
+    assert modules - listed == {"gallery", "references"}
     assert listed <= modules
+    folders = {path.parent.relative_to(REPOSITORY / "cpp_ops") for path in (REPOSITORY / "cpp_ops").rglob("*.cpp")}
+    assert {Path(each.place.partition(":")[0]) for each in gallery.OPERATORS} == folders
 
 
 @pytest.mark.parametrize(

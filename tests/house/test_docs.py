@@ -15,7 +15,7 @@ import pytest
 from docs.generate_cheat_sheet import cheat_sheet
 from docs.generate_chips import chip_page
 from docs.generate_coverage import MODULES, coverage_page, modelled, not_modelled
-from docs.generate_gallery import files, purpose
+from docs.generate_gallery import files, operator_files, operator_purpose, purpose, stem, title
 from docs.generate_instructions import instruction_page, names, run_example
 from docs.generate_options import option_page
 from docs.generate_pictures import finding_picture, timeline_picture
@@ -158,6 +158,13 @@ def test_the_gallery_lists_every_example() -> None:
     for example in (*gallery.NKI, *gallery.LEGACY, *gallery.PALLAS):
         assert purpose(example).endswith((".", ":", "]")), example.name
         assert files(example).startswith("Source: `kernels/")
+    for example in gallery.OPERATORS:
+        assert operator_purpose(example).startswith(f"`{example.place.partition(':')[2]}`. "), example.name
+        for path in re.findall(r"`([^`]+)`", operator_files(example)):
+            assert (DOCS.parent / path).is_file(), path
+    worlds = {"": gallery.NKI, "legacy": gallery.LEGACY, "Pallas": gallery.PALLAS, "C++": gallery.OPERATORS}
+    stems = {stem(title(example, world)) for world, examples in worlds.items() for example in examples}
+    assert len(stems) == sum(map(len, worlds.values()))  # no picture takes the place of another one
 
 
 def test_the_cheat_sheet_has_limits_and_functions() -> None:

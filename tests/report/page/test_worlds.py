@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import nkitools
 from cpp_ops.relu import build, reference
+from docs import generate_gallery
+from kernels import gallery
 from nkitools.customop import Library
 from nkitools.pallas.compiled import Compiled, CompiledKernel
 from nkitools.report.page.page_data import Gathering
@@ -207,6 +210,41 @@ def test_the_cores_of_an_operator(relu: Library, reader: Reader, tmp_path: Path)
     run.save(tmp_path / "run.json")
     again = nkitools.load_run(tmp_path / "run.json")
     assert len(Gathering(again, None).tables["traces"][0]["buffers"]) == len(trace.buffers)
+
+
+def test_the_gallery_shows_the_grid_and_the_cores(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A picture of the page at the last block that was stored; without the compiler a sentence in place of times."""
+    monkeypatch.setattr(generate_gallery, "why_not", lambda: "libtpu is not here")
+    pictures = generate_gallery.Pictures(tmp_path, tmp_path / "page.html", reader.driver)
+    grouped, boxes = (
+        next(each for each in examples if each.name == name)
+        for examples, name in ((gallery.PALLAS, "grouped_matmul_int8"), (gallery.OPERATORS, "giou"))
+    )
+    width, height = reader.driver.get_window_size().values()
+    lines = generate_gallery.pallas_section((grouped,), pictures)
+    assert "The times would be the TPU compiler's: libtpu is not here." in lines
+    assert reader.text(".inspector h2").split("\n") == ["block out", "out[256:384, 0:512]"]
+    assert "at (2, 0, 0)" in reader.text("#pane .tools h3")
+    lines += generate_gallery.operator_section((boxes,), pictures)
+    assert reader.text(".inspector h2").split("\n") == ["tcm_to_tensor", "output[16256:16384]"]
+    assert reader.turn()["core"] == "7"
+    assert "agrees with the reference" in reader.text("header")
+    reader.driver.set_window_size(width, height)
+    shown = re.findall(r"\]\((\w+\.png)\)", "\n".join(lines))
+    assert shown == ["gallery_pallas_grouped_matmul_int8.png", "gallery_cpp_giou.png"]
+    for each in shown:
+        assert (tmp_path / each).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_of_accessors_was_watched(reader: Reader, tmp_path: Path) -> None:
+    """Its elements are counted and no value is kept, which the page says in place of a run that was not watched."""
+    with nkitools.watching():
+        run = build.library("element").relu_forward.run(np.ones((4, 4), np.float32))
+    reader.open(written(run, tmp_path))
+    assert "No values were kept" not in reader.text("#pane")
+    assert "elements of accessors and streams are counted" in reader.text(".inspector")
 
 
 def test_an_operator_that_is_not_watched_has_its_counters(relu: Library, reader: Reader, tmp_path: Path) -> None:
