@@ -230,6 +230,9 @@ def test_the_gallery_shows_the_grid_and_the_cores(
     lines += generate_gallery.operator_section((boxes,), pictures)
     assert reader.text(".inspector h2").split("\n") == ["tcm_to_tensor", "output[16256:16384]"]
     assert reader.turn()["core"] == "7"
+    assert "It rests on what C++ stored, if anything, in tcm 2[0:512] read by giou.cpp" in reader.text(".trail")
+    assert "tcm 2[0:512] as C++ left it" in reader.text(".inspector").replace("\n", " ")
+    assert "never written" not in reader.text(".inspector")
     assert "agrees with the reference" in reader.text("header")
     reader.driver.set_window_size(width, height)
     shown = re.findall(r"\]\((\w+\.png)\)", "\n".join(lines))

@@ -18,6 +18,10 @@ export const element = h("section.inspector", { "aria-label": "Tile", id: "inspe
 let series = null, at = -1;
 const isTraced = run.traces.length > 0;
 
+// Of an operator the stores of C++ into TCM are not followed.
+const isOfCores = run.traces.some((each) => each.kind === "cores");
+const unwritten = (ofCores) => isOfCores ? h("span.hint", {}, ofCores) : h("span.unwritten", {}, "never written ");
+
 export function currentSeries() {
   return series === null ? null : { series, at };
 }
@@ -320,7 +324,7 @@ function trail(item) {
   const { positions, given, more } = ancestry(item.position);
   return h("div.trail", {}, h("h3", {}, "How it came to be"),
     given.length > 0 && h("p", {}, "It rests on ", given.slice(0, 12).map(([operand, position, source], at) => [at ? ", " : "",
-      source === NEVER_WRITTEN && h("span.unwritten", {}, "never written "), h("code", {}, region(operand)), " read by ", h("button.link", { onclick: () => showPosition(position) }, placeText(run.instructions.place[position]))]),
+      source === NEVER_WRITTEN && unwritten("what C++ stored, if anything, in "), h("code", {}, region(operand)), " read by ", h("button.link", { onclick: () => showPosition(position) }, placeText(run.instructions.place[position]))]),
     given.length > 12 && ` and ${given.length - 12} more`),
     h("div.steps", {}, h("table", {}, h("tbody", {}, positions.map((position) => ancestor(item, position))))),
     h("p.hint", {}, "What was written, and what it was made from, newest first.", more && " The oldest are left out."));
@@ -365,7 +369,7 @@ function ancestry(position) {
 function origin(sources) {
   const positions = sources.filter((each) => each >= 0).reverse();
   return [
-    sources.includes(NEVER_WRITTEN) && h("span.unwritten", {}, "never written "),
+    sources.includes(NEVER_WRITTEN) && unwritten("as C++ left it "),
     sources.includes(GIVEN) && h("span.hint", {}, "as it was given "),
     positions.slice(0, 3).map((position) => ["← ", link(position), " "]),
     positions.length > 3 && h("span.hint", {}, `and ${positions.length - 3} more`),
