@@ -145,5 +145,8 @@ def test_a_process_that_ctrl_c_ends() -> None:
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert (process.returncode, said.splitlines()[0]) == (130, "nkitools: interrupted at script.py:7")
+    # Python may see the signal as the print ends, one line before.
+    lines = [f"nkitools: interrupted at script.py:{line}" for line in (6, 7)]
+    assert process.returncode == 130
+    assert said.splitlines()[0] in lines
     assert "Traceback" not in said

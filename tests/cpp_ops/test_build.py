@@ -36,6 +36,8 @@ def test_the_script_leaves_a_library_that_can_be_loaded(giou: Path, capfd: pytes
 def test_on_an_instance_the_script_takes_aws_loader(giou: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where torch_neuronx is installed (a fake), with what it documents."""
     pytest.importorskip("torch")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_neuronx"]:
+        monkeypatch.delitem(sys.modules, name)  # a script on a host has imported what stands in
     monkeypatch.syspath_prepend(str(machines.FAKES / "torch"))
     try:
         runpy.run_path(str(giou / "build.py"), run_name="__main__")

@@ -45,7 +45,7 @@ nkitools.pallas.run(endless, jnp.ones((8, 128), jnp.float32))
 @pytest.mark.process
 @pytest.mark.frameworks
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent to a process of its own")
-def test_a_loop_that_never_ends_is_ended(tmp_path: Path) -> None:
+def test_a_loop_that_never_ends_is_ended(tmp_path: Path, ctrl_c: None) -> None:
     """Exit code 130 and one line that names the function."""
     (tmp_path / "endless.py").write_text(ENDLESS)
     process = subprocess.Popen(

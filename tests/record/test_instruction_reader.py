@@ -126,7 +126,7 @@ def test_operands_are_read_when_they_are_asked_for() -> None:
     assert vars(found)["operands"] is found.operands
     assert dataclasses.replace(found, line=3).operands == found.operands
     assert dataclasses.asdict(found)["operands"][0]["shape"] == (128, 2)
-    assert repr(found).startswith("InstructionRecord(name='tensor_scalar', engine='vector', ")
+    assert repr(found).startswith("<tensor_scalar (vector) test_instruction_reader.py:")
 
 
 def test_other_attributes_are_missing() -> None:

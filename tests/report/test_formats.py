@@ -154,6 +154,7 @@ def test_json(tmp_path: Path) -> None:
                 "loops": {},
                 "rank": None,
                 "picture": None,
+                "suggestions": [],
             }
         ],
     }

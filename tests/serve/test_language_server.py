@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pytest_lsp", reason="the client: pip install pytest-lsp")
+pytest.importorskip("pygls", reason="pip install 'nkitools[lsp]'")
 
 from lsprotocol import types
-from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
+from pygls.lsp.client import LanguageClient
 
 from nkitools.rules.catalogue import RULES
 
@@ -20,17 +20,35 @@ pytestmark = pytest.mark.process
 BAD = RULES["NK103"].examples[0].bad
 
 
-def talk(conversation: Callable[[LanguageClient], Awaitable[None]]) -> None:
+class Client(LanguageClient):
+    """A client that keeps the diagnostics of each document."""
+
+    def __init__(self) -> None:
+        super().__init__("tests", "1")
+        self.diagnostics: dict[str, list[types.Diagnostic]] = {}
+        self.versions: dict[str, int | None] = {}
+
+        @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def published(params: types.PublishDiagnosticsParams) -> None:
+            self.diagnostics[params.uri], self.versions[params.uri] = list(params.diagnostics), params.version
+
+        @self.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
+        def refreshed(_: None) -> None:
+            """Ask for no hints again: the test does."""
+
+
+def talk(conversation: Callable[[Client], Awaitable[None]]) -> None:
     """Start a server, say hello, hold a conversation with it, and end it as the protocol has it."""
 
     async def held() -> None:
-        client = make_test_lsp_client()
+        client = Client()
         await client.start_io(sys.executable, "-m", "nkitools", "lsp")
         try:
-            hello = types.InitializeParams(capabilities=client_capabilities("visual-studio-code"), root_uri=None)
-            await client.initialize_session(hello)
+            await client.initialize_async(types.InitializeParams(capabilities=types.ClientCapabilities()))
+            client.initialized(types.InitializedParams())
             await conversation(client)
-            await client.shutdown_session()
+            await client.shutdown_async(None)
+            client.exit(None)
         except BaseException:
             client._server.kill()  # it would wait for the end of the session
             raise
@@ -40,7 +58,7 @@ def talk(conversation: Callable[[LanguageClient], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(held(), 60))
 
 
-def opened(client: LanguageClient, path: Path, text: str) -> str:
+def opened(client: Client, path: Path, text: str) -> str:
     path.write_text(text)
     uri = path.as_uri()
     item = types.TextDocumentItem(uri, "python", 1, text)
@@ -54,7 +72,7 @@ async def until(found: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-def changed(client: LanguageClient, uri: str, version: int, text: str) -> None:
+def changed(client: Client, uri: str, version: int, text: str) -> None:
     document = types.VersionedTextDocumentIdentifier(version=version, uri=uri)
     change = types.TextDocumentContentChangeWholeDocument(text)
     client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
@@ -78,10 +96,11 @@ def test_a_mistake_is_shown_explained_and_mended_while_one_types(tmp_path: Path)
     """Diagnostics carry the version; the code action's text has no finding; hovers, definitions and hints answer."""
     path = tmp_path / "kernel.py"
 
-    async def conversation(client: LanguageClient) -> None:
+    async def conversation(client: Client) -> None:
         uri = opened(client, path, BAD)
         await until(lambda: client.diagnostics.get(uri))
         (found,) = client.diagnostics[uri]
+        assert client.versions[uri] == 1
         line = BAD.splitlines().index(next(each for each in BAD.splitlines() if each.endswith("# NK103")))
         assert (found.code, found.range.start.line, found.severity) == ("NK103", line, types.DiagnosticSeverity.Error)
         assert found.range.start.character == 4
@@ -127,7 +146,7 @@ def test_what_cannot_be_linted_or_does_not_end_ends_no_session(tmp_path: Path) -
     hanging = "import nki\n\n\n@nki.jit\ndef kernel(x):\n    while True:\n        pass\n\n\ninputs = (1.0,)\n"
     leaving = hanging.replace("    while True:\n        pass\n", "    import os\n    os._exit(3)\n")
 
-    async def conversation(client: LanguageClient) -> None:
+    async def conversation(client: Client) -> None:
         uri = opened(client, tmp_path / "broken.py", "def kernel(:\n")
         await until(lambda: client.diagnostics.get(uri))
         assert [each.code for each in client.diagnostics[uri]] == ["NK601"]

@@ -40,7 +40,7 @@ class Source:
         return self.text.splitlines(keepends=True)
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def _line_starts(self) -> list[int]:
         starts = [0]
         for line in self.lines:
             starts.append(starts[-1] + len(line))
@@ -83,7 +83,7 @@ class Source:
 
     def offset(self, line: int, column: int) -> int:
         """The place of a byte column of a line, in characters of the text."""
-        return self._starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+        return self._line_starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """The offsets where a node begins and ends."""
