@@ -45,7 +45,12 @@ def test_one_file_says_what_is_true_here(monkeypatch: pytest.MonkeyPatch, tmp_pa
     chip = "trn2" if FULL else "inf2"
     # Of two logical cores of two physical ones the second is free for the process that measures the device.
     machines.neuron_root(tmp_path / "root", devices=2 if FULL else 1, **driver)
-    for name in ("NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VISIBLE_CORES", "NEURON_PLATFORM_TARGET_OVERRIDE"):
+    for name in (
+        "PYTEST_XDIST_WORKER",
+        "NEURON_LOGICAL_NC_CONFIG",
+        "NEURON_RT_VISIBLE_CORES",
+        "NEURON_PLATFORM_TARGET_OVERRIDE",
+    ):
         monkeypatch.delenv(name, raising=False)
     for name, value in {
         "NKITOOLS_SYSROOT": str(tmp_path / "root"),

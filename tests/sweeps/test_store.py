@@ -55,7 +55,7 @@ def write_rows(path: Path, start: int) -> None:
 @pytest.mark.process
 def test_two_writers_share_a_store(tmp_path: Path) -> None:
     """Each row of either is there once, those of both once, too."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")  # JAX, where a test has imported it, forbids forks
     writers = [context.Process(target=write_rows, args=(tmp_path / "s.db", start)) for start in (0, 100)]
     for each in writers:
         each.start()
