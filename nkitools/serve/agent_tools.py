@@ -261,8 +261,11 @@ def _linted(workplace: Workplace, path: str) -> Plain:
         text = read(file)
     except Unreadable as error:
         raise Refused(f"{path}: {error}") from None
-    found = OpenFiles().put(file, text).findings
-    plain = [{**finding_as_plain(each), "suggestions": suggestions_as_plain(each, text)} for each in found]
+    found = OpenFiles().put(file, text)
+    plain = [
+        {**finding_as_plain(each), "suggestions": suggestions_as_plain(each, text, found.module)}
+        for each in found.findings
+    ]
     return _bounded({"findings": plain})
 
 

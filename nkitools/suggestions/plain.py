@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nkitools.lint.module import Unreadable, read
+from nkitools.lint.module import Module, Unreadable, read
 from nkitools.lint.rewriting import Edit
 from nkitools.rules.finding import Finding
 from nkitools.suggestions.catalogue import MECHANICAL, suggestions
 
 
-def suggestions_as_plain(finding: Finding, text: str | None = None) -> list[dict[str, Any]]:
+def suggestions_as_plain(
+    finding: Finding, text: str | None = None, module: Module | None = None
+) -> list[dict[str, Any]]:
     """Return the suggestions for a finding: ``title``, and ``edits`` of ``line``, ``column``, their ends and ``text``.
 
     ``text`` is that of the finding's file, which is read where it is not given; none for a file that cannot be read.
+    ``module``: the parsed text, where it is at hand.
     """
     if finding.rule not in MECHANICAL:
         return []
@@ -24,7 +27,7 @@ def suggestions_as_plain(finding: Finding, text: str | None = None) -> list[dict
         except (Unreadable, OSError):
             return []
     lines = text.splitlines()
-    found = suggestions(finding, text)
+    found = suggestions(finding, text, module)
     return [{"title": each.title, "edits": [_plain(one, lines) for one in each.edits]} for each in found]
 
 
