@@ -20,7 +20,7 @@ _ORDER = {"error": 0, "warning": 1, "hint": 2}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tools say of one text: whether it agrees with its reference, its errors, and all findings."""
+    """The answers about one text: whether it agrees with its reference, its errors, and all findings."""
 
     passes: bool
     errors: int

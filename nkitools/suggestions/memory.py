@@ -62,7 +62,7 @@ def without_engine(site: Site) -> Iterator[Suggestion]:
     """NK206, NK606: leave the argument out that the chip does not have here."""
     named = re.search(r"`(\w+)`=", site.finding.message)
     name = named[1] if named else "engine"
-    edit = without_keyword(site, site.call, name) if site.call is not None else None
+    edit = without_keyword(site.call, name) if site.call is not None else None
     if edit is not None:
         yield Suggestion(f"Leave `{name}` out", (edit,))
 

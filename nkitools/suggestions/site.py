@@ -92,10 +92,6 @@ class Site:
         """Return a node as it is written."""
         return ast.get_source_segment(self.module.text, node) or ast.unparse(node)
 
-    def lines(self, first: ast.stmt, last: ast.stmt) -> list[str]:
-        """Return the lines of statements."""
-        return self.module.lines[first.lineno - 1 : last.end_lineno]
-
     def indent(self, statement: ast.stmt) -> str:
         """Return the space in front of a statement's line."""
         line = self.module.lines[statement.lineno - 1]
@@ -154,7 +150,7 @@ def given(call: ast.Call, name: str, position: int) -> ast.expr | None:
     return call.args[position] if position < len(call.args) else None
 
 
-def without_keyword(site: Site, call: ast.Call, name: str) -> Edit | None:
+def without_keyword(call: ast.Call, name: str) -> Edit | None:
     """Return the edit that leaves out a keyword of a call, with the comma in front of it."""
     found = keyword(call, name)
     if found is None:

@@ -46,7 +46,7 @@ class DeviceTime:
     executions: int
     """How many executions were measured."""
     tool: str
-    """What measured them, with its version."""
+    """The tool that measured them, with its version."""
 
 
 class Launcher:
