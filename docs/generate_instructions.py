@@ -21,6 +21,7 @@ from nkitools.dialects.modern import isa
 from nkitools.launch.simulate import simulate
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import KernelError
+from nkitools.serve.instruction_cards import card
 from nkitools.strategies.calls import CALLS, Tile
 from nkitools.targets.imports import stand_in
 
@@ -41,7 +42,6 @@ instructions/*
 _READS_DESTINATION = frozenset({"tensor_copy_predicated"})
 _RULE = re.compile(r"\b(?:NK|CO|PL)\d{3}\b")
 _ENUM = re.compile(r"<(\w+\.\w+): [^>]*>")
-_RANGE = re.compile(r"\b(NK)(\d{3}) to NK(\d{3})\b")
 
 
 def instruction_pages() -> dict[str, str]:
@@ -68,16 +68,18 @@ def _issues(name: str, found: Any) -> bool:
 
 def instruction_page(name: str) -> str:
     """Return the page of one instruction in Markdown."""
-    found = getattr(isa, name)
-    doc = inspect.getdoc(found) or ""
-    said, _, errors = doc.partition("Errors:")
-    errors, _, source = errors.partition("Source:")
-    if not errors:
-        said, _, source = said.partition("Source:")
-    lines = [f"({name})=", f"# nisa.{name}", "", "```text", _call(name, found), "```", "", _marked(said), ""]
-    if source:
-        lines += [f"**Source:** {_marked(source)}", ""]
-    lines += [*_versions(name), *_costs(name), *_example(name), *_rules(errors)]
+    known = card(f"nki.isa.{name}")
+    assert known is not None, name
+    lines = [f"({name})=", f"# nisa.{name}", "", "```text", _call(name, getattr(isa, name)), "```", ""]
+    lines += [_linked(known.says), ""]
+    if known.source:
+        lines += [f"**Source:** {_linked(known.source.replace('``', '`'))}", ""]
+    since = [f"- {each}" for each in known.versions] or [f"NKI {', '.join(versions.versions_of())}."]
+    lines += ["## NKI versions", "", *since, "", *_costs(name), *_example(name)]
+    if known.rules:
+        lines += ["## Rules", ""]
+        lines += [f"- [{rule}](#{rule}) {RULES[rule].slug}: {RULES[rule].reason}" for rule in known.rules]
+        lines += [""]
     return "\n".join(lines)
 
 
@@ -90,24 +92,14 @@ def _call(name: str, found: Any) -> str:
     return text if len(text) < 100 else f"nisa.{name}(\n    " + ",\n    ".join(parameters) + ",\n)"
 
 
-def _marked(text: str) -> str:
-    """Return a docstring's text as Markdown: double backquotes are single ones, rules are links."""
-    return _RULE.sub(_link, text.replace("``", "`")).strip()
+def _linked(text: str) -> str:
+    """Return a text whose rules are links."""
+    return _RULE.sub(_link, text)
 
 
 def _link(found: re.Match[str]) -> str:
     rule = found.group()
     return f"[{rule}](#{rule})" if rule in RULES else rule
-
-
-def _versions(name: str) -> list[str]:
-    rows = [row for row in versions.rows() if row.module == "nki.isa" and row.name.partition("(")[0] == name]
-    said = []
-    for row in rows:
-        when = [f"since NKI {row.since}"] * bool(row.since) + [f"until NKI {row.until}"] * bool(row.until)
-        if when:
-            said.append(f"- `{row.shown}`: {', '.join(when)}. {row.instead}".rstrip())
-    return ["## NKI versions", "", *(said or [f"NKI {', '.join(versions.versions_of())}."]), ""]
 
 
 @cache
@@ -210,7 +202,7 @@ def _costs(name: str) -> list[str]:
         try:
             run = run_example(name, chip)
         except KernelError as error:
-            lines.append(f"| {chip} | refused: {_marked(error.finding.rule)} | |")
+            lines.append(f"| {chip} | refused: {_linked(error.finding.rule)} | |")
             continue
         issued = next((each for each in run.instructions if each.name == name), None)
         if issued is None:
@@ -219,18 +211,6 @@ def _costs(name: str) -> list[str]:
         cost = f"{issued.nanoseconds:,.0f} ns" if issued.nanoseconds else f"{issued.cycles:,.0f} cycles"
         lines.append(f"| {chip} | {issued.engine} | {cost} |")
     return [*lines, ""]
-
-
-def _rules(errors: str) -> list[str]:
-    wide = _RANGE.sub(lambda found: _between(found[2], found[3]), errors)
-    rules = [rule for rule in dict.fromkeys(_RULE.findall(wide)) if rule in RULES]
-    if not rules:
-        return []
-    return ["## Rules", "", *(f"- [{rule}](#{rule}) {RULES[rule].slug}: {RULES[rule].reason}" for rule in rules), ""]
-
-
-def _between(first: str, last: str) -> str:
-    return " ".join(f"NK{number}" for number in range(int(first), int(last) + 1))
 
 
 if __name__ == "__main__":
