@@ -82,8 +82,3 @@ def remedies_of(text: str) -> str:
     """Return a line of remedy for each thing that a source takes for granted and custom operators lack; '' for none."""
     found = [(re.search(pattern, text), remedy) for pattern, remedy in _REMEDIES]
     return "".join("\n" + remedy.format(*match.groups()) for match, remedy in found if match is not None)
-
-
-def names_an_error(text: str) -> bool:
-    """Return whether a compiler's words have an error among them."""
-    return re.search(r": (?:fatal )?error: ", text) is not None

@@ -68,11 +68,6 @@ class Operations:
         firsts = self.columns.first_operands[found]
         return np.asarray(found[self._is_in(firsts, MemoryRegion.sbuf) & self._is_in(firsts + 1, MemoryRegion.sbuf)])
 
-    def stays_in_sbuf(self, positions: Array) -> Array:
-        """Return whether all operands of each of some instructions are in SBUF."""
-        outside = np.unique(self.columns.positions[~self._is_in(np.arange(self._memories.size), MemoryRegion.sbuf)])
-        return ~np.isin(positions, outside)
-
     def reloads(self, flow: CompressedRows, base: int) -> Array:
         """Return the positions of the loads of elements that an earlier load of the same program has brought to SBUF.
 
