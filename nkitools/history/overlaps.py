@@ -12,6 +12,7 @@ import numpy as np
 
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import Layout
+from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.last_writer import bytes_of
 from nkitools.record.record import Record
@@ -43,44 +44,41 @@ def report_overlaps(columns: Columns, reporter: Reporter) -> None:
 
 def _suspects(columns: Columns) -> list[int]:
     """Return the first instruction of each form that reads and writes one storage through different views."""
-    firsts, record = columns.first_operands, columns.record
-    if not columns.positions.size:
-        return []
-    may = _may_overlap(record)
-    of_plan = columns.of_each_plan(may)[columns.positions]
-    first = firsts[:-1][columns.positions]  # the destination is the first operand
-    same = (columns.storages == columns.storages[first]) & of_plan
-    same[firsts[:-1][firsts[:-1] < same.size]] = False  # the last instructions may have no operands
-    same &= (
-        (columns.layouts != columns.layouts[first])
-        | (columns.byte_offsets != columns.byte_offsets[first])
-        | _turns(columns)
-    )
-    at = np.flatnonzero(same)
-    if not at.size:
-        return []
+    may = columns.of_each_plan(_may_overlap)
+    turns = columns.of_each_plan(lambda plan: "transpose" in _words(plan))  # then the same view counts, too
+    counts = np.diff(columns.first_operands)
+    found: set[int] = set()
+    for number in range(1, int(counts[may].max(initial=0))):
+        positions = np.flatnonzero(may & (counts > number))
+        found |= _overlapping(columns, positions, number, turns)
+    return sorted(found)
+
+
+def _overlapping(columns: Columns, positions: Array, number: int, turns: Array) -> set[int]:
+    """Return the first instruction of each form whose first operand, the destination, lies where another one does.
+
+    ``positions``: of instructions; ``number``: of the other operand; ``turns``: the instructions that permute.
+    """
+    layouts, byte_offsets = columns.layouts, columns.byte_offsets
+    first = columns.first_operands[positions]
+    same = columns.storages[first + number] == columns.storages[first]
+    positions, first = positions[same], first[same]
+    moved = (layouts[first + number] != layouts[first]) | (byte_offsets[first + number] != byte_offsets[first])
+    differ = moved | turns[positions]
+    if not differ.any():
+        return set()
+    positions, first = positions[differ], first[differ]
+    other = first + number
     forms = np.stack((
-        columns.heads[columns.positions[at]], columns.layouts[at], columns.layouts[first[at]],
-        columns.byte_offsets[at] - columns.byte_offsets[first[at]],
+        columns.heads[positions], layouts[other], layouts[first], byte_offsets[other] - byte_offsets[first],
     ))  # fmt: skip
     _, once = np.unique(forms, axis=1, return_index=True)
-    return sorted(set(columns.positions[at[once]].tolist()))
+    return set(positions[once].tolist())
 
 
-def _turns(columns: Columns) -> Any:
-    """Return for each operand whether its plan permutes elements, so that the same view counts, too."""
-    return columns.of_each_plan(lambda plan: "transpose" in _words(plan))[columns.positions]
-
-
-def _may_overlap(record: Record) -> Any:
-    """Return what says whether a plan makes single elements of single ones, all of them."""
-
-    def may(plan: Any) -> bool:
-        return (
-            bool(plan.written) and plan.written[0] and not plan.names_only and not plan.touches and bool(_words(plan))
-        )
-
-    return may
+def _may_overlap(plan: Any) -> bool:
+    """Return whether a plan makes single elements of single ones, all of them."""
+    return bool(plan.written) and plan.written[0] and not plan.names_only and not plan.touches and bool(_words(plan))
 
 
 def _words(plan: Any) -> frozenset[str]:

@@ -44,8 +44,8 @@ class _Mixture(NamedTuple):
 
 def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
     """NK511, once for a line."""
-    firsts = _short_writes(columns)
-    if not firsts or columns.starts.size > _MOST:
+    firsts = _short_writes(columns) if columns.starts.size <= _MOST else []
+    if not firsts:
         return
     form = _form(columns)
     if form not in _known:

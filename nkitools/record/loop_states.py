@@ -19,17 +19,18 @@ class LoopStates:
         self.count = 0
         self.firsts = array("q")  # the first state of each row
         self.rows = array("q")
-        self._next: tuple[int, ...] = ()  # the row's own continuation
+        # What the last row goes on with; () where a loop that has counted on by itself (`Record.iterations`) has it.
+        self.go_on: tuple[int, ...] = ()
 
     def enter(self, parent: int, site: int, value: int, step: int) -> int:
         """Return the state of an iteration that begins now."""
         state = self.count
         self.count = state + 1
         entered = (parent, site, value, step)
-        if entered != self._next:
+        if entered != self.go_on:
             self.firsts.append(state)
             self.rows.extend(entered)
-        self._next = (parent, site, value + step, step)
+        self.go_on = (parent, site, value + step, step)
         return state
 
     def at(self, state: int) -> tuple[int, int, int]:

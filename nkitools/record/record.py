@@ -234,10 +234,16 @@ class Record(OpenRows):
 
     def iterations(self, numbers: range) -> Iterator[int]:
         """Yield the numbers of a loop in the author's source, each as one of its iterations."""
-        parent, site, step, enter = self.loop, self.site(), numbers.step, self.loop_states.enter
+        parent, site, step, states, following = self.loop, self.site(), numbers.step, self.loop_states, -1
         try:
             for value in numbers:
-                self.loop = enter(parent, site, value, step)
+                if states.count == following:  # no other loop has begun since
+                    self.loop = following
+                    states.go_on = ()
+                    states.count = following = following + 1
+                else:
+                    self.loop = states.enter(parent, site, value, step)
+                    following = self.loop + 1
                 yield value
         finally:
             self.loop = parent

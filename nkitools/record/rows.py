@@ -406,6 +406,10 @@ class Rows:
             known.frombytes(heads[_STRIDE::_STRIDE].tobytes())
         return self._walk(known[position // _STRIDE], position % _STRIDE)
 
+    def keep_starts(self, starts: Array) -> None:
+        """Keep where the rows of the first instructions begin, which somebody has found for all of them."""
+        self._starts = array("q", starts[::_STRIDE].tobytes())
+
     def _walk(self, start: int, steps: int) -> int:
         for _ in range(steps):
             start += self.plans[plan_of(self.row_words[start])].words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nkitools.record.loop_states import LoopStates
+from nkitools.record.record import Record
 
 
 def test_states_are_those_that_were_entered() -> None:
@@ -22,6 +23,26 @@ def test_states_are_those_that_were_entered() -> None:
     assert states.columns().T.tolist() == [list(each) for each in entered]
     again = LoopStates.of_columns(states.columns())
     assert [again.at(state) for state in range(again.count)] == entered
+
+
+def test_the_loops_of_a_record_are_its_states() -> None:
+    """Those inside of each other and after each other; a second loop of a line may begin where the first went on."""
+    generator, record = np.random.default_rng(3), Record()
+    entered: list[tuple[int, int, int]] = []  # of each state: the state around it, its site, its counter
+
+    def loop(parent: int, depth: int) -> None:
+        for _ in range(int(generator.integers(1, 4))):
+            first, step = int(generator.integers(3)), int(generator.choice([-2, 1]))
+            for value in record.iterations(range(first, first + step * int(generator.integers(5)), step)):
+                assert record.loop == len(entered)
+                entered.append((parent, record.loop_states.at(record.loop)[1], value))
+                if depth:
+                    loop(record.loop, depth - 1)
+            assert record.loop == parent
+
+    loop(-1, 3)
+    assert len(entered) > 50
+    assert [record.loop_states.at(state) for state in range(record.loop_states.count)] == entered
 
 
 def test_a_long_loop_takes_one_row() -> None:

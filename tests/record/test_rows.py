@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from nkitools.chip.dtypes import DTYPES
 from nkitools.chip.layout import Layout, layout_of
 from nkitools.chip.memory_region import MemoryRegion
+from nkitools.record.columns import Columns
+from nkitools.record.record import Record
 from nkitools.record.rows import Access, Rows, access_of, packed_operands, plan_of, site_of, storages_of, words_of_view
 
 LAYOUTS = [
@@ -74,6 +76,20 @@ def test_rows_are_what_was_added(added: list[tuple[Planned, int, list[tuple[int,
         parts = zip(packed_operands(each), written, strict=True)
         assert [access_of(*part) for part in parts] == rows.accesses(position)
     assert list(rows.packed_rows(middle, len(added))) == list(zip(heads[middle:], packed[middle:], strict=True))
+
+
+@given(st.lists(instructions(), max_size=40))
+def test_columns_are_what_was_added(added: list[tuple[Planned, int, list[tuple[int, Layout, int]], int]]) -> None:
+    """Also of instructions without operands, and then from any position on."""
+    record = Record()
+    record.begin_storage(0)
+    for plan, site, operands, _ in added:
+        record.add(plan, site, [word for each in operands for word in words_of_view(*each)])
+    columns = Columns(record)
+    assert columns.sites.tolist() == [site for _, site, _, _ in added]
+    assert columns.positions.tolist() == [at for at, (_, _, operands, _) in enumerate(added) for _ in operands]
+    assert columns.writes.tolist() == [written for plan, *_ in added for written in plan.written]
+    assert [record.row(at).plan for at in range(len(added))] == [plan for plan, *_ in added]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(-1, 2**31 - 1)), min_size=1))
