@@ -30,7 +30,7 @@ from nkitools.record.run_session import Findings
 from nkitools.record.tensor_names import tensor_of
 from nkitools.replay.kept_lists import KEPT, Form, Recorded, list_of, shared, writes_meet
 from nkitools.replay.purity import Impure, is_kernel, plain_form, reads_of
-from nkitools.replay.recording import Recording, bytes_of
+from nkitools.replay.recording import MOST_STEPS, TOO_MANY, Recording, bytes_of
 from nkitools.replay.step_list import unreported
 from nkitools.rules.finding import Finding
 
@@ -101,6 +101,8 @@ class ReplayedRuns:
         elif form.rests:
             form.misses += 1
             self.reason = "its values have called for a look at them again and again"
+        elif form.issued > MOST_STEPS and not self.is_demanded:
+            self.reason = TOO_MANY
         elif form.recorded is None and (self.is_demanded or form.runs > 1):
             form.reads, form.reason = reads_of(function, *codes), ""
             self.recording = Recording()
@@ -178,6 +180,8 @@ class ReplayedRuns:
     def keep(self, arguments: Sequence[Arguments], results: Sequence[Any]) -> None:
         """Keep what a recorded run has shown, once it has ended well; of each rank its arguments and its result."""
         recording, form, run = self.recording, self.form, self.run
+        if form is not None:
+            form.issued = sum(record.count for record in run.all_records)
         if recording is None or form is None:
             return
         found = [*run.findings, *run.allowed]

@@ -49,6 +49,7 @@ class Form:
     reads: Reads | None = None  # from the recorded run on
     reason: str = ""  # why none of them is replayed
     runs: int = 0
+    issued: int = 0  # instructions of the last of them
     misses: int = 0  # runs one after the other whose values have called for a look at them
     recorded: Recorded | None = None
 

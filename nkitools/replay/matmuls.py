@@ -26,6 +26,8 @@ def lean(steps: Sequence[Step]) -> list[Step]:
 
     A product that is not finite leaves a sum that is not.
     """
+    if not any(step.kind == "matmul" for step in steps):
+        return list(steps)
     # By root and place: the matmul that was the last to add there, and that nothing has read since.
     last: dict[Root, dict[View, Step]] = {}
     scratch: dict[tuple[int, tuple[int, ...]], Array] = {}  # of a program, which may run beside others

@@ -8,7 +8,6 @@ where the copy would put it. Narrow tiles become float32 once for all of their p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from nkitools.replay.matmuls import lean, may_merge, merged
 from nkitools.replay.same_bits import SameBits
@@ -16,6 +15,7 @@ from nkitools.replay.steps import Root, Step, View
 from nkitools.replay.wide_operands import converted_once, widened
 
 _MOST = 20_000  # steps: the passes look at each several times
+_MOST_MOVED = 256  # steps that are moved to leave out one copy
 
 
 def shortened(steps: list[Step]) -> list[Step]:
@@ -28,7 +28,7 @@ def shortened(steps: list[Step]) -> list[Step]:
         return steps
     wide = widened(steps)
     merges = may_merge(wide)
-    found = [replace(each, arguments=list(each.arguments)) for each in wide]
+    found = [each.copied() for each in wide]
     before = {id(one): other for one, other in zip(found, wide, strict=True)}
     found = _read_sources(found)
     found = _write_through(found, with_matmuls=merges)
@@ -47,10 +47,10 @@ class _Touches:
         self.writers: dict[Root, list[int]] = {}
         self.readers: dict[Root, list[int]] = {}
         for number, step in enumerate(steps):
-            for root in {view.root for view in step.writes()}:
-                self.writers.setdefault(root, []).append(number)
-            for root in {view.root for view in step.sources()}:
-                self.readers.setdefault(root, []).append(number)
+            for place, view in step.views():
+                numbers = (self.writers if place in step.outputs else self.readers).setdefault(view.root, [])
+                if not numbers or numbers[-1] != number:
+                    numbers.append(number)
 
     def of(self, root: Root) -> list[int]:
         """Return all of them, in order."""
@@ -145,7 +145,9 @@ def _write_through(steps: list[Step], *, with_matmuls: bool) -> list[Step]:
         around = [each for each in touches.of(root) if each not in gone]
         if not with_matmuls and any(steps[each].kind == "matmul" for each in around) and not target.is_whole:
             continue
-        if around[-1] != number or not all(_may_move(steps[each], source, target) for each in around[:-1]):
+        if len(around) > _MOST_MOVED or around[-1] != number:
+            continue
+        if not all(_may_move(steps[each], source, target) for each in around[:-1]):
             continue
         if _is_met(steps, range(around[0], number), gone, target):
             continue

@@ -21,7 +21,8 @@ from nkitools.issue.plan import WRITTEN, Plan
 from nkitools.record.prints.device_print import Print
 from nkitools.replay.steps import Engines, Root, Step, View
 
-MOST_STEPS = 200_000
+MOST_STEPS = 50_000  # to record more takes seconds, and what a replay saves of each is about a microsecond
+TOO_MANY = f"it issues more than {MOST_STEPS:,} instructions"
 _MOST_BYTES = 1 << 28  # of one tensor of the kernel's own, or of a memory in which tensors have addresses
 
 
@@ -61,6 +62,7 @@ class Recording:
         self.engines: dict[tuple[Any, ...], Engines] = {}  # by rank and program
         self.before: list[Array] = []  # the arguments' bytes, copied where the kernel writes to them
         self._kinds: dict[tuple[Any, ...], str] = {}
+        self._views: dict[tuple[int, int, int], View] = {}  # by storage, layout and byte offset
         self._performed = False
 
     def refuse(self, reason: str) -> None:
@@ -113,7 +115,7 @@ class Recording:
         self._check_given(step)
         self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
-            self.refuse(f"it issues more than {MOST_STEPS:,} instructions")
+            self.refuse(TOO_MANY)
 
     def computed(self, core: Core) -> None:
         """End the computation of a call with plain operands; note whether its values have called for a look at them."""
@@ -144,7 +146,14 @@ class Recording:
             self.steps.append(Step("device_print", print, [self.view(tensor, core)], (), printed=template))
 
     def view(self, tensor: NkiTensor, core: Core) -> View:
-        """Return the part of a root that a tensor is."""
+        """Return the part of a root that a tensor is; the same object for tensors at the same place."""
+        key = tensor.storage.id, tensor.layout.id, tensor.byte_offset
+        found = self._views.get(key)
+        if found is None:
+            found = self._views[key] = self._new_view(tensor, core)
+        return found
+
+    def _new_view(self, tensor: NkiTensor, core: Core) -> View:
         storage = tensor.storage
         start = 0
         if storage.physical is not None:
@@ -200,9 +209,9 @@ class Recording:
         self, core: Core, plan: Plan, compute: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any]
     ) -> Step:
         arguments: list[Any] = []
-        views: dict[int, View] = {}  # one for a tensor that is two operands
+        masked: dict[int, View] = {}  # of masked tensors, which are computed into copies: one for each object
         masks: dict[int, Array] = {}
-        outputs = []
+        outputs, layouts = [], []
         written = iter(plan.written)
         for number, value in enumerate(values):
             if not isinstance(value, NkiTensor):
@@ -210,17 +219,19 @@ class Recording:
                     self.refuse(f"{plan.name} works on a register or scalar")
                 arguments.append(value)
                 continue
-            view = views.get(id(value))
-            if view is None:
-                view = views[id(value)] = self.view(value, core)
+            if value.__class__ is MaskedTensor:
+                view = masked.get(id(value)) or masked.setdefault(id(value), self._new_view(value, core))
+            else:
+                view = self.view(value, core)
             arguments.append(view)
+            layouts.append(value.layout.id)
             if next(written):
                 outputs.append(number)
                 self._begin_writing(view.root, value)
-                if isinstance(value, MaskedTensor):
+                if value.__class__ is MaskedTensor:
                     masks[number] = value.where
         step = Step(plan.name, compute, arguments, tuple(outputs), self._engines_of(core), keywords, masks)
-        step.kind = self._kind(plan, step)
+        step.kind = "" if masks else self._kind(plan, step, layouts)
         step.overwrites = keywords.get("fresh") is True or plan.overwrites
         return step
 
@@ -238,12 +249,9 @@ class Recording:
             if root.argument >= 0:
                 self.before[root.argument] = bytes_of(tensor.storage.array).copy()
 
-    def _kind(self, plan: Plan, step: Step) -> str:
-        """Return what passes may know of a step, found once for each plan and form of its operands."""
-        if step.masks:
-            return ""
-        form = tuple((view.shape, view.dtype) for _, view in step.views())
-        key = plan.id, isinstance(step.keywords.get("fresh"), bool), form
+    def _kind(self, plan: Plan, step: Step, layouts: Sequence[int]) -> str:
+        """Return what passes may know of a step, found once for each plan and the layouts of its operands."""
+        key = plan.id, step.keywords.get("fresh").__class__ is bool, *layouts
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = _kind_of(plan, step)

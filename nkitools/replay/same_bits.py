@@ -24,7 +24,9 @@ class SameBits:
 
     def hold(self, before: Step, after: Step) -> bool:
         """Return whether a step gives the bits that it gave before it was moved."""
-        if before.compute is after.compute and _strides(before) == _strides(after):
+        if before.compute is after.compute and (
+            before.arguments == after.arguments or _strides(before) == _strides(after)
+        ):
             return True
         form = (before.compute, after.overwrites, tuple(before.keywords.items()), _shapes(before))
         key = (*form, _strides(before), _strides(after), after.compute is before.compute)

@@ -48,12 +48,15 @@ class StepList:
             self.nbytes += nbytes
         self._engines: list[Any] = []
         self._printed: dict[int, Print] = {}  # by the number of the step
-        self._holes: list[tuple[list[Any], int, View]] = []
+        self._holes: dict[View, list[tuple[list[Any], int]]] = {}  # where arrays of arguments and results belong
         self._calls: list[list[tuple[Callable[..., Any], list[Any]]]] = []
         numbers = {id(step): number for number, step in enumerate(steps)}
+        self._known: dict[tuple[int, ...], list[Any]] = {}  # by the identities of arguments: those bound
+        self._arrays: dict[int, Array] = {}  # by the identity of a view
         for program in programs:
             self._calls.append([])
             self._bind(program, self._calls[-1], numbers)
+        del self._known, self._arrays
 
     def _bind(
         self, steps: Sequence[Step], calls: list[tuple[Callable[..., Any], list[Any]]], numbers: dict[int, int]
@@ -72,14 +75,25 @@ class StepList:
             calls.append((compute, self._bound(step.arguments)))
 
     def _bound(self, arguments: Sequence[Any]) -> list[Any]:
-        bound = list(arguments)
+        """Return arguments with arrays in the place of views; steps with the same arguments share the list."""
+        key = tuple(map(id, arguments))
+        bound = self._known.get(key)
+        if bound is not None:
+            return bound
+        bound = self._known[key] = list(arguments)
         for number, each in enumerate(arguments):
-            if isinstance(each, View):
-                memory = self._memory.get(each.root)
-                if memory is None:
-                    self._holes.append((bound, number, each))
-                bound[number] = None if memory is None else each.on(memory)
+            if each.__class__ is View:
+                bound[number] = self._array(each)
+                if bound[number] is None:
+                    self._holes.setdefault(each, []).append((bound, number))
         return bound
+
+    def _array(self, view: View) -> Array | None:
+        """Return the array of a view, None where it is another one in each run."""
+        array = self._arrays.get(id(view))
+        if array is None and view.root in self._memory:
+            array = self._arrays[id(view)] = view.on(self._memory[view.root])
+        return array
 
     def _print(self, number: int, one: Print, value: Array) -> None:
         self._printed[number] = replace(one, value=np.array(value), order=-1)
@@ -103,9 +117,11 @@ class StepList:
         self._printed = {}
         for root in self.changed:
             np.copyto(self._memory[root], inputs[root.argument])
-        for arguments, number, view in self._holes:
+        for view, places in self._holes.items():
             root = view.root
-            arguments[number] = view.on(results[root.result] if root.result >= 0 else inputs[root.argument])
+            array = view.on(results[root.result] if root.result >= 0 else inputs[root.argument])
+            for arguments, number in places:
+                arguments[number] = array
         for engines in self._engines:
             engines.reset()
         core = CORE.set(None)
@@ -116,8 +132,9 @@ class StepList:
             return None
         finally:
             CORE.reset(core)
-            for arguments, number, _ in self._holes:
-                arguments[number] = None
+            for places in self._holes.values():
+                for arguments, number in places:
+                    arguments[number] = None
         if evidence:
             return None
         for root in self.changed:
@@ -173,10 +190,13 @@ def placed(steps: Sequence[Step]) -> tuple[dict[Root, Array], int]:
     """
     last: dict[Root, int] = {}
     reach: dict[Root, int] = {}  # bytes that are used: of a whole memory with addresses few
+    seen: set[int] = set()
     for number, step in enumerate(steps):
         for _, view in step.views():
             last[view.root] = number
-            reach[view.root] = max(reach.get(view.root, 0), view.bounds[1])
+            if id(view) not in seen:
+                seen.add(id(view))
+                reach[view.root] = max(reach.get(view.root, 0), view.bounds[1])
     memory: dict[Root, Array] = {}
     free: dict[int, list[Array]] = {}
     ending: dict[int, list[Root]] = {}

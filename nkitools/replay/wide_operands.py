@@ -41,6 +41,8 @@ def converted_once(steps: Sequence[Step]) -> list[Step]:
     Tiles of an argument that nothing writes are converted first of all, and lie to each other as in the argument: their
     matmuls stand together and may be merged.
     """
+    if not any(step.kind == "conversion" for step in steps):
+        return list(steps)
     first: list[Step] = []
     found: list[Step] = []
     known: dict[tuple[Engines | None, View], View] = {}  # by program: the converted tile of a narrow one

@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 import nkitools
 from nkitools import options
 from nkitools.dialects.versions import language_of
-from nkitools.launch import programs
+from nkitools.launch import programs, replays
+from nkitools.replay import recording
 from nkitools.replay.kept_lists import KEPT, MOST_FORMS
 
 nkitools.install_stand_in(prefer="builtin")
@@ -44,6 +45,17 @@ def _nothing_kept() -> Iterator[None]:
 def exponential(x: Any) -> Any:
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     nl.store(out, nl.exp(nl.load(x)))
+    return out
+
+
+@nki.jit
+def repeated(x: Any, times: int) -> Any:
+    """Doubles x so many times."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    for _ in range(times):
+        nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.add)
+    nl.store(out, tile)
     return out
 
 
@@ -276,6 +288,24 @@ def test_values_that_are_looked_at_again_and_again_leave_replays_out() -> None:
     assert reasons == [LOOKED_AT] * 3 + [again, LOOKED_AT, again, again, again]
     assert any(nkitools.simulate(counted, ONES, 0 * ONES).replayed.done for _ in range(8))
     assert nkitools.simulate(counted, ONES, 0 * ONES).replayed.done
+
+
+def test_a_run_of_too_many_instructions_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replays, "MOST_STEPS", 4)
+    monkeypatch.setattr(recording, "MOST_STEPS", 4)
+    first, *others = (nkitools.simulate(repeated, ONES, 3) for _ in range(3))
+    assert first.replayed.reason == FIRST
+    assert [run.replayed.reason for run in others] == [recording.TOO_MANY] * 2
+    with pytest.raises(ValueError, match="it issues more than"):
+        nkitools.simulate(repeated, ONES, 3, replay="on")
+
+
+def test_many_steps_on_a_result_see_that_of_their_run() -> None:
+    wanted = [np.full(SHAPE, value, np.float32) for value in (8, 16, 24)]
+    runs = [nkitools.simulate(repeated, np.full(SHAPE, value, np.float32), 3) for value in (1, 2, 3)]
+    assert runs[2].replayed.done
+    for run, expected in zip(runs, wanted, strict=True):
+        np.testing.assert_array_equal(run.outputs, expected)
 
 
 def test_threads_replay_one_list_in_turn() -> None:
