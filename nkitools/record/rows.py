@@ -407,7 +407,7 @@ class Rows:
         return self._walk(known[position // _STRIDE], position % _STRIDE)
 
     def keep_starts(self, starts: Array) -> None:
-        """Keep where the rows of the first instructions begin, which somebody has found for all of them."""
+        """Keep where the rows of the first instructions begin, found for all of them at once."""
         self._starts = array("q", starts[::_STRIDE].tobytes())
 
     def _walk(self, start: int, steps: int) -> int:
