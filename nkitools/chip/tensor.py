@@ -42,6 +42,7 @@ class RuntimeViews:
     gathered: Callable[[NkiTensor, list[tuple[int, int]], int, DType, Any, Any], NkiTensor]
     chosen_rows: Callable[[NkiTensor, Any], NkiTensor]
     columns: Callable[[NkiTensor, Any, Any], NkiTensor]
+    assigned: Callable[[NkiTensor, NkiTensor], None]  # of nkitools.isa.move
 
 
 RUNTIME_VIEWS = RuntimeViews()
@@ -181,9 +182,11 @@ class NkiTensor(NotAValue, StridedView):
         return cast("Self", RUNTIME_VIEWS.at_registers(self._indexed(tuple(static)), terms))
 
     def __setitem__(self, key: Key, value: TileOrNumber) -> None:
-        message = "assignment into a tensor (tensor[...] = value) has no documented meaning in the modern dialect"
-        remedy = "Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead."
-        not_modelled(message, remedy=remedy)
+        if isinstance(value, NkiTensor):
+            RUNTIME_VIEWS.assigned(self[key], value)
+            return
+        message = f"assignment of a {type(value).__name__} into a tensor has no documented meaning in NKI"
+        not_modelled(message, remedy="Write nisa.memset(tensor[...], value) instead.")
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Self:
         """Return the elements start .. end-1 of a dimension, each ``step``-th; 0 <= start < end <= shape[dim]."""

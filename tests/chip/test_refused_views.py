@@ -302,9 +302,9 @@ def test_unknown_dtypes_are_refused() -> None:
             tensor((128, 4)).ap([[4, 128], [1, 4]], dtype=dtype or "complex64")
 
 
-def test_assignment_is_not_modelled() -> None:
-    """It has no documented meaning (NK607)."""
-    with pytest.raises(NotModelled, match="assignment into a tensor"):
+def test_assignment_of_a_number_is_not_modelled() -> None:
+    """It has no documented meaning, and no kernel was seen to use it (NK607)."""
+    with pytest.raises(NotModelled, match="assignment of a float into a tensor"):
         tensor((128, 8))[0] = 1.0
 
 

@@ -90,3 +90,38 @@ def test_probabilities_above_one_drop_everything() -> None:
     with pytest.raises(nkitools.KernelError) as caught:
         nkitools.simulate(kernel, X, -prob)
     assert caught.value.finding.rule == "NK609"
+
+
+def test_tiles_are_assigned_to_views() -> None:
+    """By DMA from and to HBM, by a copy on chip, each with NK621."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((128, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 8), dtype=nl.bfloat16, buffer=nl.sbuf)
+        tile[:, 0:4] = x[:, 4:8]
+        tile[:, 4:8] = nl.load(x[:, 0:4])
+        for column in range(8):
+            out[:, column] = tile[:, column]
+        return out
+
+    x = np.random.default_rng(0).standard_normal((128, 8)).astype(np.float32)
+    run = nkitools.simulate(kernel, x)
+    swapped = np.concatenate([x[:, 4:], x[:, :4]], axis=1)
+    assert np.array_equal(run.outputs, swapped.astype(ml_dtypes.bfloat16).astype(np.float32))
+    assert [each.name for each in run.instructions] == ["dma_copy", "dma_copy", "tensor_copy", *["dma_copy"] * 8]
+    said = [(each.rule, each.remedy) for each in run.findings if each.rule != "NK701"]
+    by_dma, on_chip = (f"Write nisa.{name}(dst=tensor[...], src=value)." for name in ("dma_copy", "tensor_copy"))
+    assert said == [("NK621", by_dma), ("NK621", on_chip), *[("NK621", by_dma)] * 8]
+
+
+def test_an_assignment_must_fit() -> None:
+    """No broadcast is seen in the kernels that assign: another number of elements is NK109."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((128, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        out[:, 0:4] = nl.load(x[:, 0:1])
+        return out
+
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, np.ones((128, 8), np.float32))
+    assert caught.value.finding.rule == "NK109"

@@ -32,7 +32,8 @@ CASES = {
     "a softmax along the free dimension": "y = nl.softmax(sbuf, axis=1)",
     "an element that is compared with a number": "if sbuf[0, 0] == 0:  # NK602 4\n    pass",
     "a tensor that is compared with None": "if sbuf == None:\n    pass",
-    "elements that are assigned": "sbuf[:, 0:4] = 0.0  # NK607 1",
+    "elements that are assigned a number": "sbuf[:, 0:4] = 0.0  # NK607 1",
+    "elements that are assigned": "sbuf[:, 0:4] = sbuf[:, 4:8]  # NK621 1",
 }
 
 

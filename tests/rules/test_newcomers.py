@@ -156,7 +156,7 @@ MODERN = {
                 if tile[0, i] == 0:  # NK602
                     break
             clipped = np.maximum(tile, 0)  # NK601
-            out[0:64, :] = tile[0:64, :]  # NK607
+            tile[0:64, :] = 0.0  # NK607
             soft = nl.softmax(tile, axis=0)  # NK112
             nl.store(out, soft)
             return out

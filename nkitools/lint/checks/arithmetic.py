@@ -1,4 +1,4 @@
-"""NK601, NK607: Python's operators on tensors and scalars of the device, NumPy and iteration on tensors."""
+"""NK601, NK607, NK621: Python's operators on tensors and scalars of the device, NumPy and iteration on tensors."""
 
 from __future__ import annotations
 
@@ -59,10 +59,14 @@ def numpy(context: Context, node: ast.Call, name: str, *values: Value) -> None:
 
 def put(context: Context, target: ast.Subscript, base: Value, node: ast.expr, value: Value) -> None:
     """``tile[...] = value``, which the legacy dialect has."""
-    if context.modern and isinstance(base, Tensor):
-        message = f"`{ast.unparse(target)} = ...` assigns to elements of a tensor, which has no documented meaning"
-        remedy = "Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead."
-        context.find("NK607", target, message, remedy)
+    if not context.modern or not isinstance(base, Tensor):
+        return
+    message = f"`{ast.unparse(target)} = ...` assigns to elements of a tensor, which has no documented meaning"
+    if isinstance(value, (Number, Constant)):
+        context.find("NK607", target, message, "Write nisa.memset(tensor[...], value) instead.")
+    else:
+        remedy = "Write nisa.tensor_copy(dst=tensor[...], src=value) or nisa.dma_copy instead."
+        context.find("NK621", target, f"{message}; compilers have taken it", remedy)
 
 
 def measured(context: Context, node: ast.Call, value: Value) -> None:
