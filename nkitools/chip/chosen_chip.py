@@ -10,6 +10,9 @@ from nkitools.chip.generations import DEFAULT_CHIP, GENERATIONS, generation_of
 # The variables that name a chip, the first of them first (NKI CPU Simulator, Target Platform).
 _VARIABLES = ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
 
+# AWS's compiler also takes names of chips before their release; public projects set the first variable so.
+_BEFORE_RELEASE = {"trn3pre": "trn3"}
+
 
 def resolve_chip(chip: str | None = None) -> str:
     """Return the chip that was asked for: by the argument, the option or AWS's environment variables, else trn2."""
@@ -23,6 +26,7 @@ def resolve_chip(chip: str | None = None) -> str:
     for variable in _VARIABLES:
         named = os.environ.get(variable)
         if named:
-            generation_of(named, variable)
-            return named
+            chip = _BEFORE_RELEASE.get(named, named)
+            generation_of(chip, variable)
+            return chip
     return DEFAULT_CHIP

@@ -51,6 +51,11 @@ class KernelObject(Generic[P]):
         grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
         return f"<{type(self).__module__.split('.')[-2]} kernel {self.__name__}{grid}>"
 
+    @property
+    def func(self) -> Callable[P, Any]:
+        """The kernel's function, as AWS's kernel objects keep it: others call it, and tools read its types."""
+        return self.function
+
     def __get__(self, instance: object, owner: type | None = None) -> KernelObject[...]:
         """Return a decorated method, bound to its object; a kernel that is only kept in a class stays as it is."""
         home, _, _ = str(getattr(self.function, "__qualname__", "")).rpartition(".")

@@ -44,6 +44,7 @@ def test_jit_keeps_the_function() -> None:
     assert (kernel.__name__, kernel.__doc__) == ("doubled", "Twice ``x``.")
     assert inspect.signature(kernel) == inspect.signature(doubled)
     assert kernel.__wrapped__ is doubled
+    assert kernel.func is doubled
     np.testing.assert_array_equal(kernel(X), 2 * X)
     assert nkitools.simulate(kernel, X).chip == "trn2"
 

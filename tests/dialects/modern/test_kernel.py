@@ -46,7 +46,7 @@ def test_every_form_of_jit_makes_a_kernel(decorate: Any) -> None:
     """Bare, with the compiler's keywords, twice."""
     kernel = decorate(copied)
     assert isinstance(kernel, nki.Kernel)
-    assert kernel.function is copied
+    assert kernel.func is copied
     assert (kernel.__name__, kernel.__doc__) == ("copied", "A copy of x.")
     np.testing.assert_array_equal(kernel(X), X)
 

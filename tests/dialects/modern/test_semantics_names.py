@@ -210,6 +210,7 @@ class TestVersions:
             ("inf2", "gen4", "gen2"),
             ("gen3", "gen2", "gen3"),
             ("trn3", None, "gen4"),
+            ("trn3pre", None, "gen4"),
         ],
     )
     def test_the_environment_says_it(
