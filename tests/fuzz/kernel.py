@@ -1,83 +1,126 @@
-"""A program of the oracle as a kernel, on the simulator."""
+"""A program of the oracle as the text of a kernel, and its runs on the simulator."""
 
 from __future__ import annotations
 
+import linecache
+from collections.abc import Sequence
 from typing import Any
 
-import nki.isa as nisa
-import nki.language as nl
+import nki.collectives
+import nki.isa
+import nki.language
 import numpy as np
 
 import nkitools
-from tests.oracle.programs import Program, input_of
-from tests.oracle.steps import BITWISE, FUNCTIONS, OPERATORS, SMOOTH
+from tests.fuzz.kernel_text import Symbol, nisa, nl, written
+from tests.fuzz.recipes import RECIPES, Issue
+from tests.oracle.programs import Program, input_of, members
+from tests.oracle.state import brought
 
-_OPERATORS = ("op", "op0", "op1", "reduce_op", "cmp_op")
-_NAMES = {**{name: getattr(nl, name) for name in (*OPERATORS, *BITWISE, *FUNCTIONS, *SMOOTH)}}
+_OPERATORS = ("op", "op0", "op1", "reduce_op", "cmp_op", "comp_op0", "comp_op1")
+_FILE = "<program of the fuzz>"
 
 
 def simulated(program: Program) -> Any:
-    """The run of a program: its outputs are each tile as it was left, of each core."""
-    cores = range(program["cores"])
-    inputs = [np.stack([input_of(tile, core) for core in cores]) for tile in program["tiles"].values()]
-    indices = [np.array(step["indices"], np.uint32) for step in program["steps"] if "indices" in step]
-    return nkitools.simulate(
-        _kernel_of(program),
-        *inputs,
-        *indices,
-        grid=program["cores"],
-        chip=program["chip"],
-        nki_version=program["version"],
-        rules="report",
-        replay="off",
+    """Return the run of a program: its outputs are each tile as it was left, and what steps leave beside them."""
+    return simulated_with(program, ["off"])[0]
+
+
+def simulated_with(program: Program, replays: Sequence[str]) -> list[Any]:
+    """Return runs of one kernel, with these values of ``replay``, one after the other."""
+    arrays = [brought(part) for _, _, part in _arrays(program)]
+    tiles = program["tiles"].values()
+    settings = {"chip": program["chip"], "nki_version": program["version"], "rules": "report"}
+    together = range(members(program))
+    if program.get("ranks", 1) > 1:
+        arguments: Any = [(*(input_of(tile, rank)[None] for tile in tiles), *arrays) for rank in together]
+        settings["ranks"] = len(together)
+    else:
+        arguments = [*(np.stack([input_of(tile, core) for core in together]) for tile in tiles), *arrays]
+        settings["grid"] = len(together)
+    kernel = kernel_of(text_of(program))
+    return [nkitools.simulate(kernel, *arguments, **settings, replay=each) for each in replays]
+
+
+def outputs_of(program: Program, run: Any, member: int) -> dict[str, Any]:
+    """Return what a core or rank has left, by name."""
+    names = [*program["tiles"], *(part["name"] for part in _results(program))]
+    if program.get("ranks", 1) > 1:
+        outputs, member = run.outputs[member], 0
+    else:
+        outputs = run.outputs
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    return {name: output[member] for name, output in zip(names, outputs, strict=True)}
+
+
+def _arrays(program: Program) -> list[tuple[int, str, dict[str, Any]]]:
+    """Return the arrays that steps bring, each with the number of its step and its name."""
+    return [
+        (number, key, part)
+        for number, step in enumerate(program["steps"])
+        for key, part in step.items()
+        if isinstance(part, dict) and "array" in part
+    ]
+
+
+def _results(program: Program) -> list[dict[str, Any]]:
+    parts = [part for step in program["steps"] for part in step.values()]
+    return [part for part in parts if isinstance(part, dict) and "new" in part]
+
+
+def kernel_of(text: str) -> Any:
+    """Return the function of a text."""
+    module = {"nisa": nki.isa, "nl": nki.language, "ncc": nki.collectives, "__name__": "program"}
+    linecache.cache[_FILE] = (len(text), None, text.splitlines(keepends=True), _FILE)
+    exec(compile(text, _FILE, "exec", dont_inherit=True), module)
+    return module["kernel"]
+
+
+def text_of(program: Program) -> str:
+    """Return a program as a kernel, which loads its tiles, issues the steps and stores what they leave."""
+    cores = int(program["cores"])
+    names = list(program["tiles"])
+    arrays = [(number, key, Symbol(f"a{at}", brought(part).shape, Symbol(f"a{at}.dtype")))
+              for at, (number, key, part) in enumerate(_arrays(program))]  # fmt: skip
+    with written(
+        f"kernel({', '.join([*(f'x_{name}' for name in names), *(each.text for _, _, each in arrays)])})"
+    ) as to:
+        core, made = nl.program_id(0), dict[str, Symbol]()
+        tiles = {name: _loaded(name, tile["shape"], core) for name, tile in program["tiles"].items()}
+        for number, step in enumerate(program["steps"]):
+            issue = Issue(step, tiles, {key: array for at, key, array in arrays if at == number})
+            _issue(issue)
+            made |= issue.results
+        left = [*tiles.values(), *(made[part["name"]] for part in _results(program))]
+        outputs = []
+        for tile in left:
+            outputs.append(nl.ndarray((cores, *tile.shape), dtype=tile.dtype, buffer=nl.shared_hbm))
+            nisa.dma_copy(dst=outputs[-1][core], src=tile)
+        to.say(f"return ({', '.join(map(repr, outputs))},)")
+    return "\n".join(to.lines) + "\n"
+
+
+def _loaded(name: str, shape: Sequence[int], core: Symbol) -> Symbol:
+    given = Symbol(f"x_{name}", (1, *shape), Symbol(f"x_{name}.dtype"))
+    tile: Symbol = nl.ndarray(tuple(shape), dtype=given.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=given[core])
+    return tile
+
+
+def _issue(issue: Issue) -> None:
+    """Write a step down: the instruction of its name, or a recipe."""
+    name = issue.step["instruction"]
+    if name in RECIPES:
+        RECIPES[name](issue)
+        return
+    getattr(nisa, name)(
+        **{key: _argument(issue, key, part) for key, part in issue.step.items() if key != "instruction"}
     )
 
 
-def _kernel_of(program: Program) -> Any:
-    names = list(program["tiles"])
-
-    def kernel(*arguments: Any) -> Any:
-        core = nl.program_id(0)
-        tiles, outputs = {}, []
-        for name, argument in zip(names, arguments, strict=False):
-            tiles[name] = nl.ndarray(argument.shape[1:], dtype=argument.dtype, buffer=nl.sbuf)
-            nisa.dma_copy(dst=tiles[name], src=argument[core])
-        given = iter(arguments[len(names) :])
-        for step in program["steps"]:
-            _issue(step, tiles, given)
-        for name, argument in zip(names, arguments, strict=False):
-            outputs.append(nl.ndarray(argument.shape, dtype=argument.dtype, buffer=nl.shared_hbm))
-            nisa.dma_copy(dst=outputs[-1][core], src=tiles[name])
-        return tuple(outputs)
-
-    return kernel
-
-
-def _issue(step: dict[str, Any], tiles: dict[str, Any], given: Any) -> None:
-    """Issue a step; what it needs besides the program's tiles it makes itself."""
-    fields = {key: _argument(key, part, tiles) for key, part in step.items() if key != "instruction"}
-    name = step["instruction"]
-    if name == "nc_transpose":
-        data = fields["data"]
-        turned = nl.ndarray((data.shape[1], data.shape[0]), dtype=data.dtype, buffer=nl.psum)
-        nisa.nc_transpose(dst=turned, data=data, engine=nisa.engine.tensor)
-        nisa.tensor_copy(dst=fields["dst"], src=turned)
-    elif name == "nc_matmul":
-        product = nl.ndarray(fields["dst"].shape, dtype=nl.float32, buffer=nl.psum)
-        for _ in range(fields["times"]):
-            nisa.nc_matmul(dst=product, stationary=fields["stationary"], moving=fields["moving"])
-        nisa.tensor_copy(dst=fields["dst"], src=product)
-    elif name == "nc_n_gather":
-        source = next(given)
-        indices = nl.ndarray(source.shape, dtype=nl.uint32, buffer=nl.sbuf)
-        nisa.dma_copy(dst=indices, src=source)
-        nisa.nc_n_gather(dst=fields["dst"], data=fields["data"], indices=indices)
-    else:
-        getattr(nisa, name)(**fields)
-
-
-def _argument(key: str, part: Any, tiles: dict[str, Any]) -> Any:
-    if isinstance(part, dict):
-        (top, bottom), (left, right, step) = part["rows"], part["columns"]
-        return tiles[part["tile"]][top:bottom, left:right:step]
-    return _NAMES[part] if key in _OPERATORS else part
+def _argument(issue: Issue, key: str, part: Any) -> Any:
+    if key in _OPERATORS:
+        return getattr(nl, part)
+    if key == "reduce_cmd":
+        return getattr(nisa.reduce_cmd, part)
+    return issue[key] if isinstance(part, dict) else part

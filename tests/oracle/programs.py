@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import random as _random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tests.oracle.state import INTEGERS, LIMITS, State, Unfit, numpy_dtype
-from tests.oracle.steps import INSTRUCTIONS, do, draw
+from tests.oracle.steps import ALONE, CORES, RANKS, do, draw
 
 CHIPS = ("trn1", "trn2", "trn3")
 VERSIONS = ("0.6", "0.7")
+_ATTEMPTS = 8  # to draw one step
 
 Program = dict[str, Any]
 
 
-def program_of(seed: int) -> Program:
-    """The program of a seed."""
+def program_of(seed: int, instructions: Sequence[str] = ()) -> Program:
+    """Return the program of a seed, of all instructions or of some."""
     random = _random.Random(seed)
     rows = random.choice([1, 3, 32, 33, 64, 128])
     tiles = {
@@ -32,39 +34,58 @@ def program_of(seed: int) -> Program:
         "seed": seed,
         "chip": random.choice(CHIPS),
         "version": random.choice(VERSIONS),
-        "cores": random.choice([1, 1, 1, 2]),
+        "cores": 1,
+        "ranks": 1,
         "tiles": tiles,
         "steps": [],
     }
-    if program["chip"] == "trn1":
-        program["cores"] = 1
-    states = [state_of(program, core) for core in range(program["cores"])]
-    for _ in range(random.randint(1, 5)):
-        name = random.choice(INSTRUCTIONS)
-        for _ in range(8):  # attempts
+    together = random.random()
+    if together < 0.2 and program["chip"] != "trn1":
+        program["cores"] = 2
+    elif together > 0.85:
+        program["ranks"] = random.randint(2, 4)
+    _draw_steps(random, program, instructions)
+    return program
+
+
+def _draw_steps(random: _random.Random, program: Program, instructions: Sequence[str]) -> None:
+    exchanged = CORES if program["cores"] > 1 else RANKS if program["ranks"] > 1 else ()
+    alone = [name for name in ALONE if not instructions or name in instructions]
+    exchanged = tuple(name for name in exchanged if not instructions or name in instructions)
+    states = states_of(program)
+    for _ in range(random.randint(2, 7)):
+        name = random.choice(exchanged if exchanged and random.random() < 0.4 else alone)
+        for _ in range(_ATTEMPTS):
             tried = [state.copied() for state in states]
             try:
-                step = draw(name, random, tried[0])
-                for state in tried:
-                    do(state, step)
+                step = draw(name, random, tried)
+                do(tried, step)
             except Unfit:
                 continue
             states = tried
             program["steps"].append(step)
             break
-    return program
 
 
-def state_of(program: Program, core: int = 0) -> State:
-    """The tiles before the first step."""
-    arrays = {name: input_of(tile, core) for name, tile in program["tiles"].items()}
-    dtypes = {name: tile["dtype"] for name, tile in program["tiles"].items()}
-    return State(arrays, dtypes, program["chip"], dict.fromkeys(arrays, True))
+def members(program: Program) -> int:
+    """Return how many cores or ranks run the program."""
+    return max(int(program["cores"]), int(program.get("ranks", 1)))
 
 
-def input_of(tile: dict[str, Any], core: int = 0) -> Any:
-    """Small whole numbers, which every dtype holds."""
-    random = np.random.default_rng([tile["seed"], core])
+def states_of(program: Program) -> list[State]:
+    """Return the tiles of each core or rank before the first step."""
+    states = []
+    for member in range(members(program)):
+        arrays = {name: input_of(tile, member) for name, tile in program["tiles"].items()}
+        dtypes = {name: tile["dtype"] for name, tile in program["tiles"].items()}
+        exact = dict.fromkeys(arrays, True)
+        states.append(State(arrays, dtypes, program["chip"], exact, program["version"], member))
+    return states
+
+
+def input_of(tile: dict[str, Any], member: int = 0) -> Any:
+    """Return small whole numbers, or halves, which every dtype holds."""
+    random = np.random.default_rng([tile["seed"], member])
     least = 0 if tile["dtype"] == "uint8" else -4
     values = random.integers(least, 5, tile["shape"])
     if tile["dtype"] not in INTEGERS and tile["seed"] % 3 == 0:
@@ -72,9 +93,9 @@ def input_of(tile: dict[str, Any], core: int = 0) -> Any:
     return values.astype(np.float32).astype(numpy_dtype(tile["dtype"]))
 
 
-def executed(program: Program, core: int = 0) -> State:
-    """The tiles after the last step; Unfit where a step does not belong into the program."""
-    state = state_of(program, core)
+def executed(program: Program) -> list[State]:
+    """Return the tiles after the last step; Unfit where a step does not belong into the program."""
+    states = states_of(program)
     for step in program["steps"]:
-        do(state, step)
-    return state
+        do(states, step)
+    return states

@@ -1,4 +1,8 @@
-"""The tiles of a program, views of them, and how values are written: in float32, then cast once."""
+"""The tiles of a program, views of them, and how values are written: in float32, then cast once.
+
+An operand of a step is a view of a tile, ``{"tile", "rows", "columns"}``; an array that the program brings,
+``{"array", "dtype"}``; or a result of its own, ``{"new": dtype, "shape", "name"}``, which is compared at the end.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,16 @@ LIMITS = {
     "int8": 1e30,  # saturates
     "uint8": 1e30,
 }
-INTEGERS = frozenset(("int32", "int16", "int8", "uint8"))
+INTEGERS = frozenset(("int32", "int16", "int8", "uint8", "uint16", "uint32"))
 FLOATS = tuple(name for name in LIMITS if name not in INTEGERS)
 EXACT_SUM = 2.0**23  # below it sums of whole numbers are exact in float32, in any order
+PARTITIONS = 128
+# Four elements in one: the elements' dtype, and the word that holds them.
+PACKED = {
+    "float8_e4m3fn_x4": (ml_dtypes.float8_e4m3fn, "<u4"),
+    "float8_e5m2_x4": (ml_dtypes.float8_e5m2, "<u4"),
+    "float4_e2m1fn_x4": (ml_dtypes.float4_e2m1fn, "<u2"),
+}
 
 Step = dict[str, Any]
 
@@ -32,54 +43,94 @@ class Unfit(Exception):
 
 
 def numpy_dtype(name: str) -> Any:
-    """The dtype of NumPy."""
+    """Return the dtype of NumPy."""
     return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def cast(values: Any, dtype: str) -> Any:
+    """Round to float32, and cast: nearest even, integers saturate."""
+    single = np.asarray(values, np.float64).astype(np.float32)
+    if dtype in INTEGERS:
+        limits = np.iinfo(dtype)
+        single = np.clip(np.rint(single.astype(np.float64)), limits.min, limits.max)
+    return single.astype(numpy_dtype(dtype))
+
+
+def brought(part: Step) -> Any:
+    """Return an array that a program brings, as a kernel gets it; a packed one from four times as many columns."""
+    if part["dtype"] not in PACKED:
+        return np.array(part["array"], numpy_dtype(part["dtype"]))
+    element, word = PACKED[part["dtype"]]
+    codes = np.array(part["array"], np.float32).astype(element).view(np.uint8)
+    if word == "<u2":
+        codes = codes[:, 0::2] | codes[:, 1::2] << 4
+    return np.ascontiguousarray(codes).view([(part["dtype"], word)])
 
 
 @dataclass
 class State:
-    """The tiles by name, two-dimensional; ``exact``: whether a tile's values are known to the bit."""
+    """The tiles by name, two-dimensional; ``exact``: whether a tile's values are known to the bit.
+
+    ``member``: the number of the core or rank. ``results``: what steps leave beside the tiles, by name. ``lanes``: the
+    registers in which an engine reduces, one a partition, NaN where the documents do not say what they hold.
+    """
 
     tiles: dict[str, Any]
     dtypes: dict[str, str]
     chip: str
     exact: dict[str, bool] = field(default_factory=dict)
+    version: str = "0.7"
+    member: int = 0
+    results: dict[str, tuple[Any, bool]] = field(default_factory=dict)
+    lanes: dict[str, Any] = field(
+        default_factory=lambda: {engine: np.full((PARTITIONS, 1), np.nan) for engine in ("vector", "scalar")}
+    )
 
     def copied(self) -> State:
-        """The same in tiles of their own."""
+        """Return the same in tiles of their own."""
         tiles = {name: tile.copy() for name, tile in self.tiles.items()}
-        return State(tiles, self.dtypes, self.chip, dict(self.exact))
+        lanes = {engine: values.copy() for engine, values in self.lanes.items()}
+        return State(
+            tiles, self.dtypes, self.chip, dict(self.exact), self.version, self.member, dict(self.results), lanes
+        )
+
+    def needs(self, *chips: str) -> None:
+        """Raise Unfit on every other chip."""
+        if self.chip not in chips:
+            raise Unfit(f"{self.chip} does not have it")
 
     def read(self, view: Step) -> Any:
-        """The values of a view in float64."""
-        if not self.exact[view["tile"]]:
-            raise Unfit(f"{view['tile']} is not exact")
-        return self._elements(view).astype(np.float64)
+        """Return the values of a view in float64."""
+        return self.bits(view).astype(np.float64)
 
     def bits(self, view: Step) -> Any:
-        """The values of a view as they are."""
+        """Return the values of a view as they are."""
+        if "array" in view:
+            return brought(view)
         if not self.exact[view["tile"]]:
             raise Unfit(f"{view['tile']} is not exact")
         return self._elements(view).copy()
 
+    def keep(self, view: Step, values: Any, *, exact: bool = True) -> None:
+        """Leave a result beside the tiles, as it is."""
+        self.results[view["name"]] = (np.asarray(values), exact)
+
     def write(self, view: Step, values: Any, *, exact: bool = True) -> None:
-        """Round to float32, and cast to the view's dtype: nearest even, integers saturate."""
+        """Cast to the view's dtype; Unfit where a document does not decide the result."""
+        if "new" in view:
+            self.keep(view, np.broadcast_to(cast(values, view["new"]), view["shape"]), exact=exact)
+            return
         dtype = self.dtypes[view["tile"]]
         single = np.asarray(values, np.float64).astype(np.float32)
         if not np.isfinite(single).all() or np.abs(single).max(initial=0) > LIMITS[dtype]:
             raise Unfit("a value is too large")
-        if dtype in INTEGERS:
-            if not exact:
-                raise Unfit("which way a value is rounded is not decided")
-            limits = np.iinfo(dtype)
-            single = np.clip(np.rint(single.astype(np.float64)), limits.min, limits.max)
+        if dtype in INTEGERS and not exact:
+            raise Unfit("which way a value is rounded is not decided")
         target = self._elements(view)
-        target[...] = np.broadcast_to(single, target.shape).astype(numpy_dtype(dtype))
-        if not exact and target.size != self.tiles[view["tile"]].size:
-            raise Unfit("a part of a tile would be exact, and a part not")
+        target[...] = np.broadcast_to(cast(single, dtype), target.shape)
         if target.size == self.tiles[view["tile"]].size:
             self.exact[view["tile"]] = exact
-        elif not self.exact[view["tile"]]:
+        elif not exact or not self.exact[view["tile"]]:
             raise Unfit("a part of a tile would be exact, and a part not")
 
     def _elements(self, view: Step) -> Any:
@@ -88,14 +139,14 @@ class State:
 
 
 def whole(values: Any) -> Any:
-    """The values, which are whole numbers, so that their sums are exact; else Unfit."""
+    """Return the values, which are whole numbers, so that their sums are exact; else Unfit."""
     if (values != np.rint(values)).any():
         raise Unfit("sums of fractions depend on their order")
     return values
 
 
 def summed(values: Any, axis: int) -> Any:
-    """An exact sum."""
+    """Return an exact sum."""
     if np.abs(whole(values)).sum() > EXACT_SUM:
         raise Unfit("the sum may be rounded")
     return values.sum(axis=axis, keepdims=True)
