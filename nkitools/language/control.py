@@ -54,6 +54,7 @@ def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[Vi
     core = current_core(what)
     record = core.record
     parent, site = record.loop, record.site()
+    record.ranges[site] = what.removeprefix("nl.")
     record.skipped_loop = record.skipped_loop or not values
     with DeviceLoop.begun(core, site) as loop:
         try:

@@ -123,7 +123,7 @@ class LoopRange(Sequence[int]):
 
     def __iter__(self) -> Iterator[int]:
         core = CORE.get()
-        return iter(self.range) if core is None else core.record.iterations(self.range)
+        return iter(self.range) if core is None else core.record.iterations(self.range, self.kind)
 
 
 def affine_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:

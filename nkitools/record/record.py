@@ -123,6 +123,7 @@ class Record(OpenRows):
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
         self.loop_states = LoopStates()
+        self.ranges: dict[int, str] = {}  # by the site of a loop: what its range is called
         self._counter_names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self.prints = Prints()
         self.findings_left_out = 0
@@ -232,9 +233,10 @@ class Record(OpenRows):
         """
         self.meetings.append(Meeting(len(self.states), tuple(programs), storage))
 
-    def iterations(self, numbers: range) -> Iterator[int]:
+    def iterations(self, numbers: range, called: str = "range") -> Iterator[int]:
         """Yield the numbers of a loop in the author's source, each as one of its iterations."""
         parent, site, step, states, following = self.loop, self.site(), numbers.step, self.loop_states, -1
+        self.ranges[site] = called
         try:
             for value in numbers:
                 if states.count == following:  # no other loop has begun since
@@ -296,13 +298,23 @@ class Record(OpenRows):
 
     def loops(self, state: int) -> dict[str, int]:
         """Counter names and values of a loop state, outermost first."""
+        sites, values = self._around(state)
+        return dict(zip(self.counter_names(sites), values, strict=True))
+
+    def ranges_of(self, state: int) -> dict[str, str]:
+        """Return what the ranges of a loop state are called, by the names of their counters."""
+        sites, _ = self._around(state)
+        return {name: self.ranges.get(site, "") for name, site in zip(self.counter_names(sites), sites, strict=True)}
+
+    def _around(self, state: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the sites and the counters of the loops of a loop state, outermost first."""
         sites: list[int] = []
         values: list[int] = []
         while state >= 0:
             state, site, value = self.loop_states.at(state)
             sites.append(site)
             values.append(value)
-        return dict(zip(self.counter_names(tuple(reversed(sites))), reversed(values), strict=True))
+        return tuple(reversed(sites)), tuple(reversed(values))
 
     def counter_names(self, sites: tuple[int, ...]) -> tuple[str, ...]:
         """Return the names of the counters of nested loops, whose sites are given from the outermost on."""

@@ -4,7 +4,8 @@ One column has an entry for each instruction (``plan``, ``site``, ``loop``) or f
 the other (``storage``, ``layout``, ``byte_offset``); their entries are places in the tables ``plans``, ``sites``,
 ``storages`` and ``layouts``. How many operands an instruction has is the length of ``written`` of its plan. A ``loop``
 is a place in ``loops``, whose columns say of each iteration of a loop its parent (-1: none), the site of the loop
-and the counter's value; -1 is outside of all. ``programs`` says from which instruction on which program was running.
+and the counter's value; -1 is outside of all. ``ranges`` says of the site of a loop what its range is called.
+``programs`` says from which instruction on which program was running.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
         "instructions": record.count,
         "columns": tables.columns(),
         "loops": {name: Column(loops[at]) for at, name in enumerate(_LOOPS)},
+        "ranges": list(record.ranges.items()),
         "plans": [_plan(planned.plan) for planned in record.plans.values()],
         "layouts": [LAYOUTS[number] for number in tables.layouts.tolist()],
         "storages": tables.placed(),
@@ -153,6 +155,7 @@ class SavedRecord(Record):
         made = np.array([each.site for each in self.storages.values()], np.int64)
         _within(made, len(self.sites.all), "site", least=-1)
         self.loop_states = LoopStates.of_columns(np.stack(loops))
+        self.ranges = dict(decoded_field(list[tuple[int, str]], packed.get("ranges", [])))
         self._fill(packed)
         if "beside" in packed:  # files of older versions have none
             self.beside = beside_from(packed["beside"], self)

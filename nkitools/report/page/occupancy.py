@@ -7,7 +7,7 @@ here each takes the lowest place that is free for all its life.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from nkitools.history.liveness import Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
+from nkitools.report.page.named import Named
 
 
 class Life(NamedTuple):
@@ -99,6 +100,20 @@ def _lowest(taken: list[_Taken], first: int, last: int, nbytes: int) -> int:
             break
         byte = max(byte, each.stop)
     return byte
+
+
+def lives_in_page(
+    columns: Sequence[Columns], bases: Sequence[int], named: Named, chip: Generation
+) -> dict[str, list[tuple[int, ...]]]:
+    """Return by memory the lives of all ranks, with the storages and the positions of the page."""
+    lives: dict[str, list[tuple[int, ...]]] = {name: [] for name in capacities(chip)}
+    for base, each in zip(bases, columns, strict=True):
+        for name, found in lives_of(each.record, each, chip).items():
+            lives[name] += [
+                (named.storage(base, storage), base + begin, base + end, *place)
+                for storage, begin, end, *place in found
+            ]
+    return lives
 
 
 def capacities(chip: Generation) -> dict[str, dict[str, Any]]:

@@ -22,14 +22,15 @@ from nkitools.record.watch.written import Written
 from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
 from nkitools.report.page.differences import Against, compared_writes
+from nkitools.report.page.loop_ranges import ranges_by_place
 from nkitools.report.page.named import Named
-from nkitools.report.page.occupancy import Life, capacities, lives_of
+from nkitools.report.page.occupancy import Life, capacities, lives_in_page
 from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.tables import Table, number
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, rounded_outwards, shares
 from nkitools.report.page.time_data import time_of
 from nkitools.report.page.traced import GRIDS, Traced, compiled_of, counters_of
-from nkitools.report.page.ways import loose_instructions, memories_of
+from nkitools.report.page.ways import flow_of, loose_instructions, memories_of
 from nkitools.rules.finding import Finding
 
 SCHEMA = 2
@@ -87,13 +88,13 @@ class Gathering:
         writes += self._traced.writes
         self._add("write", _WRITE, writes)
         self._instructions(writes)
-        self._flow()
+        self.columns.update(flow_of(run, self._columns, self._bases, self._traced))
         prints = [self._print(each) for each in run.prints]
         findings = [self._finding(each, expected=any(each is one for one in run.expected)) for each in run.findings]
         outputs = self._outputs()
         inputs = [self._value(base, each) for base, record in self._named.by_record() for each in record.inputs]
         inputs += self._traced.inputs
-        memory = self._memory()
+        memory = self._add_memory()
         self._add_ways()
         self._put_first(outputs, writes)
         return {
@@ -112,6 +113,7 @@ class Gathering:
                 "watched": bool(writes or inputs or self._traced.table),
             },
             "storage_kinds": self._named.tables["storages"].rows,
+            "ranges": ranges_by_place(self._columns, self._named),
             "traces": self._traced.table,
             "cores": [vars(each) for each in getattr(run, "cores", ())],  # of a custom operator
             "compiled": compiled_of(run),
@@ -262,25 +264,6 @@ class Gathering:
         to["layout"] += [layouts[each] for each in columns.layouts.tolist()]
         to["offset"] += columns.byte_offsets.tolist()
 
-    def _flow(self) -> None:
-        """Add the sources of operands, one operand after the other, and by position those by other ways."""
-        found = self.run.dependences
-        by_operand = found.by_operand
-        counts = np.diff(by_operand.starts)
-        positions = [columns.positions + base for columns, base in zip(self._columns, self._bases, strict=True)]
-        readers = np.repeat(np.concatenate([np.zeros(0, np.int64), *positions]), counts)
-        width = len(found.flow) + 2  # sources are -2 and more
-        others = np.setdiff1d(
-            np.repeat(np.arange(len(found.flow)), np.diff(found.flow.starts)) * width + found.flow.sources + 2,
-            readers * width + by_operand.sources + 2,
-        )
-        others_at, sources = np.divmod(others, width)
-        self.columns["flow.counts"] = np.concatenate([counts, np.array(self._traced.counts, np.int64)])
-        self.columns["flow.sources"] = np.concatenate([by_operand.sources, np.array(self._traced.sources, np.int64)])
-        more = np.array(self._traced.others, np.int64).reshape(-1, 2)
-        self.columns["others.position"] = np.concatenate([others_at, more[:, 0]])
-        self.columns["others.source"] = np.concatenate([sources - 2, more[:, 1]])
-
     @property
     def _of_grid(self) -> bool:
         return self.run.target == GRIDS
@@ -398,26 +381,11 @@ class Gathering:
             "expected": self._tile(Shown(value.shape, np.array(expected), weight=_RESULT)),
         }
 
-    def _memory(self) -> dict[str, Any]:
+    def _add_memory(self) -> dict[str, Any]:
+        """Add the lives of tensors on chip; return the sizes of the memories, {} of a run without instructions."""
         if not self._columns:
             return {}
         chip = generation_of(resolve_chip(self.run.chip or None))
-        lives: dict[str, list[tuple[int, ...]]] = {name: [] for name in capacities(chip)}
-        for base, columns in zip(self._bases, self._columns, strict=True):
-            for name, found in lives_of(columns.record, columns, chip).items():
-                lives[name] += [
-                    (
-                        self._named.storage(base, life.storage),
-                        base + life.begin,
-                        base + life.end,
-                        life.partition,
-                        life.partitions,
-                        life.byte,
-                        life.nbytes,
-                        int(life.placed),
-                    )
-                    for life in found
-                ]
-        for name, rows in lives.items():
+        for name, rows in lives_in_page(self._columns, self._bases, self._named, chip).items():
             self._add(name, Life._fields, rows)
         return capacities(chip)

@@ -1,4 +1,4 @@
-"""The memory of each storage, and the instructions whose elements data choose, for the page's own way back."""
+"""The data of the way back in the page: sources of operands, memories of storages, and where data choose elements."""
 
 from __future__ import annotations
 
@@ -9,6 +9,30 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record
+from nkitools.record.run import Run
+from nkitools.report.page.traced import Traced
+
+
+def flow_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], traced: Traced) -> dict[str, Array]:
+    """Return the sources of operands, one operand after the other, and by position those by other ways."""
+    found = run.dependences
+    by_operand = found.by_operand
+    counts = np.diff(by_operand.starts)
+    positions = [each.positions + base for each, base in zip(columns, bases, strict=True)]
+    readers = np.repeat(np.concatenate([np.zeros(0, np.int64), *positions]), counts)
+    width = len(found.flow) + 2  # sources are -2 and more
+    others = np.setdiff1d(
+        np.repeat(np.arange(len(found.flow)), np.diff(found.flow.starts)) * width + found.flow.sources + 2,
+        readers * width + by_operand.sources + 2,
+    )
+    others_at, sources = np.divmod(others, width)
+    more = np.array(traced.others, np.int64).reshape(-1, 2)
+    return {
+        "flow.counts": np.concatenate([counts, np.array(traced.counts, np.int64)]),
+        "flow.sources": np.concatenate([by_operand.sources, np.array(traced.sources, np.int64)]),
+        "others.position": np.concatenate([others_at, more[:, 0]]),
+        "others.source": np.concatenate([sources - 2, more[:, 1]]),
+    }
 
 
 def memories_of(records: Sequence[tuple[int, Record]], storages: Iterable[Hashable]) -> tuple[Array, Array]:

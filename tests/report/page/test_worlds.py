@@ -282,6 +282,7 @@ def test_the_dimensions_of_a_legacy_tile(reader: Reader, tmp_path: Path) -> None
     reader.driver.get(f"{page.absolute().as_uri()}#line={loaded.line}&turn=t:1&el=7,22")
     reader.wait()
     assert reader.turn() == {"t": "1"}
+    assert reader.text(".stepper .range") == "affine_range"
     assert "[7, 1, 1, 2]" in reader.text(".facts")
     assert np.float32(reader.text(".numbers td[aria-current]")) == x[64 + 7, 1, 1, 2]
     assert "1,1,2" in reader.texts(".numbers thead th")

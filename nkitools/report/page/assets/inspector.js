@@ -126,12 +126,23 @@ function steppers() {
     };
     const value = axis.of(at);
     return h("span.stepper", { data: { axis: axis.name } }, button("◀", -1),
-      h("span", {}, h("b", {}, axis.name), " ", h("output", {}, value === undefined ? "–" : axis.text(value))), button("▶", 1));
+      h("span", {}, h("b", {}, axis.name), rangeText(axis.name), " ", h("output", {}, value === undefined ? "–" : axis.text(value))), button("▶", 1));
   };
   return h("div.steppers", {}, series.axes.length ? series.axes.map(one) : h("span.hint", {}, "written once"),
     h("label.same", {}, h("input", {
       type: "checkbox", checked: state.sameScale || undefined, onchange: (event) => set({ sameScale: event.target.checked }),
     }), "one colour scale"), scales());
+}
+
+const RANGES = {
+  affine_range: "its turns do not depend on each other, sums aside, and may run at the same time", sequential_range: "a turn may need the one before it: they run in order",
+  static_range: "the compiler unrolls it", dynamic_range: "it turns on the device",
+};
+
+// What the range of a counter is called in the source.
+function rangeText(name) {
+  const called = run.ranges[state.item.place]?.[name];
+  return called && h("span.range", { title: RANGES[called] ?? "" }, ` ${called}`);
 }
 
 const SCALES = { linear: "linear colours", log: "logarithmic", symmetric: "symmetric", quantile: "by rank (quantiles)" };
