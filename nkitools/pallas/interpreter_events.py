@@ -232,8 +232,13 @@ class Kernel:
             else:
                 traced.add("read", "kernel", (int(key[2]), core), self._place(source), (touch,))
 
-    def trace_write(self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None) -> None:
-        """Keep a write, and what was written, in the trace of the call, if there is one."""
+    def trace_write(
+        self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None, *, masked: bool = False
+    ) -> None:
+        """Keep a write, and what was written, in the trace of the call, if there is one.
+
+        ``masked``: elements that are not written keep what was there.
+        """
         with self.lock:
             found = self._traced_buffer(key)
             if found is None:
@@ -253,7 +258,8 @@ class Kernel:
                 traced.add(kind, "pipeline", (int(key[2]), core), place, moved, (touch,), value)
             else:
                 who = int(key[2]), core
-                traced.add("write", "kernel", who, self._place(source), (), (touch,), value)
+                kept = (touch,) if masked else ()
+                traced.add("write", "kernel", who, self._place(source), kept, (touch,), value)
 
     def trace_semaphore(self, kind: str, core: int, source: SourceInfo | None, note: str) -> None:
         """Keep a signal or the end of a wait in the trace of the call, if there is one; those of DMAs are not."""

@@ -221,7 +221,7 @@ class _WatchedMemory:
         result, *more = super().swap_buffer_content(  # type: ignore[misc]
             key, inside, value, mask, thread, *args, **kwargs
         )
-        self.kernel.trace_write(key, rnge, self._core(thread), _source(kwargs))
+        self.kernel.trace_write(key, rnge, self._core(thread), _source(kwargs), masked=mask is not None)
         return (result if value.shape == whole.shape else whole, *more)
 
     def append_semaphore_task(self, semaphore_id: int, global_core_id: int, task: Callable[[], None]) -> None:

@@ -344,6 +344,8 @@ class Gathering:
             about["layout"], about["offset"] = self._named.layout_of(access.layout.id), access.byte_offset
             about["memory"] = MEMORY_NAMES[access.layout.memory]
             about["rank"] = self.run.all_records[at].rank
+        else:
+            about |= self._traced.place_of(value)
         if comparison is not None:
             about["comparison"] = self._comparison(value, comparison, place)
         return about

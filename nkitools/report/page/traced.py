@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +21,8 @@ GIVEN, NEVER_WRITTEN = -1, -2
 GRIDS = "pallas-interpret"  # the target of runs whose programs are points of a grid
 _GIVEN_KINDS = ("input", "scalar")
 _RESULT = 24  # how much more of the budget an argument gets than a write
+_TO, _FROM = "to", "from"  # the operands of an event
 _TILES = 200  # wrong tiles that are listed
-_MOST_READS = 63  # of a step, before a write
 
 
 class Traced:
@@ -42,8 +44,7 @@ class Traced:
         self.sources: list[int] = []
         self.others: list[tuple[int, int]] = []  # what an event may rest on besides
         self.inputs: list[dict[str, Any]] = []
-        self._outputs: list[tuple[tuple[int, ...], Array]] = []  # shapes, and the events that wrote the elements
-        self._reads: dict[tuple[int, int], tuple[int, list[int]]] = {}  # of a core, at its step
+        self._outputs: list[_Output] = []
         self._count = 0
         for number, trace in enumerate(traces_of(run)):
             self._add(number, trace)
@@ -58,7 +59,7 @@ class Traced:
         for at, buffer in enumerate(trace.buffers):
             if buffer.kind == "output":
                 shape = buffer.block if trace.kind == "cores" else buffer.shape  # that of an operator is flattened
-                self._outputs.append((tuple(shape), last[at].reshape(-1)))
+                self._outputs.append(_Output(tuple(shape), at, trace, storages[at], last[at].reshape(-1)))
         self._give(trace, storages)
         self.table.append(
             {
@@ -94,12 +95,21 @@ class Traced:
 
         An output is found by its shape; where several have it, nothing is said.
         """
-        alike = [last for shape, last in self._outputs if shape == wrong.shape]
+        alike = [each for each in self._outputs if each.shape == wrong.shape]
         if len(alike) != 1:
             return []
-        positions, counts = np.unique(alike[0][wrong.reshape(-1)], return_counts=True)
+        positions, counts = np.unique(alike[0].last[wrong.reshape(-1)], return_counts=True)
         pairs = zip(positions.tolist(), counts.tolist(), strict=True)
         return [[position, count] for position, count in pairs if position >= 0][:_TILES]
+
+    def place_of(self, value: Array) -> dict[str, int]:
+        """Return where an output of the function lies: in the one output of a grid that ended with its values; {} else."""
+        found = [each for each in self._outputs if each.trace.kind == "grid" and each.holds(value)]
+        if len(found) != 1:
+            return {}
+        strides = np.empty(found[0].trace.buffers[found[0].number].shape, value.dtype).strides
+        layout = self._named.layout(value.shape, strides, value.dtype.itemsize)
+        return {"storage": found[0].storage, "layout": layout, "offset": 0}
 
     def _storage(self, number: int, at: int, trace: Trace) -> int:
         buffer = trace.buffers[at]
@@ -114,8 +124,9 @@ class Traced:
         named, position = self._named, self._count
         self._count += 1
         touches = [*event.writes, *event.reads]
-        names = [trace.buffers[each.buffer].name for each in touches]
-        row = [event.kind, event.engine, None, [2] * len(event.writes) + [0] * len(event.reads), names, 0]
+        names = [_TO] * len(event.writes) + [_FROM] * len(event.reads)  # of each at most one
+        elements = named.tables["element_maps"].place(_elements(event, trace))
+        row = [event.kind, event.engine, None, [2] * len(event.writes) + [0] * len(event.reads), names, elements]
         point = trace.points[event.step] if 0 <= event.step < len(trace.points) else ()
         is_grid = trace.kind == "grid"
         loops = named.counters(counters_of(point)) if is_grid else 0
@@ -133,14 +144,15 @@ class Traced:
             self.columns["storage"].append(storages[touch.buffer])
             self.columns["layout"].append(layout)
             self.columns["offset"].append(offset)
-        self._rests_on(event, position, first)
-        for touch in event.writes:
-            self.counts.append(0)
-            last[touch.buffer][_where(touch)] = position
+        if event.begun >= 0:
+            self.others.append((position, first + event.begun))
+        self.counts += [0] * len(event.writes)
         for touch in event.reads:
             found = np.unique(last[touch.buffer][_where(touch)])
             self.counts.append(found.size)
             self.sources += found.tolist()
+        for touch in event.writes:
+            last[touch.buffer][_where(touch)] = position
         if event.value is not None and event.writes:
             touch, (layout, offset) = event.writes[0], places[0]
             value = np.asarray(event.value).reshape(_shape(touch))
@@ -151,20 +163,6 @@ class Traced:
             callers = named.callers(())
             self.writes.append([position, storage, layout, offset, place, loops, program, dtype, tile, 0, callers])
 
-    def _rests_on(self, event: Event, position: int, first: int) -> None:
-        """Note what a write of the kernel may rest on: what its core had read at this step; a DMA on its start."""
-        who = event.unit, event.core
-        step, reads = self._reads.get(who, (event.step, []))
-        if event.engine == "kernel":
-            reads = reads if step == event.step else []
-            if event.kind == "read":
-                reads = [*reads[-_MOST_READS:], position]
-            self._reads[who] = event.step, reads
-            if event.kind == "write":
-                self.others += [(position, each) for each in reads]
-        if event.begun >= 0:
-            self.others.append((position, first + event.begun))
-
     def _layout(self, touch: Touch, trace: Trace) -> tuple[int, int]:
         buffer = trace.buffers[touch.buffer]
         itemsize = as_dtype(buffer.dtype).itemsize
@@ -172,6 +170,32 @@ class Traced:
         strides = [stride * step for stride, step in zip(own, touch.steps, strict=True)]
         offset = sum(start * stride for start, stride in zip(touch.starts, own, strict=True))
         return self._named.layout(_shape(touch), strides, itemsize), offset
+
+
+class _Output(NamedTuple):
+    """An output of a traced kernel: its shape and number, and of each element the event that wrote it last."""
+
+    shape: tuple[int, ...]
+    number: int
+    trace: Trace
+    storage: int
+    last: Array
+
+    def holds(self, value: Array) -> bool:
+        """Return whether the kernel left these values there, as far as the trace has them."""
+        buffer = self.trace.buffers[self.number]
+        fits = len(value.shape) == len(buffer.shape) and all(map(operator.le, value.shape, buffer.shape))
+        if not fits or value.dtype.name != buffer.dtype:  # a buffer may be padded to whole blocks
+            return False
+        corner = tuple(map(slice, value.shape))
+        content, known = np.zeros(buffer.shape, value.dtype), False
+        content[corner] = value
+        for event in self.trace.events:
+            for touch in event.writes:
+                if touch.buffer == self.number and event.value is not None:
+                    content[_where(touch)] = np.asarray(event.value).reshape(_shape(touch))
+                    known = True
+        return known and content[corner].tobytes() == value.tobytes()
 
 
 def compiled_of(run: Run) -> list[dict[str, Any]]:
@@ -185,6 +209,17 @@ def compiled_of(run: Run) -> list[dict[str, Any]]:
         }
         for chip, each in getattr(run, "compiled", {}).items()
     ]
+
+
+def _elements(event: Event, trace: Trace) -> str:
+    """Return the element map of an event: what is copied lies there in order; of the rest no map is known."""
+    if not event.writes:
+        return "[]"
+    sources = []
+    for each in event.reads:
+        is_alike = math.prod(_shape(each)) == math.prod(_shape(event.writes[0]))
+        sources.append([_FROM, None, None, ["Same" if is_alike else "All", {}]])
+    return json.dumps([[_TO, sources]])
 
 
 def _in_rows(value: Array, **about: Any) -> Shown:

@@ -149,7 +149,7 @@ def test_the_grid_is_stepped(reader: Reader, tmp_path: Path) -> None:
         return Array.from(contentOf(storage, trace, last).values);"""
     np.testing.assert_array_equal(np.array(reader.driver.execute_script(held)).reshape(8, 128), LEFT[8:] @ RIGHT)
     assert reader.text("#tab-instructions") == f"Events{len(run.traces[0].events)}"
-    assert reader.texts("#tab-time, #tab-memory, #tab-why") == []
+    assert reader.texts("#tab-time, #tab-memory") == []
     assert narrow(reader) <= 390
 
 

@@ -1,7 +1,7 @@
 // The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
 import { canvas, color, fill, h } from "./dom.js";
 import {
-  GIVEN, NEVER_WRITTEN, cellAt, differenceOf, consumersOf, count, dtypeOf, isLeftOut, limitsOf, nameOf, leftOutText, numbers, numbersText, operandsOf, otherName, othersOf, placeText, planOf, prints,
+  GIVEN, NEVER_WRITTEN, cellAt, differenceOf, consumersOf, count, dtypeOf, isLeftOut, limitsOf, nameOf, leftOutText, numbers, numbersText, operandsOf, otherName, placeText, planOf, prints,
   region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, writes, wrong,
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
@@ -10,6 +10,7 @@ import { grid, indexText } from "./numbers.js";
 import { isStrange, isWrong, itemsAt, seriesOf, step, turn } from "./series.js";
 import { showItem, showPosition } from "./choose.js";
 import { listen, set, state } from "./state.js";
+import { restsOn } from "./trace.js";
 import { ask, canAsk, litCells } from "./why.js";
 import { counted, grouped, shape, shown } from "./words.js";
 
@@ -317,7 +318,7 @@ function facts(item, told, found, [row, column]) {
 function flow(item) {
   if (item.kind !== "write") return null;
   const reads = operandsOf(item.position).filter((each) => !each.written || sourcesOf(each).length);
-  const readers = consumersOf(item.position), others = othersOf(item.position);
+  const readers = consumersOf(item.position), others = restsOn(item.position);
   return h("div.flow", {},
     h("div", {}, h("h3", {}, "Made from"), reads.length
       ? h("ul", {}, reads.map((each) => h("li", {}, h("code", {}, region(each)), " ", origin(sourcesOf(each)))),
@@ -372,7 +373,7 @@ function ancestry(position) {
         else reach(each);
       }
     }
-    othersOf(next).forEach(reach);
+    restsOn(next).forEach(reach);
   }
   return { positions: [...found].sort((a, b) => b - a), given: [...given.values()], more: waiting.length > 0 };
 }

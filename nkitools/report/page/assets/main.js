@@ -36,7 +36,7 @@ const PANES = [
     { name: "memory", title: "Memory", element: memory.element, draw: memory.draw, always: true },
   ]),
   ...(traces.length && !run.time.kernels ? [] : [{ name: "time", title: "Time", element: time.element, draw: time.draw, always: true }]),
-  ...(traces.length ? [] : [
+  ...(traces.length && !isGrid ? [] : [
     { name: "why", title: "Why", element: why.element, draw: why.draw },
   ]),
   { name: "inputs", title: "Inputs", number: run.inputs.length, element: arrays.inputs, draw: arrays.draw },

@@ -3,6 +3,7 @@
 import { columns } from "./bytes.js";
 import { GIVEN, NEVER_WRITTEN, count, layoutOf, operandsOf, othersOf, planOf, programOf, run, sourcesOf } from "./data.js";
 import { isLoose, madeOf, sizeOf } from "./rules.js";
+import { isGrid, restsOn } from "./trace.js";
 
 const maps = new Map();
 function elementsOf({ elements }) {
@@ -135,6 +136,7 @@ export const Slice = class {
       const stated = elements.get(result) ?? (elements.size ? [] : plan.operands.map((name) => [name, null, null, null]));
       for (const source of stated) this.read(step, source, { mask, shape }, plan, operands);
     }
+    if (isGrid) this.readBefore(step);
     for (const { owner, operand, mask } of step.reads.values()) {
       let from = sourcesOf(operand);
       if (operand.written && !from.length) from = writersBefore(memoryOf(operand), owner);
@@ -168,6 +170,16 @@ export const Slice = class {
     const known = step.reads.get(key);
     if (known) known.mask = known.mask.map((each, place) => each | mask[place]);
     else step.reads.set(key, { owner, name, operand, mask });
+  }
+
+  // What a Pallas kernel had read before it wrote, as a whole: which elements it took is not known.
+  readBefore(step) {
+    if (planOf(step.position).engine !== "kernel") return;
+    this.isExact = false;
+    for (const owner of restsOn(step.position, Infinity)) {
+      const [operand] = operandsOf(owner), name = planOf(owner).operands[0];
+      step.reads.set(`${owner}|${name}`, { owner, name, operand, mask: full(layoutOf(operand)[0]) });
+    }
   }
 
   // The instruction whose operand is meant: of another rank or core that met this one.

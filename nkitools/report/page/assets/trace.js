@@ -1,6 +1,6 @@
 // The events of traced kernels: of a grid of Pallas, or of the cores of a custom operator. Positions are those of instructions.
 import { columns } from "./bytes.js";
-import { EXACT, ROUNDED, UNWRITTEN, layoutOf, operandsOf, planOf, run, storageOf, tile, writeAt } from "./data.js";
+import { EXACT, ROUNDED, UNWRITTEN, layoutOf, operandsOf, othersOf, planOf, run, sourcesOf, storageOf, tile, writeAt } from "./data.js";
 
 export const traces = run.traces;
 export const isGrid = traces.some((each) => each.kind === "grid");
@@ -84,3 +84,22 @@ function place(found, [viewed, strides, itemsize], offset, values, states) {
 }
 
 export const kindOf = (position) => planOf(position).name;
+
+// What a kernel had read before one of its writes, at the same point of the grid: which of it counts is not known. Of equal
+// reads one; the newest first.
+function readsBefore(position, most) {
+  const found = new Map(), unit = run.instructions.program[position], { first } = traceAt(position);
+  for (let at = position - 1; at >= first && found.size < most; at--) {
+    if (run.instructions.program[at] !== unit || coreOf[at] !== coreOf[position] || planOf(at).engine !== "kernel") continue;
+    if (steps[at] !== steps[position]) break;
+    if (kindOf(at) !== "read") continue;
+    const [operand] = operandsOf(at), key = [operand.storage, operand.layout, operand.offset, ...sourcesOf(operand)].join();
+    if (!found.has(key)) found.set(key, at);
+  }
+  return [...found.values()];
+}
+
+const isWriteOfKernel = (position) => isGrid && kindOf(position) === "write" && planOf(position).engine === "kernel";
+
+// What an event or an instruction rests on, besides what it reads itself.
+export const restsOn = (position, most = 64) => (isWriteOfKernel(position) ? readsBefore(position, most) : othersOf(position));

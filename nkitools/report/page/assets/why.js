@@ -9,6 +9,7 @@ import { cellText, valueText } from "./numbers.js";
 import { sizeOf } from "./rules.js";
 import { Slice } from "./slice.js";
 import { set, state } from "./state.js";
+import { isGrid } from "./trace.js";
 import { counted, grouped } from "./words.js";
 
 const MOST = 5000; // steps that are listed
@@ -20,7 +21,7 @@ const list = virtualList({ height: 28, label: "The way back, the last instructio
 export const element = h("div.pane.why", { onkeydown: walk }, heading, list.element);
 
 // Whether the way back from the marked element can be asked for.
-export const canAsk = (item) => !run.traces.length && (item?.kind === "write" || item?.value?.layout !== undefined) && item.tile !== null && !isLeftOut(item.tile);
+export const canAsk = (item) => (isGrid || !run.traces.length) && (item?.kind === "write" || item?.value?.layout !== undefined) && item.tile !== null && !isLeftOut(item.tile);
 
 // The elements that a cell of a tile stands for, as a mask of the view.
 function maskOf(item, shape, [row, column]) {
@@ -60,9 +61,10 @@ function drawAll() {
   if (!asked) return draw();
   const { slice, title } = asked, steps = slice.steps, ready = slice.isWhole || steps.length >= MOST;
   const rows = [...steps, ...(ready ? slice.leaves.values() : [])];
-  fill(heading, h("b", {}, title), h("span.hint", {}, `rests on ${counted(steps.length, "instruction")}`,
+  fill(heading, h("b", {}, title), h("span.hint", {}, `rests on ${counted(steps.length, isGrid ? "event" : "instruction")}`,
     !slice.isWhole && steps.length < MOST && " so far …", steps.length >= MOST && !slice.isWhole && "; the way goes on, it is not shown further",
-    !slice.isExact && "; where data chose elements, all that they may have chosen is here",
+    !slice.isExact && (isGrid ? "; which elements a kernel computes from which reads is not known: all that it had read before at the point is here"
+      : "; where data chose elements, all that they may have chosen is here"),
     " · ↓ or → goes back, ↑ or ← comes forth again; what counts is lit in each tile"));
   list.show(rows, Math.min(list.chosen(), rows.length - 1));
 }
@@ -92,9 +94,10 @@ function partText(operand, mask) {
       highs[axis] = Math.max(highs[axis], rest % shape[axis]);
     }
   }
-  if (found === mask.length) return region(operand);
+  const label = isGrid ? `${storageOf(operand.storage)[1]} ${region(operand)}` : region(operand); // a block has the name of its array
+  if (found === mask.length) return label;
   const box = lows.map((low, axis) => (highs[axis] > low ? `${low}:${highs[axis] + 1}` : `${low}`)).join(", ");
-  return `${region(operand)} · [${box}]${found < sizeOf(lows.map((low, axis) => highs[axis] - low + 1)) ? `, ${grouped(found)} of these` : ""}`;
+  return `${label} · [${box}]${found < sizeOf(lows.map((low, axis) => highs[axis] - low + 1)) ? `, ${grouped(found)} of these` : ""}`;
 }
 
 function drawRow(entry) {
