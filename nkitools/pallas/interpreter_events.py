@@ -262,10 +262,12 @@ class Kernel:
                 traced.add("write", "kernel", who, self._place(source), kept, (touch,), value)
 
     def trace_semaphore(self, kind: str, core: int, source: SourceInfo | None, note: str) -> None:
-        """Keep a signal or the end of a wait in the trace of the call, if there is one; those of DMAs are not."""
+        """Keep a signal, of a DMA too, or the end of a wait in the trace of the call, if there is one."""
         with self.lock:
-            if self.traced is None or self.call is None or getattr(self.watch.here, "dma", None) is not None:
+            if self.traced is None or self.call is None:
                 return
+            dma = getattr(self.watch.here, "dma", None)
+            source = source if dma is None else dma.source_info
             place = NOWHERE if source is None else source_places.of_source(source, NOWHERE)
             cores = self.memory.num_cores_per_device
             self.traced.add(kind, "semaphore", (core // cores, core % cores), place, note=note)

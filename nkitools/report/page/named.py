@@ -57,22 +57,13 @@ class Named:
         return self.storages.place((base, number), lambda: self._kind_of(base, number))
 
     def _kind_of(self, base: int, number: int) -> int:
-        for start, record in self.by_record():
-            known = record.storages.get(number)
-            if start == base and known is not None:
-                site = record.sites[known.site] if known.site >= 0 else UNKNOWN
-                row = [
-                    record.name_of(number),
-                    known.memory,
-                    known.dtype,
-                    list(known.shape),
-                    self.place(site),
-                    int(known.has_address),
-                    list(known.tile_shape),
-                    list(known.elements),
-                ]
-                return self.tables["storages"].place(repr(row), row)
-        return self.tables["storages"].place("unknown", ["", "", "", [], self.place(UNKNOWN), 0, [], []])
+        record = next((each for at, each in self.by_record() if at == base and number in each.storages), None)
+        if record is None:
+            return self.tables["storages"].place("unknown", ["", "", "", [], self.place(UNKNOWN), 0, [], []])
+        known = record.storages[number]
+        place = self.place(record.sites[known.site] if known.site >= 0 else UNKNOWN)
+        about = record.name_of(number), known.memory, known.dtype, known.shape, place, int(known.has_address)
+        return self.tables["storages"].place((*about, known.tile_shape, known.elements))
 
     def layout(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
         """Return the number of a layout by its shape, its strides (bytes) and the bytes of an element."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,11 @@ _INSTRUCTION = ("plan", "place", "loops", "program", "storage", "layout", "offse
 _TILE = ("place", "form", "quality", "rows", "columns", "down", "across")
 _NUMBERS = ("low", "high", "mean", "nan", "inf", "unwritten", "strange", "largest")
 _MANY = 200_000  # from so many values on their numbers are kept in three digits
+
+
+@cache
+def _itemsize(dtype: str) -> int:
+    return as_dtype(dtype).itemsize
 
 
 class Gathering:
@@ -212,7 +218,7 @@ class Gathering:
         return len(self._shown) - 1
 
     def _write(self, base: int, write: Written) -> list[Any]:
-        itemsize = as_dtype(write.dtype).itemsize
+        itemsize = _itemsize(write.dtype)
         line = (write.file, write.line, write.rank, write.program)
         tile = self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced, line=line))
         return [

@@ -103,7 +103,7 @@ class Traced:
         return [[position, count] for position, count in pairs if position >= 0][:_TILES]
 
     def place_of(self, value: Array) -> dict[str, int]:
-        """Return where an output of the function lies: in the one output of a grid that ended with its values; {} else."""
+        """Return where an output of the function lies: in the one output of a grid that has its values; {} else."""
         found = [each for each in self._outputs if each.trace.kind == "grid" and each.holds(value)]
         if len(found) != 1:
             return {}

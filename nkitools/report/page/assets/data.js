@@ -253,27 +253,24 @@ export function othersOf(position) {
   return others.get(position) ?? [];
 }
 
-let readers = null; // the instructions that read what each one has written, one after the other, and where each one's begin
-
-function readersOfAll() {
-  const starts = new Uint32Array(count + 2);
-  const each = (add) => {
-    for (let reader = 0; reader < count; reader++) {
-      for (let at = edges[firsts[reader]]; at < edges[firsts[reader + 1]]; at++) if (sources[at] >= 0) add(sources[at], reader);
-      for (const source of othersOf(reader)) if (source >= 0) add(source, reader);
-    }
-  };
-  each((source) => starts[source + 2]++);
-  for (let at = 1; at < starts.length; at++) starts[at] += starts[at - 1];
-  const found = new Uint32Array(starts[count + 1]);
-  each((source, reader) => (found[starts[source + 1]++] = reader));
-  return { starts, found };
+// The instructions that read what one has written: the first so many.
+export function consumersOf(position, most) {
+  const found = new Set(), [readers, from] = ["position", "source"].map((name) => columns[`others.${name}`]);
+  const ofOperand = (at) => last(firsts, last(edges, at));
+  for (let at = sources.indexOf(position); at >= 0 && found.size < most; at = sources.indexOf(position, at + 1)) found.add(ofOperand(at));
+  for (let at = from.indexOf(position); at >= 0 && found.size < 2 * most; at = from.indexOf(position, at + 1)) found.add(readers[at]);
+  return [...found].sort((one, other) => one - other).slice(0, most);
 }
 
-export function consumersOf(position) {
-  readers ??= readersOfAll();
-  const { starts, found } = readers;
-  return [...new Set(found.subarray(starts[position], starts[position + 1]))];
+// The last of ascending places that lies not behind another one.
+function last(places, at) {
+  let low = 0, high = places.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (places[middle] <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 await pause();

@@ -3,10 +3,11 @@ import { canvas, color, fill, h } from "./dom.js";
 import { nameOf, numbersText, operandsOf, placeText, prints, region, run, storageOf, writeAt } from "./data.js";
 import { heatOf, legend, scaleOf } from "./heat.js";
 import { showItem, showPosition } from "./choose.js";
+import { estimatesOf, lanesOf, placesOf, valueText, whyNoTime } from "./grid_lanes.js";
 import { orderLanes } from "./order.js";
 import { listen, state } from "./state.js";
-import { begun, boundsOf, contentOf, eventsByStep, isGrid, kindOf, noteOf, pointText, steps, traceAt, traces } from "./trace.js";
-import { bytes, counted, grouped, shape } from "./words.js";
+import { boundsOf, contentOf, eventsByStep, isGrid, kindOf, noteOf, pointText, steps, traceAt, traces } from "./trace.js";
+import { bytes, counted, grouped, shape, shown } from "./words.js";
 
 export const element = h("div.grid");
 const MOST = 400; // events of a step that are listed
@@ -178,29 +179,26 @@ function printed(trace, step) {
     !here.length && h("li.hint", {}, prints.length ? "none at this point" : "the kernel prints nothing"), here.length > 60 && h("li.hint", {}, `and ${here.length - 60} more`));
 }
 
-// Lanes: the pipeline, the kernel by core, a lane for each target of DMAs from start to end, and the semaphores.
-const lanesOf = new WeakMap();
+// --- lanes ---------------------------------------------------------------------------------------------------------------
+
+let chosen = null; // the chip whose estimate is the axis; "" for the order of interpretation, null for what there is
+
 function lanes(trace) {
-  if (!lanesOf.has(trace)) {
-    const byName = new Map(), put = (name, slice) => (byName.has(name) ? byName.get(name).push(slice) : byName.set(name, [slice]));
-    const several = new Set(trace.buffers.map((each) => each[4])).size > 1;
-    for (let position = trace.first; position < trace.first + trace.count; position++) {
-      const engine = engineOf(position), at = position - trace.first, rank = run.programs[run.instructions.program[position]]?.[0];
-      const whose = several && rank !== null && rank !== undefined ? `rank ${rank} ` : "";
-      if (kindOf(position) === "DMA start") continue;
-      const to = operandsOf(position).find((each) => each.written);
-      const name = engine === "dma" ? `${whose}DMA to ${to ? storageOf(to.storage)[0] : ""}` : engine === "semaphore" ? `${whose}semaphores` : `${whose}${engine}`;
-      put(name, { from: engine === "dma" && begun[position] >= 0 ? begun[position] - trace.first : at, to: at + 1, position, kind: engine });
-    }
-    const order = ["pipeline", "kernel", "DMA", "semaphore"], rankOf = (name) => order.findIndex((each) => name.includes(each));
-    lanesOf.set(trace, [...byName].sort(([a], [b]) => rankOf(a) - rankOf(b) || a.localeCompare(b)).map(([name, slices]) => ({ name, slices })));
-  }
-  return lanesOf.get(trace);
+  const estimates = estimatesOf(trace), placed = estimates.filter((each) => !whyNoTime(trace, each));
+  const estimate = placed.find((each) => each.chip === (chosen ?? placed[0]?.chip)) ?? null, places = placesOf(trace, estimate);
+  const choose = h("select", { "aria-label": "Axis of the lanes", onchange: (event) => { chosen = event.target.value; draw(); } },
+    [["", "in the order of interpretation"], ...placed.map(({ chip }) => [chip, `in estimated time on ${chip}`])].map(([value, text]) => h("option", { value, selected: value === (estimate?.chip ?? "") || undefined }, text)));
+  const without = estimates.filter((each) => whyNoTime(trace, each)).map((each) => `no estimated time on ${each.chip}: ${whyNoTime(trace, each)}`);
+  const missing = run.left_out_modes.estimates ?? "check(..., estimates=True) or run.estimate() gives an estimate of the time";
+  return [h("h4", {}, "Lanes ", placed.length > 0 ? choose : "in the order of interpretation", h("span.sub", {}, estimate ? ` an estimate, nothing was measured: ${shown(estimate.compute_us, 3)} µs of computing over ${counted(trace.points.length, "point")} by the compiler's static profile, `
+    + `${bytes(estimate.hbm_bytes)} in ${shown(estimate.memory_us, 3)} µs at the peak of the HBM, each block kept twice. Within a point only the order is known: events stand evenly, a DMA from its start to where it was waited for`
+    : " which is no time; a DMA from its start to where it was waited for; shaded: every other point of the grid", [...without, !estimates.length && missing].filter(Boolean).map((each) => `; ${each}`))),
+  orderLanes(lanesOf(trace, places), places.length, Math.max(360, (element.clientWidth || 900) - 4), {
+    label: `${counted(trace.count, "event")} of ${trace.name} by pipeline, kernel, DMA and semaphores${estimate ? `, in estimated time on ${estimate.chip}: ${shown(places.length, 4)} µs` : ""}`,
+    bands: places.points.filter((each, at) => at % 2), unit: estimate && "µs", sentence: (position) => `${sentence(position)}${valueText(trace, position)}${estimate ? spanText(places.spanOf(position)) : ""}` })];
 }
 
-function bands(trace) {
-  return eventsByStep(trace).filter((events, at) => at % 2 && events.length).map((events) => [events[0] - trace.first, events.at(-1) + 1 - trace.first]);
-}
+const spanText = ([from, to]) => ` · about ${shown(from, 4)} to ${shown(to, 4)} µs`;
 
 // --- the pane -----------------------------------------------------------------------------------------------------------
 
@@ -228,8 +226,7 @@ export function draw() {
     h("div.figures", {}, map(trace, step), arrays.filter(mine).map((each) => array(trace, each, step))),
     h("h4", {}, "Vector memory after the selected event", h("span.sub", {}, ` ${bytes(size)} in ${counted(fast.length, "buffer")}, each once; a compiler keeps blocks twice`)),
     h("div.figures", {}, fast.filter(mine).map((each) => content(trace, each, state.position))),
-    h("h4", {}, "In the order of interpretation", h("span.sub", {}, " which is no time; a DMA from its start to where it was waited for; shaded: every other point of the grid")),
-    orderLanes(lanes(trace), trace.count, Math.max(360, (element.clientWidth || 900) - 4), { label: `${counted(trace.count, "event")} of ${trace.name} by pipeline, kernel, DMA and semaphores`, bands: bands(trace), sentence }),
+    lanes(trace),
     h("div.details", {}, h("div", {}, h("h4", {}, "At this point"), listed(trace, step)), h("div", {}, h("h4", {}, "Prints at this point"), printed(trace, step)), compiled()),
     trace.left_out > 0 && h("p.hint", {}, `${grouped(trace.left_out)} later events were counted only.`),
     trace.without_value > 0 && h("p.hint", {}, `Of ${grouped(trace.without_value)} writes no values were kept, as the budget was used up.`));

@@ -318,7 +318,7 @@ function facts(item, told, found, [row, column]) {
 function flow(item) {
   if (item.kind !== "write") return null;
   const reads = operandsOf(item.position).filter((each) => !each.written || sourcesOf(each).length);
-  const readers = consumersOf(item.position), others = restsOn(item.position);
+  const readers = consumersOf(item.position, 6), others = restsOn(item.position);
   return h("div.flow", {},
     h("div", {}, h("h3", {}, "Made from"), reads.length
       ? h("ul", {}, reads.map((each) => h("li", {}, h("code", {}, region(each)), " ", origin(sourcesOf(each)))),

@@ -8,8 +8,12 @@ function add(place, item) {
   if (found) found.push(item);
   else byPlace.set(place, [item]);
 }
+
+const LONG = 1 << 18; // items that are gone through without a pause
 for (const items of [writes, prints]) {
-  for (const item of items) {
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at];
+    if (at % LONG === LONG - 1) await pause();
     if (item.isCalled) for (const place of new Set(item.places)) add(place, item);
     else add(item.place, item);
   }
