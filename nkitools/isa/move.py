@@ -172,10 +172,14 @@ def assign(dst: NkiTensor, value: NkiTensor) -> None:
     Source: AWS's simulator of NKI 0.6 takes it, as a public project that counts its transfers writes; a public library
     of random numbers notes passing runs on trn1 and trn2.
     """
-    copy = tensor_copy if dst.on_chip and value.on_chip else dma_copy
+    stays = dst.on_chip and value.on_chip
+    copy = "tensor_copy" if stays else "dma_copy"
     message = f"an assignment copies into tensor{name_of(dst)}; the documents have no such form, and compilers took it"
-    report("NK621", message, about=(dst, value), remedy=f"Write nisa.{copy.__name__}(dst=tensor[...], src=value).")
-    copy(dst=dst, src=value)
+    report("NK621", message, about=(dst, value), remedy=f"Write nisa.{copy}(dst=tensor[...], src=value).")
+    if stays:
+        tensor_copy(dst=dst, src=value)
+    else:
+        dma_copy(dst=dst, src=value)
 
 
 RUNTIME_VIEWS.assigned = assign
