@@ -29,7 +29,7 @@ from nkitools.chip.generations import Generation
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.history.element_lives import element_lives
-from nkitools.record.columns import programs_at
+from nkitools.record.columns import distinct, programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
 from nkitools.record.record import Record, StorageRecord
@@ -168,7 +168,7 @@ class Liveness:
     def _peaks(self, tiles: Array, begins: Array, ends: Array) -> Iterator[Demand]:
         """Yield the peaks of some lives."""
         owners = self._owners[tiles]
-        for owner in np.unique(owners):
+        for owner in sorted(distinct(owners)):  # the first np.unique of a process imports masked arrays
             own = owners == owner
             mine, first, last = tiles[own], begins[own], ends[own]
             areas = self._tiles.areas[mine]

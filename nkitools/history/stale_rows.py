@@ -19,8 +19,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns
-from nkitools.record.last_writer import bytes_of
+from nkitools.record.columns import Columns, distinct
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.rows import Access, Row
@@ -96,10 +95,20 @@ class _Tile:
         self.itemsize = itemsize
         self.writer = np.full(prod(shape), -1, np.int64)
         self.old = np.zeros(prod(shape), np.bool_)
+        self.short: set[int] = set()  # the positions of the short writes to it
 
-    def elements(self, access: Access) -> Array:
-        """Return the numbers of the elements of a view, in its shape."""
-        return (access.byte_offset + bytes_of(access.layout)).reshape(access.layout.shape) // self.itemsize
+    def writer_of(self, access: Access) -> Array:
+        """Return the last writers of the elements of a view, as a view."""
+        return self._seen(self.writer, access)
+
+    def old_of(self, access: Access) -> Array:
+        """Return which elements of a view are old, as a view."""
+        return self._seen(self.old, access)
+
+    def _seen(self, values: Array, access: Access) -> Array:
+        layout, width = access.layout, values.itemsize
+        strides = [stride // self.itemsize * width for stride in layout.strides]
+        return np.ndarray(layout.shape, values.dtype, values, access.byte_offset // self.itemsize * width, strides)
 
 
 class _Turns:
@@ -148,13 +157,13 @@ class _Turns:
         tile = self._tile(access)
         if tile is None:
             return None, -1
-        elements = tile.elements(access)
-        writers = tile.writer[elements]
-        old, last = tile.old[elements], -1
-        for position in np.unique(writers).tolist():
-            earlier = np.isin(writers, self._replaced.get(position, []))
-            if earlier.any():
-                old, last = old | earlier, position
+        old, last = tile.old_of(access).copy(), -1
+        for position in sorted(tile.short):
+            writers, replaced = tile.writer_of(access), self._replaced.get(position, [])
+            if replaced and (writers == position).any():
+                earlier = np.isin(writers, replaced)
+                if earlier.any():
+                    old, last = old | earlier, position
         return old, last
 
     def _mixes(self, row: Row, accesses: list[Access], read: Access, old: Array) -> bool:
@@ -172,15 +181,15 @@ class _Turns:
         tile = self._tile(access)
         if tile is None:
             return
-        elements = tile.elements(access)
+        writers = tile.writer_of(access)
         if row.position in self._replaced:  # what it replaces a part of
-            before = np.unique(tile.writer[elements])
-            mine = before[before >= 0]
-            mine = mine[self._sites[mine] == self._sites[row.position]]
+            before = np.array(sorted(distinct(writers.reshape(-1)) - {-1}), np.int64)
+            mine = before[self._sites[before] == self._sites[row.position]]
             # One call may issue a copy of all and a masked instruction onto it: that is one turn.
             name = row.plan.name
             self._replaced[row.position] = [each for each in mine.tolist() if self._record.row(each).plan.name == name]
-        tile.writer[elements] = row.position
+            tile.short.add(row.position)
+        writers[...] = row.position
         made = np.zeros(access.layout.shape, np.bool_)
         if not row.plan.name.startswith("nc_matmul"):
             for old in olds:
@@ -190,7 +199,7 @@ class _Turns:
                 elif old is not None and made.shape[0] == old.shape[0] and old.any():
                     rows = old.reshape(old.shape[0], -1).all(axis=1)
                     made |= rows.reshape(-1, *[1] * (made.ndim - 1))
-        tile.old[elements] = made
+        tile.old_of(access)[...] = made
 
 
 def _report(record: Record, reporter: Reporter, row: Row, found: _Mixture) -> None:
