@@ -30,6 +30,11 @@ _LARGEST = {
 }
 
 
+def copy_in_order(destination: Array, source: Array) -> None:
+    """Copy elements of the same dtype in their order into another shape."""
+    np.copyto(destination, source.reshape(destination.shape))
+
+
 def round_to_tfloat32(values: Array) -> Array:
     """Round float32 to 10 mantissa bits, nearest even; infinities and NaN keep their bits."""
     bits = np.asarray(values, np.float32, order="C").view(np.uint32)

@@ -11,7 +11,7 @@ from nkitools.chip.argument_types import Number, Pattern
 from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.numerics import Array, cast, put_floats, through_float32
+from nkitools.chip.numerics import Array, cast, copy_in_order, put_floats, through_float32
 from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor
 from nkitools.chip.view_checks import describe, name_of
 from nkitools.engines import lost_integers
@@ -34,21 +34,19 @@ def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[
     """Copy bits between equal dtypes, else through float32; shapes may differ, the order of elements does not."""
     dtype = dst.dtype
     same_dtype = exact and dst.dtype is src.dtype
-    if same_dtype and dst.shape == src.shape:
-        return np.copyto
+    if same_dtype:
+        return np.copyto if dst.shape == src.shape else copy_in_order
 
     # To or from float32 there is one conversion, which NumPy makes on the way.
     once = dtype is float32 or (src.dtype is float32 and dtype.is_float and dtype is not tfloat32)
 
     def compute(destination: Array, source: Array) -> None:
-        values = source if same_dtype or once else through_float32(source, dtype)
+        values = source if once else through_float32(source, dtype)
         if once:
             put_floats(destination, values.reshape(destination.shape), dtype)
         else:
             np.copyto(destination, values.reshape(destination.shape))
 
-    if same_dtype:
-        return compute
     return lost_integers.watched(compute, lambda source: source.astype(np.float64), dtype, (src.dtype,))
 
 

@@ -16,7 +16,7 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.plan import WRITTEN, Plan
-from nkitools.record.beside_rows import BesideRows, Part
+from nkitools.record.beside_rows import BesideRows, ascending
 from nkitools.record.rows import words_of
 
 Mask = Array | None
@@ -42,7 +42,7 @@ def keep_touched(
         if not tensor.direct or isinstance(tensor, DynamicTensor):
             _keep_indices(beside, position, tensor)
         if isinstance(tensor, (VectorTensor, ColumnTensor)):
-            beside.keep(position, number, _chosen(beside, tensor, lanes if role in WRITTEN else None))
+            _keep_chosen(beside, position, number, tensor, lanes if role in WRITTEN else None)
             continue
         where = kept(tensor) if role in WRITTEN else masks.get(tensor.shape)
         fixed = touched if plan.chooses is None else None
@@ -62,19 +62,15 @@ def _both(tensor: NkiTensor, *masks: Mask) -> Array:
     return found
 
 
-def _chosen(beside: BesideRows, tensor: VectorTensor | ColumnTensor, lanes: Mask) -> Part:
+def _keep_chosen(
+    beside: BesideRows, position: int, number: int, tensor: VectorTensor | ColumnTensor, lanes: Mask
+) -> None:
     if isinstance(tensor, ColumnTensor):
-        return beside.columns(tensor.columns.layout, _ascending(tensor.lined_up()))
+        columns = beside.columns(tensor.columns.layout, ascending(tensor.lined_up()))
+        beside.keep(position, number, columns)
+        return
     rows, valid = tensor.chosen()
-    return beside.rows(tensor.rows.layout, _ascending(rows[valid if lanes is None else valid & lanes]))
-
-
-def _ascending(numbers: Array) -> Array:
-    """Return the distinct ones of some numbers in ascending order; of a few that takes np.unique ten times as long."""
-    found = np.sort(numbers, axis=None)
-    is_new = np.ones(found.size, np.bool_)
-    is_new[1:] = found[1:] != found[:-1]
-    return found[is_new]
+    beside.choose(position, number, tensor.rows.layout, rows[valid if lanes is None else valid & lanes])
 
 
 def _keep_indices(beside: BesideRows, position: int, tensor: NkiTensor) -> None:

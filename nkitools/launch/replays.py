@@ -28,7 +28,7 @@ from nkitools.record.run import Run
 from nkitools.record.run_contents import Replayed
 from nkitools.record.run_session import Findings
 from nkitools.record.tensor_names import tensor_of
-from nkitools.replay.kept_lists import KEPT, Form, Recorded, list_of, shared, writes_meet
+from nkitools.replay.kept_lists import KEPT, Form, Recorded, has_chosen, list_of, shared, writes_meet
 from nkitools.replay.purity import Impure, is_kernel, plain_form, reads_of
 from nkitools.replay.recording import MOST_STEPS, TOO_MANY, Recording, bytes_of
 from nkitools.replay.step_list import unreported
@@ -153,20 +153,22 @@ class ReplayedRuns:
             looks = self.level != "off"
             threads = resolve_replay_threads()
             prints = recorded.steps.execute(given, made, looks=looks, threads=threads, begin=limit_thread)
+            chosen = recorded.steps.chosen_rows()
         if prints is None:
             self._missed(_EVIDENCE)
             return None
         self.form.misses = 0
-        self._show(recorded, prints)
+        self._show(recorded, prints, chosen)
         findings.add(recorded.findings)
         for arguments, _ in entering:
             arguments.finish()
         left = _result_of(recorded, storages, results)
         return tuple(arguments.leave(each) for (arguments, _), each in zip(entering, left, strict=True))
 
-    def _show(self, recorded: Recorded, prints: list[Print]) -> None:
-        """Give the run the records and the device prints."""
-        records = [shared(each, self.launch.echo) for each in recorded.records]
+    def _show(self, recorded: Recorded, prints: list[Print], chosen: dict[int, list[Array]]) -> None:
+        """Give the run the records, with the rows that data have chosen on each rank, and the device prints."""
+        kept = enumerate(recorded.records)
+        records = [shared(record, self.launch.echo, chosen.get(rank)) for rank, record in kept]
         run, first = self.run, records[0]
         run.peak_bytes = recorded.peak_bytes
         if run.records:
@@ -198,6 +200,7 @@ class ReplayedRuns:
                 recording.refuse("its programs write to the same elements")
         if sum(step.printed is not None for step in recording.steps) != len(run.prints):
             recording.refuse("it prints what is no tensor")
+        recording.end()
         if form.reads is None or not form.reads.hold():
             recording.refuse("it has changed what its own code reads")
         recorded = self._recorded(recording, arguments, results, found)
@@ -224,6 +227,9 @@ class ReplayedRuns:
         with one_thread():  # as in the run: several threads add in another order
             steps = list_of(recording, after, made)
         if steps is None:
+            return None
+        if not has_chosen(self.run.all_records, steps.chosen_rows()):
+            recording.refuse("its record says which elements data choose")
             return None
         return Recorded(
             steps,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -95,12 +96,34 @@ class BesideRows:
         self._parts: dict[int, Part] = {}
         self._as_run: dict[int, Part] = {}
         self._known: dict[tuple[int, str, bytes], Part] = {}
+        # The rows of views that data have chosen, by operand; they become parts where these are asked for.
+        self.chosen: dict[int, tuple[Layout, Array]] = {}
 
     @property
     def is_empty(self) -> bool:
         """Return whether no instruction needs any."""
         facts = self.transfers, self.indices, self.flow, self.output, self.anti
-        return not (any(facts) or self.of_plans or self._parts or self._as_run)
+        return not (any(facts) or self.of_plans or self._parts or self._as_run or self.chosen)
+
+    def choose(self, position: int, operand: int, layout: Layout, rows: Array) -> None:
+        """Keep which rows of a view data have chosen for an operand of an instruction, in any order."""
+        self.chosen[position * _OPERANDS + operand] = layout, rows.astype(np.int32)
+
+    def with_chosen(self, rows: Sequence[Array]) -> BesideRows:
+        """Return these facts for another run of the same instructions, in which data have chosen these rows."""
+        other = copy(self)
+        other._parts = {key: part for key, part in self._parts.items() if key not in self.chosen}
+        pairs = zip(self.chosen.items(), rows, strict=True)
+        other._known, other.chosen = {}, {key: (layout, each.astype(np.int32)) for (key, (layout, _)), each in pairs}
+        return other
+
+    def _part(self, key: int) -> Part | None:
+        """Return what an operand touches, of rows that data have chosen each one once and in ascending order."""
+        part = self._parts.get(key)
+        if part is None and key in self.chosen:
+            layout, rows = self.chosen[key]
+            part = self._parts[key] = self.rows(layout, ascending(rows))
+        return part
 
     def rows(self, layout: Layout, rows: Array) -> Part:
         """Return the part that is some rows of a view."""
@@ -133,9 +156,12 @@ class BesideRows:
 
     def take_parts(self, position: int, operands: int) -> list[OperandPart]:
         """Return the parts of so many operands of an instruction, and keep them no longer."""
-        if not self._parts and not self._as_run:
+        if not self._parts and not self._as_run and not self.chosen:
             return []
         first = position * _OPERANDS
+        for key in range(first, first + operands):
+            self._part(key)
+            self.chosen.pop(key, None)
         return [
             OperandPart(operand, parts is self._as_run, parts.pop(first + operand))
             for parts in (self._parts, self._as_run)
@@ -150,12 +176,12 @@ class BesideRows:
 
     def part(self, position: int, operand: int) -> Part | None:
         """Return the elements that an operand touches whatever its data are; None for all of its view."""
-        return self._parts.get(position * _OPERANDS + operand)
+        return self._part(position * _OPERANDS + operand)
 
     def part_as_run(self, position: int, operand: int) -> Part | None:
         """Return the elements that an operand has touched in this run; None for all of its view."""
         key = position * _OPERANDS + operand
-        return self._as_run.get(key, self._parts.get(key))
+        return self._as_run.get(key) or self._part(key)
 
     def parts(self, *, as_run: bool = False) -> Iterable[tuple[int, int, Part]]:
         """Yield every part with the position of its instruction and the number of its operand.
@@ -163,6 +189,8 @@ class BesideRows:
         ``as_run``: those that data have chosen in this run come after the parts of the same operands that hold for any
         data.
         """
+        for key in self.chosen:
+            self._part(key)
         for key, part in chain(self._parts.items(), self._as_run.items() if as_run else ()):
             yield *divmod(key, _OPERANDS), part
 
@@ -177,3 +205,11 @@ class BesideRows:
             self.output.extend((position, writer))
         for reader in readers:
             self.anti.extend((position, reader))
+
+
+def ascending(numbers: Array) -> Array:
+    """Return the distinct ones of some numbers in ascending order; of a few that takes np.unique ten times as long."""
+    found = np.sort(numbers, axis=None)
+    is_new = np.ones(found.size, np.bool_)
+    is_new[1:] = found[1:] != found[:-1]
+    return found[is_new]

@@ -150,11 +150,25 @@ def _are_equal(one: Array, other: Array) -> bool:
     return same and np.array_equal(one[wide:], other[wide:])
 
 
-def shared(record: Record, echo: Callable[[str], None] | None = None) -> Record:
-    """Return a record with the same rows, for another run of the same instructions, which shows its prints so."""
+def shared(record: Record, echo: Callable[[str], None] | None = None, chosen: Sequence[Array] | None = None) -> Record:
+    """Return a record with the same rows, for another run of the same instructions, which shows its prints so.
+
+    ``chosen``: the rows of gathers that data have chosen in the other run, where they have.
+    """
     other = record.same_rows()
     other.prints, other.echo = Prints(), echo
+    if chosen is not None:
+        other.beside = record.beside.with_chosen(chosen)
     return other
+
+
+def has_chosen(records: Sequence[Record], chosen: dict[int, list[Array]]) -> bool:
+    """Return whether data have chosen these rows, by rank, in a run with these records, and no others."""
+    for rank, record in enumerate(records):
+        kept, mine = [rows for _, rows in record.beside.chosen.values()], chosen.get(rank, [])
+        if len(kept) != len(mine) or not all(map(np.array_equal, kept, mine)):
+            return False
+    return True
 
 
 def writes_meet(record: Record) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nkitools.replay.gathers import merged_gathers
 from nkitools.replay.matmuls import lean, may_merge, merged
 from nkitools.replay.same_bits import SameBits
 from nkitools.replay.steps import Root, Step, View
 from nkitools.replay.wide_operands import converted_once, widened
 
 _MOST = 20_000  # steps: the passes look at each several times
+_WHOLE = ("copy", "transpose", "conversion", "gather")  # kinds of steps that write all of their output
 _MOST_MOVED = 256  # steps that are moved to leave out one copy
 
 
@@ -30,14 +32,14 @@ def shortened(steps: list[Step]) -> list[Step]:
     merges = may_merge(wide)
     found = [each.copied() for each in wide]
     before = {id(one): other for one, other in zip(found, wide, strict=True)}
-    found = _read_sources(found)
+    found = _without_lost_fills(_read_sources(found))
     found = _write_through(found, with_matmuls=merges)
     found = converted_once(_read_sources(found))
     made = lean(found)
     moves = SameBits()
     if not all(moves.hold(before[id(one)], other) for one, other in zip(found, made, strict=True)):
         return steps
-    return lean(merged(found)) if merges else made
+    return merged_gathers(lean(merged(found)) if merges else made)
 
 
 class _Touches:
@@ -84,7 +86,7 @@ def _read_sources(steps: list[Step]) -> list[Step]:
 
 def _may_read(reader: Step, copy: Step, target: View, source: View) -> bool:
     """Return whether a step gives the same bits, and not later, where it reads a copy's source."""
-    if reader.masks or any(view.root is target.root for view in reader.writes()):
+    if reader.masks or reader.kind == "chosen" or any(view.root is target.root for view in reader.writes()):
         return False
     for _, view in reader.views():
         if view.root is not target.root:
@@ -97,7 +99,7 @@ def _may_read(reader: Step, copy: Step, target: View, source: View) -> bool:
                 return False  # not BLAS's
         elif copy.kind == "transpose" or view.strides[-1] != view.dtype.itemsize:
             return False  # a dense tile in the cache is read faster than elements far apart
-        elif reader.kind not in ("copy", "conversion") and view.shape[-1] * view.dtype.itemsize < 256:
+        elif reader.kind not in ("copy", "conversion", "gather") and view.shape[-1] * view.dtype.itemsize < 256:
             return False
     return True
 
@@ -125,6 +127,27 @@ def through(view: View, whole: View, other: View) -> View | None:
         strides.append(down * other.strides[0] + right * other.strides[1])
     offset = other.offset + row * other.strides[0] + column * other.strides[1]
     return View(other.root, offset, view.shape, tuple(strides), view.dtype)
+
+
+def _without_lost_fills(steps: list[Step]) -> list[Step]:
+    """Leave out fills of memory that the next step which meets it writes whole, without a look at what it holds."""
+    if not any(step.kind == "fill" for step in steps):
+        return steps
+    waiting: dict[Root, dict[int, View]] = {}  # the fills that nothing has met, by number
+    gone: set[int] = set()
+    for number, step in enumerate(steps):
+        whole = step.writes()[0] if step.kind in _WHOLE or (step.kind == "matmul" and step.overwrites) else None
+        is_lost = whole is not None and all(view.root is not whole.root for view in step.sources())
+        for _, view in step.views():
+            for fill, filled in list(waiting.get(view.root, {}).items()):
+                if filled.meets(view):
+                    del waiting[view.root][fill]
+                    if is_lost and filled == whole:
+                        gone.add(fill)
+        if step.kind == "fill":
+            filled = step.arguments[0]
+            waiting.setdefault(filled.root, {})[number] = filled
+    return [step for number, step in enumerate(steps) if number not in gone]
 
 
 def _write_through(steps: list[Step], *, with_matmuls: bool) -> list[Step]:
@@ -160,7 +183,7 @@ def _write_through(steps: list[Step], *, with_matmuls: bool) -> list[Step]:
 
 def _may_move(step: Step, whole: View, other: View) -> bool:
     """Return whether a step may work in ``other`` where it has worked in ``whole``."""
-    if step.masks or step.kind == "transpose":
+    if step.masks or step.kind in ("transpose", "chosen"):
         return False
     views = [view for _, view in step.views() if view.root is whole.root]
     return all(view.strides[-1] == view.dtype.itemsize and through(view, whole, other) is not None for view in views)

@@ -14,11 +14,13 @@ from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
-from nkitools.chip.numerics import Array
+from nkitools.chip.numerics import Array, copy_in_order
+from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.plan import WRITTEN, Plan
 from nkitools.record.prints.device_print import Print
+from nkitools.replay.gathers import Chosen, CopiedRows, Gather
 from nkitools.replay.steps import Engines, Root, Step, View
 
 MOST_STEPS = 50_000  # to record more takes seconds, and what a replay saves of each is about a microsecond
@@ -56,12 +58,16 @@ class Recording:
     def __init__(self) -> None:
         self.reason = ""
         self.has_evidence = False
+        self.is_out_of_bounds = False  # an index was, so that later instructions may see unwritten elements
         self.is_computing = False
         self.steps: list[Step] = []
         self.roots: dict[int, Root] = {}
         self.engines: dict[tuple[Any, ...], Engines] = {}  # by rank and program
         self.before: list[Array] = []  # the arguments' bytes, copied where the kernel writes to them
         self._kinds: dict[tuple[Any, ...], str] = {}
+        self._steady: list[
+            Root
+        ] = []  # no program may write to these, as the rows that are read are looked at for races
         self._views: dict[tuple[int, int, int], View] = {}  # by storage, layout and byte offset
         self._performed = False
 
@@ -75,7 +81,7 @@ class Recording:
         What such memory holds is another thing in each run. Numbers whose sum overflows would be evidence. The sentinel
         of a storage that has it stays.
         """
-        if self.reason:
+        if self.reason or self.is_out_of_bounds:
             return
         for tensor, role in call.tensors:
             missing = None if role in WRITTEN else _unwritten_numbers(tensor)
@@ -94,7 +100,7 @@ class Recording:
 
     def performing(self, call: CarefulCall, keywords: dict[str, Any]) -> None:
         """Keep the step of a call that is about to be computed on its careful way."""
-        if not self.reason:
+        if not self.reason and not self.is_out_of_bounds:
             self._check(call)
         values = [value for value, _, _ in call.data]
         self._keep(call.core, call.plan, call.meaning.compute, values, keywords)
@@ -109,7 +115,7 @@ class Recording:
         self, core: Core, plan: Plan, compute: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any]
     ) -> None:
         self.is_computing = self._performed = True
-        if self.reason:
+        if self.reason or self.is_out_of_bounds:  # whose list is not used
             return
         step = self._step(core, plan, compute, values, keywords)
         self._check_given(step)
@@ -174,6 +180,11 @@ class Recording:
                 self.refuse("its tensors have addresses in a memory that is too large to keep")
         return root
 
+    def end(self) -> None:
+        """Refuse what only the whole run shows."""
+        if any(root.argument < 0 or root.is_written for root in self._steady):
+            self.refuse("programs gather rows of a tensor that one of them writes")
+
     def enter(self, storages: list[Storage]) -> None:
         """Take the storages of the arguments, in their order."""
         for storage in storages:
@@ -185,15 +196,32 @@ class Recording:
         plan = call.plan
         if plan.lanes == "exchange":
             self.refuse(f"{plan.name} waits for another program")
-        if any(type(tensor) not in (NkiTensor, MaskedTensor) for tensor, _ in call.tensors):
+        kinds = {type(tensor) for tensor, _ in call.tensors}
+        if VectorTensor in kinds:
+            self._check_rows(call, has_masks=MaskedTensor in kinds)
+        if kinds - {NkiTensor, MaskedTensor, VectorTensor} or call.full is not None:
             self.refuse(f"{plan.name} works on elements that data choose")
         self._check_chosen(call.core, plan, [value for value, _, _ in call.data])
-        if call.lanes is not None or call.beyond is not None or call.full is not None:
-            self.refuse(f"{plan.name} works on elements that data choose")
         for tensor, role in call.tensors:
             partly = role not in WRITTEN and tensor.storage.lacks(tensor.layout, tensor.byte_offset)
             if partly and (plan.lanes == "leave" or plan.chooses is not None or plan.addresses):
                 self.refuse(f"{plan.name} reads elements that were never written")
+
+    def _check_rows(self, call: CarefulCall, *, has_masks: bool) -> None:
+        """Refuse a gather whose record or results depend on more than the numbers of the rows; note one out of bounds.
+
+        Programs that are looked at for races may choose among the rows of arguments that none of them writes.
+        """
+        record, plan = call.core.record, call.plan
+        for tensor, role in call.tensors:
+            if not isinstance(tensor, VectorTensor):
+                continue
+            if role in WRITTEN or has_masks or plan.chooses is not None or not tensor.storage.full:
+                self.refuse(f"{plan.name} works on elements that data choose")
+            elif record.keeps_parts or record.keeps_all_parts:
+                self._steady.append(self._root(tensor.storage, call.core))
+        self.is_out_of_bounds = self.is_out_of_bounds or call.lanes is not None or call.beyond is not None
+        self.has_evidence = self.has_evidence or self.is_out_of_bounds
 
     def _check_chosen(self, core: Core, plan: Plan, values: Sequence[Any]) -> None:
         """Refuse outputs whose written elements data choose, where the record or a later step depends on them."""
@@ -211,7 +239,7 @@ class Recording:
         arguments: list[Any] = []
         masked: dict[int, View] = {}  # of masked tensors, which are computed into copies: one for each object
         masks: dict[int, Array] = {}
-        outputs, layouts = [], []
+        outputs, layouts, indices = [], [], []
         written = iter(plan.written)
         for number, value in enumerate(values):
             if not isinstance(value, NkiTensor):
@@ -219,7 +247,10 @@ class Recording:
                     self.refuse(f"{plan.name} works on a register or scalar")
                 arguments.append(value)
                 continue
-            if value.__class__ is MaskedTensor:
+            if value.__class__ is VectorTensor:
+                view = self.view(value.rows, core)
+                indices.append((number, value))
+            elif value.__class__ is MaskedTensor:
                 view = masked.get(id(value)) or masked.setdefault(id(value), self._new_view(value, core))
             else:
                 view = self.view(value, core)
@@ -230,10 +261,29 @@ class Recording:
                 self._begin_writing(view.root, value)
                 if value.__class__ is MaskedTensor:
                     masks[number] = value.where
+        if compute is copy_in_order and not masks and _is_column_of(*arguments):
+            target, source = arguments
+            strides = (*source.strides, source.dtype.itemsize)
+            compute, arguments[1] = np.copyto, View(source.root, source.offset, target.shape, strides, source.dtype)
         step = Step(plan.name, compute, arguments, tuple(outputs), self._engines_of(core), keywords, masks)
-        step.kind = "" if masks else self._kind(plan, step, layouts)
+        if indices:
+            self._let_gather(step, indices, core)
+        elif not masks:
+            step.kind = self._kind(plan, step, layouts)
         step.overwrites = keywords.get("fresh") is True or plan.overwrites
         return step
+
+    def _let_gather(self, step: Step, indices: list[tuple[int, VectorTensor]], core: Core) -> None:
+        """Let a step look up the rows of some of its arguments."""
+        chosen = []
+        for number, tensor in indices:
+            chosen.append(Chosen(number, len(step.arguments), tensor.shape[0]))
+            step.arguments.append(self.view(tensor.index, core))
+        if step.compute is np.copyto and not step.keywords and _copies_rows(step, indices[0][1]):
+            step.compute, step.kind = CopiedRows((chosen[0].count,)), "gather"
+        else:
+            step.compute, step.kind = Gather(step.compute, tuple(chosen), step.keywords), "chosen"
+            step.keywords = {}
 
     def _engines_of(self, core: Core) -> Engines:
         """Return the engines of the program that runs on a core."""
@@ -271,6 +321,8 @@ class Recording:
 def _kind_of(plan: Plan, step: Step) -> str:
     """Return what passes may know of a step: that it copies, transposes or multiplies, all of it without a mask."""
     views = [view for _, view in step.views()]
+    if plan.name == "memset" and len(views) == 1 and len(views[0].shape) == 2:
+        return "fill"
     if len(views) != len(step.arguments) or any(len(view.shape) != 2 for view in views):
         return ""
     same = len({view.dtype for view in views}) == 1
@@ -284,6 +336,20 @@ def _kind_of(plan: Plan, step: Step) -> str:
     if is_product and views[0].dtype == np.float32 and isinstance(fresh, bool):
         return "matmul" if same else "narrow matmul" if all(_is_narrow(view.dtype) for view in views[1:]) else ""
     return ""
+
+
+def _is_column_of(target: View, source: View) -> bool:
+    """Return whether one view is a column that another one is a row of."""
+    return len(source.shape) == 1 and target.shape == (*source.shape, 1)
+
+
+def _copies_rows(step: Step, tensor: VectorTensor) -> bool:
+    """Return whether a copy is one of whole rows, each named by one number of an index."""
+    views = [view for _, view in step.views()]
+    if len(views) != 3 or len(step.arguments) != 3 or views[0].dtype != views[1].dtype:
+        return False
+    shapes = [view.shape for view in views]
+    return all(len(shape) == 2 for shape in shapes) and shapes[0] == tensor.shape and shapes[2][0] >= tensor.shape[0]
 
 
 def _is_narrow(dtype: np.dtype[Any]) -> bool:

@@ -25,9 +25,9 @@ class SameBits:
     def hold(self, before: Step, after: Step) -> bool:
         """Return whether a step gives the bits that it gave before it was moved."""
         if before.compute is after.compute and (
-            before.arguments == after.arguments or _strides(before) == _strides(after)
+            before.kind == "gather" or before.arguments == after.arguments or _strides(before) == _strides(after)
         ):
-            return True
+            return True  # a gather copies
         form = (before.compute, after.overwrites, tuple(before.keywords.items()), _shapes(before))
         key = (*form, _strides(before), _strides(after), after.compute is before.compute)
         try:

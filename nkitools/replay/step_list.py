@@ -15,6 +15,7 @@ from nkitools.chip.core import CORE
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.record.prints.device_print import Print
+from nkitools.replay.gathers import CopiedRows, Gather
 from nkitools.replay.side_by_side import programs_apart, side_by_side
 from nkitools.replay.steps import Root, Step, View
 from nkitools.rules.finding import REPORTER
@@ -46,6 +47,8 @@ class StepList:
             memory, nbytes = placed(program)
             self._memory.update(memory)
             self.nbytes += nbytes
+        gathers = [step for step in steps if isinstance(step.compute, (CopiedRows, Gather))]
+        self._gathers = [(step.engines.rank or 0, step.compute) for step in gathers if step.engines is not None]
         self._engines: list[Any] = []
         self._printed: dict[int, Print] = {}  # by the number of the step
         self._holes: dict[View, list[tuple[list[Any], int]]] = {}  # where arrays of arguments and results belong
@@ -97,6 +100,13 @@ class StepList:
 
     def _print(self, number: int, one: Print, value: Array) -> None:
         self._printed[number] = replace(one, value=np.array(value), order=-1)
+
+    def chosen_rows(self) -> dict[int, list[Array]]:
+        """Return for each rank the rows that data have chosen in the last execution, in order."""
+        found: dict[int, list[Array]] = {}
+        for rank, gather in self._gathers:
+            found.setdefault(rank, []).extend(gather.rows)
+        return found
 
     def execute(
         self,

@@ -114,7 +114,8 @@ class Step:
     engines: Engines | None = None  # of the program
     keywords: dict[str, Any] = field(default_factory=dict)
     masks: dict[int, Array] = field(default_factory=dict)  # which elements of an output are written, where not all are
-    kind: str = ""  # for what passes look at: "copy", "transpose", "matmul", "narrow matmul", "conversion"
+    kind: str = ""  # for what passes look at: "copy", "transpose", "matmul", "narrow matmul", "conversion",
+    # "fill", "gather" (a copy of rows that an index names), "chosen" (another computation on such rows)
     printed: Print | None = None  # of a device print: all of it but its value
     overwrites: bool = False  # of a matmul: what its output held plays no part
 
