@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.view_checks import describe, out_of_bounds, wrong
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 if TYPE_CHECKING:
     from nkitools.chip.strided_view import StridedView
@@ -49,6 +49,23 @@ def expanded(tensor: StridedView, items: tuple[Index, ...]) -> tuple[Any, ...]:
         refuse("NK603", f"{what}, which has {ndim} dimensions", about=(tensor,))
     at = dots[0] if dots else given
     return (*items[:at], *[slice(None)] * (ndim - given), *items[at + 1 :])
+
+
+def without_ranges(tensor: StridedView, items: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return a key with slices for its ranges (NK621); None where it has none.
+
+    AWS's own example of its third front end indexes by ``nl.affine_range``. A range that begins below 0 is NK402.
+    """
+    ranges = [item if isinstance(item, range) else getattr(item, "range", None) for item in items]
+    if not any(isinstance(each, range) for each in ranges):
+        return None
+    for dim, each in enumerate(ranges):
+        if isinstance(each, range) and each.start < 0:
+            out_of_bounds(tensor, dim, repr(each), each.start, each.stop - 1)
+    message = f"{describe(tensor)} is indexed by a range; the documents have slices, and compilers have taken it"
+    report("NK621", message, about=(tensor,), remedy="Write t[start:stop:step], or t[:, :] for whole dimensions.")
+    pairs = zip(items, ranges, strict=True)
+    return tuple(slice(each.start, each.stop, each.step) if isinstance(each, range) else item for item, each in pairs)
 
 
 def _no_index(tensor: StridedView, value: Any) -> NoReturn:

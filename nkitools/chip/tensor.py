@@ -146,6 +146,8 @@ class NkiTensor(NotAValue, StridedView):
             elif kind in _ON_DEVICE:
                 return self._with_registers(items)
             else:
+                if kind is not int and (plain := indexing.without_ranges(self, items)) is not None:
+                    return self._indexed(plain)
                 first = indexing.resolve_index(self, dim, item)
                 if on_chip and dim == 0:
                     window = slice(first, first + 1)

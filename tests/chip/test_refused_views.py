@@ -103,13 +103,13 @@ INDEX_FORMS: dict[str, tuple[Any, str]] = {
     "float bound": (slice(0, 2.5), "2.5 (float) is no index of"),
     "list": ([0, 1], "[0, 1] (list) is no index of"),
     "array": (np.arange(2), "a NumPy array of [2] is no index of"),
-    "range": (range(2), "range(0, 2) (range) is no index of"),
     "float ds": (DynamicSlice(0.5, 2), "0.5 (float) is no index of"),  # type: ignore[arg-type]
     "two dots": ((..., ...), "more than one `...`"),
     "three indices": ((0, 0, 0), "3 indices are given for"),
     "three indices and dots": ((0, ..., 0, 0), "3 indices are given for"),
     "zero step": (slice(0, 8, 0), "step 0 of a slice"),
     "negative step": (slice(8, 0, -1), "step -1 of a slice"),
+    "negative range": (range(8, 0, -1), "step -1 of a slice"),
 }
 
 

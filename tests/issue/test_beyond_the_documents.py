@@ -125,3 +125,22 @@ def test_an_assignment_must_fit() -> None:
     with pytest.raises(nkitools.KernelError) as caught:
         nkitools.simulate(kernel, np.ones((128, 8), np.float32))
     assert caught.value.finding.rule == "NK109"
+
+
+@pytest.mark.parametrize("ranged", [nl.affine_range, range])
+def test_a_range_as_an_index_is_a_slice(ranged: Any) -> None:
+    """Of each dimension its own, with a step, too; one that does not lie within the tensor is NK402."""
+
+    def kernel(x: Any, first: int) -> Any:
+        rows, columns = ranged(first, 128), ranged(1, 8, 2)
+        out = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out[ranged(128), ranged(4)], nl.load(x[rows, columns]))
+        return out
+
+    x = np.arange(1024, dtype=np.float32).reshape(128, 8)
+    run = nkitools.simulate(kernel, x, 0)
+    assert np.array_equal(run.outputs, x[:, 1::2])
+    assert [each.rule for each in run.findings if each.rule == "NK621"] == ["NK621"] * 2
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, x, -1)
+    assert caught.value.finding.rule == "NK402"
