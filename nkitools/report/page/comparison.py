@@ -128,10 +128,19 @@ def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
     return tuple(int(at) for at in np.unravel_index(int(np.argmax(ranked)), ranked.shape))
 
 
-def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[tuple[int, int]]:
-    """Return the instructions that wrote wrong elements last, in order: position and how many of them."""
+def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[list[int]]:
+    """Return the instructions that wrote wrong elements last, as `wrong_writes` does."""
     if not output.layout.elements or output.layout.on_chip:
         return []
-    positions, counts = np.unique(last_writers(record, columns, output)[wrong], return_counts=True)
-    known = positions >= 0
-    return [(int(at), int(count)) for at, count in zip(positions[known], counts[known], strict=True)][:_TILES]
+    return wrong_writes(last_writers(record, columns, output), wrong)
+
+
+def wrong_writes(writers: Array, wrong: Array) -> list[list[int]]:
+    """Return who wrote wrong elements, in order: position, how many of them, and the place of the first one.
+
+    ``writers``: the position of the instruction that wrote each element, negative where none did.
+    """
+    places = np.flatnonzero(wrong)
+    found = np.unique(writers.reshape(-1)[places], return_index=True, return_counts=True)
+    rows = zip(*(each.tolist() for each in found), strict=True)
+    return [[at, count, int(places[first])] for at, first, count in rows if at >= 0][:_TILES]

@@ -194,7 +194,7 @@ class Gathering:
     def _put_first(self, outputs: list[dict[str, Any]], writes: list[list[int]]) -> None:
         """Let what a reader is likely to open be exact before other values are: outputs and wrong tiles."""
         compared = [output["comparison"] for output in outputs if output.get("comparison", {}).get("tiles")]
-        wrong = [position for each in compared for position, _ in each["tiles"]]
+        wrong = [position for each in compared for position, *_ in each["tiles"]]
         by_position = {write[0]: write[8] for write in reversed(writes)}
         first = [by_position[each] for each in wrong[:_MOST_FIRST] if each in by_position]
         beside = [each["comparison"] for each in outputs if "wrong" in each.get("comparison", {})]
@@ -364,8 +364,8 @@ class Gathering:
             at, access = place
             columns = self._columns[at]
             if access.layout.shape == found.wrong.shape:
-                pairs = wrong_tiles(columns.record, columns, access, found.wrong)
-                tiles = [[self._bases[at] + position, count] for position, count in pairs]
+                rows = wrong_tiles(columns.record, columns, access, found.wrong)
+                tiles = [[self._bases[at] + position, *about] for position, *about in rows]
         elif found.count:
             tiles = self._traced.writers(found.wrong)
         expected = np.broadcast_to(found.expected, value.shape)

@@ -14,6 +14,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.record.run import Run
 from nkitools.record.trace import Event, Touch, Trace, traces_of
+from nkitools.report.page.comparison import wrong_writes
 from nkitools.report.page.named import Named
 from nkitools.report.page.tiles import Shown
 
@@ -22,7 +23,6 @@ GRIDS = "pallas-interpret"  # the target of runs whose programs are points of a 
 _GIVEN_KINDS = ("input", "scalar")
 _RESULT = 24  # how much more of the budget an argument gets than a write
 _TO, _FROM = "to", "from"  # the operands of an event
-_TILES = 200  # wrong tiles that are listed
 
 
 class Traced:
@@ -91,16 +91,12 @@ class Traced:
             self.inputs.append({**about, "rank": rank, "storage": storages[number], "tile": tile})
 
     def writers(self, wrong: Array) -> list[list[int]]:
-        """Return the events that wrote the wrong elements of an output: position and how many elements.
+        """Return the events that wrote the wrong elements of an output, as `wrong_writes` does.
 
         An output is found by its shape; where several have it, nothing is said.
         """
         alike = [each for each in self._outputs if each.shape == wrong.shape]
-        if len(alike) != 1:
-            return []
-        positions, counts = np.unique(alike[0].last[wrong.reshape(-1)], return_counts=True)
-        pairs = zip(positions.tolist(), counts.tolist(), strict=True)
-        return [[position, count] for position, count in pairs if position >= 0][:_TILES]
+        return wrong_writes(alike[0].last, wrong) if len(alike) == 1 else []
 
     def place_of(self, value: Array) -> dict[str, int]:
         """Return where an output of the function lies: in the one output of a grid that has its values; {} else."""

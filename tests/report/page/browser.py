@@ -115,3 +115,9 @@ class Reader:
     def complaints(self) -> list[str]:
         """What the page has written to the console: errors of scripts, and what its policy has refused."""
         return [json.dumps(entry) for entry in self.driver.get_log("browser")]
+
+    def drag(self, selector: str, across: int, down: int) -> None:
+        """Drag an element by so many pixels with the mouse."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).drag_and_drop_by_offset(self.see(selector), across, down).perform()

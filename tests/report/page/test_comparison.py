@@ -56,14 +56,14 @@ def test_the_histogram_counts_every_element() -> None:
 
 
 def test_the_last_writer_of_a_wrong_element_is_named() -> None:
-    """Of two writes to one place the later one has written it; the positions come in order."""
+    """Of two writes to one place the later one has written it; in order, with the place of the first wrong element."""
     run = nkitools.simulate(copied, X)
     assert run.record is not None
     (output,) = run.record.outputs
     wrong = np.zeros(X.shape, bool)
     wrong[130, 1] = wrong[131, :] = wrong[250, 0] = wrong[383, 3] = True
     tiles = wrong_tiles(run.record, Columns(run.record), output, wrong)
-    assert tiles == [(2, 5), (3, 1), (5, 1)]
+    assert tiles == [[2, 5, 521], [3, 1, 1000], [5, 1, 1535]]
 
 
 def test_a_view_of_an_output_is_followed() -> None:
@@ -80,4 +80,4 @@ def test_a_view_of_an_output_is_followed() -> None:
     (output,) = run.record.outputs
     wrong = np.zeros((128, 4), bool)
     wrong[5, 2] = True
-    assert wrong_tiles(run.record, Columns(run.record), output, wrong) == [(1, 1)]
+    assert wrong_tiles(run.record, Columns(run.record), output, wrong) == [[1, 1, 22]]

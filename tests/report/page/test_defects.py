@@ -140,6 +140,18 @@ def test_search_links_files_layout_and_colours(reader: Reader, tmp_path: Path) -
     for key, way in (("ArrowRight", 1), ("Home", 0)):
         reader.driver.execute_script(_KEY, ".border[aria-orientation=vertical]", key)
         assert np.sign(reader.driver.execute_script(widths)[0] - before[0]) == way
+    # And by the mouse: the border between source and tile, and that above the panes.
+    sizes = (
+        "const { clientWidth, clientHeight } = document.querySelector(arguments[0]); return [clientWidth, clientHeight]"
+    )
+    for border, box, way, change in (
+        ("vertical", ".source", (-120, 0), (-120, 0)),
+        ("horizontal", ".bottom", (0, -90), (0, 90)),
+    ):
+        size = reader.driver.execute_script(sizes, box)
+        reader.drag(f".border[aria-orientation={border}]", *way)
+        assert np.subtract(reader.driver.execute_script(sizes, box), size) == pytest.approx(change, abs=12)
+        reader.driver.execute_script(_KEY, f".border[aria-orientation={border}]", "Home")
     # By rank: half of the colours for the half of the elements.
     reader.driver.execute_script(f"location.hash = 'line={load.line}&turn=t:2'")
     wait(lambda: reader.turn().get("t") == "2")

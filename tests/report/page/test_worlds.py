@@ -13,7 +13,7 @@ import nkitools
 from cpp_ops.relu import build, reference
 from docs import generate_gallery
 from kernels import gallery
-from nkitools.customop import Library
+from nkitools.customop import Library, load
 from nkitools.pallas.compiled import Compiled, CompiledKernel
 from nkitools.report.page.page_data import Gathering
 from tests.report.page.browser import Reader
@@ -210,6 +210,53 @@ def test_the_cores_of_an_operator(relu: Library, reader: Reader, tmp_path: Path)
     run.save(tmp_path / "run.json")
     again = nkitools.load_run(tmp_path / "run.json")
     assert len(Gathering(again, None).tables["traces"][0]["buffers"]) == len(trace.buffers)
+
+
+TELLING = """\
+#include <torch/torch.h>
+#include <neuron/neuron-utils.hpp>
+torch::Tensor told(const torch::Tensor& x) {
+  torch::Tensor out = get_dst_tensor();
+  auto from = x.tcm_accessor();
+  auto to = out.tcm_accessor();
+  float* values = static_cast<float*>(torch::neuron::tcm_malloc(16));
+  const size_t core = get_cpu_id();
+  from.tensor_to_tcm<float>(values, 4 * core, 4);
+  printf("first %f\\n", values[0]);
+  if (core == 0) printf("done\\n");
+  to.tcm_to_tensor<float>(values, 4 * core, 4);
+  torch::neuron::tcm_free(values);
+  return out;
+}
+"""
+TOLD_SHAPE = """\
+#include <torch/torch.h>
+#include "torchneuron/register.h"
+torch::Tensor told_shape(const torch::Tensor& x) { return torch::zeros(x.sizes(), torch::kFloat); }
+NEURON_LIBRARY(telling, m) { m.def("told", &told_shape, "told"); }
+"""
+
+
+def test_prints_stand_by_core(reader: Reader, tmp_path: Path) -> None:
+    """Each core has what it printed, with its own values; the counters say how many."""
+    sources = {"told.cpp": TELLING, "shape.cpp": TOLD_SHAPE}
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    library = load("telling", [tmp_path / "told.cpp"], [tmp_path / "shape.cpp"], multicore=True)
+    x = RANDOM.integers(0, 99, (1, 32)).astype(np.float32)
+    with nkitools.watching():
+        run = library.told.run(x)
+    reader.open(written(run, tmp_path, x))
+    reader.press("6")
+    told = {}
+    for card in reader.all("#pane article"):
+        name, *lines = card.text.split("\n")
+        told[name] = lines
+    first = {f"core {core}": [f"first {x[0, 4 * core]:g}"] for core in range(8)}
+    printed = {name: told[name] for name in first}
+    assert printed == {**first, "core 0": [*first["core 0"], "done"]}
+    assert [row.text.split()[-1] for row in reader.all("#pane .counters tbody tr")] == ["2", *"1" * 7]
+    assert {each.rule for each in run.findings} == {"CO115"}  # on the device only core 0 prints
 
 
 def test_the_gallery_shows_the_grid_and_the_cores(

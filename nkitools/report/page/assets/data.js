@@ -377,9 +377,11 @@ export function numbersText(number) {
 
 // The outputs' wrong tiles: by the position of the instruction that wrote them how many elements are wrong.
 export const wrong = new Map();
+export const firstsWrong = new Map(); // by position too: the output, and the first wrong element of it
 for (const output of run.outputs) {
-  for (const [position, elements] of output.comparison?.tiles ?? []) {
+  for (const [position, elements, element] of output.comparison?.tiles ?? []) {
     wrong.set(position, (wrong.get(position) ?? 0) + elements);
+    if (!firstsWrong.has(position)) firstsWrong.set(position, { output, element });
   }
 }
 

@@ -4,6 +4,7 @@ import { fill, h } from "./dom.js";
 import { count, differs, numbers, operandsOf, otherName, othersOf, prints, run, sourcesOf, tile, turnText, writes } from "./data.js";
 import * as cores from "./cores.js";
 import * as grid from "./grid.js";
+import * as gridLanes from "./grid_lanes.js";
 import * as findings from "./findings.js";
 import * as inspector from "./inspector.js";
 import * as instructions from "./instructions.js";
@@ -108,7 +109,7 @@ await pause();
 inspector.begin();
 if (!follow()) source.begin();
 keepAddress();
-window.nkitools = { Slice, contentOf, traces, differs, turnText, run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
+window.nkitools = { Slice, contentOf, gridLanes, traces, differs, turnText, run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
 document.documentElement.dataset.ready = "yes";
 // On paper: the verdict, the findings and the pictures of the outputs, whatever is open on the screen.
 addEventListener("beforeprint", () => {

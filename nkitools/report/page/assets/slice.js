@@ -16,18 +16,26 @@ const memoryOf = ({ storage }) => columns["storages.memory"][storage];
 const firstByte = ({ storage, offset }) => columns["storages.first"][storage] + offset;
 const full = (shape) => new Uint8Array(sizeOf(shape)).fill(1);
 
-// Where the marked elements of a view begin in their memory.
-function startsOf(operand, mask) {
-  const [shape, strides] = layoutOf(operand), first = firstByte(operand), found = [];
-  for (let at = mask.indexOf(1); at >= 0; at = mask.indexOf(1, at + 1)) {
-    let rest = at, start = first;
-    for (let axis = shape.length - 1; axis >= 0; axis--) {
-      start += (rest % shape[axis]) * strides[axis];
-      rest = Math.floor(rest / shape[axis]);
-    }
-    found.push(start);
+// Where an element of a view begins in its memory.
+function startOf(operand, element) {
+  const [shape, strides] = layoutOf(operand);
+  let rest = element, start = firstByte(operand);
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    start += (rest % shape[axis]) * strides[axis];
+    rest = Math.floor(rest / shape[axis]);
   }
+  return start;
+}
+
+function startsOf(operand, mask) {
+  const found = [];
+  for (let at = mask.indexOf(1); at >= 0; at = mask.indexOf(1, at + 1)) found.push(startOf(operand, at));
   return found;
+}
+
+// The element of a view that is an element of another one; -1 where it has none, or more than one may be it.
+export function sameElement(operand, other, element) {
+  return other.layout === undefined || memoryOf(operand) !== memoryOf(other) ? -1 : (finder(operand)?.(startOf(other, element)) ?? -1);
 }
 
 // The element of a view that has a byte, -1 where none has; null for a view whose elements share bytes.
