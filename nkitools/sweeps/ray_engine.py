@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from nkitools.sweeps.local_engine import ATTEMPTS, Ended
@@ -43,7 +44,7 @@ class RayEngine:
         waiting = iter(tasks)
         first = next(waiting, None)
         if first is None:
-            return
+            return  # without a cluster that nothing needs
         is_own = not ray.is_initialized()
         if is_own:
             cores = self.workers if self.address is None else None
@@ -55,28 +56,26 @@ class RayEngine:
                 logging_level="ERROR",
             )
         try:
-            yield from self._run(function, first, waiting)
+            yield from self._run(function, chain([first], waiting))
         finally:
             if is_own:
                 ray.shutdown()
 
-    def _run(self, function: Callable[[Task], Any], first: Task, waiting: Iterator[Task]) -> Iterator[Ended[Task]]:
+    def _run(self, function: Callable[[Task], Any], waiting: Iterator[Task]) -> Iterator[Ended[Task]]:
         ray = self._ray
         limit = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         remote = ray.remote(num_cpus=1, max_retries=ATTEMPTS)(_limited)
         shared = ray.put(function)
         running: dict[Any, tuple[Task, float]] = {}
 
-        def submit(task: Task) -> None:
-            reference = remote.remote(shared, task, self.timeout, self.memory)
-            running[reference] = (task, time.monotonic())
-
-        submit(first)
         # No more at a time than workers were asked for; else so many that none waits for the next one.
         most = limit if self.workers else limit * _AHEAD
-        while running:
-            while len(running) < most and (task := next(waiting, None)) is not None:
-                submit(task)
+        while True:
+            for task in islice(waiting, most - len(running)):
+                reference = remote.remote(shared, task, self.timeout, self.memory)
+                running[reference] = (task, time.monotonic())
+            if not running:
+                return
             ready, _ = ray.wait(list(running), num_returns=1, timeout=1.0)
             for reference in ready:
                 task, began = running.pop(reference)
