@@ -87,10 +87,11 @@ def mutate(
     """
     mutants = mutants_in(file, kernel, kinds)
     text = Path(file).read_text(encoding="utf-8")
-    whole = next(iter(engine.run(partial(_as_it_is, file, text, list(tests), kernel), [0]))).result
-    if whole is None or whole.code:
-        raise TestsFail(f"the tests do not pass without a mistake: {'no end' if whole is None else _why(whole)}")
-    if not whole.calls:
+    ended = next(iter(engine.run(partial(_as_it_is, file, text, list(tests), kernel), [0])))
+    whole = ended.result
+    if ended.reason or whole.code:
+        raise TestsFail(f"the tests do not pass without a mistake: {ended.error or _why(whole)}")
+    if not whole.runs:
         raise TestsFail(f"the tests pass, and run no kernel {kernel} in simulation")
     done: dict[int, Tried] = {}
     work = partial(_tried, file, text, list(tests), kernel, whole.calls)

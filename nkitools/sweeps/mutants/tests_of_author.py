@@ -6,6 +6,7 @@ import builtins
 import importlib.machinery
 import linecache
 import os
+import pickle
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
@@ -33,10 +34,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Trial:
-    """The end of the author's tests. ``code``: pytest's exit code, 0 where all pass; ``calls``: of the kernel."""
+    """The end of the author's tests. ``code``: pytest's exit code, 0 where all pass; ``runs``: how many of the kernel.
+
+    ``calls``: the first of them, without those of ranks, which have several calls at once, and those whose arguments
+    go to no other process, such as objects of a class in the kernel's file.
+    """
 
     code: int
     output: str
+    runs: int
     calls: list[Call] = field(default_factory=list)
 
 
@@ -59,8 +65,9 @@ def run_tests(file: str, text: str, tests: Sequence[str], kernel: str = "") -> T
                 origin = str(getattr(sys.modules[name], "__file__", None) or "")
                 if not origin.startswith(_FOREIGN):
                     del sys.modules[name]
-    calls = [found for run in runs if run.kernel == kernel and (found := _call_of(run)) is not None]
-    return Trial(code, seen.text, calls[:MOST_CALLS])
+    own = [run for run in runs if run.kernel == kernel]
+    calls = [found for run in own if (found := _call_of(run)) is not None]
+    return Trial(code, seen.text, len(own), calls[:MOST_CALLS])
 
 
 class _Failures:
@@ -79,10 +86,15 @@ class _Failures:
 
 def _call_of(run: Any) -> Call | None:
     again = run.again
-    if again is None or run.records:  # ranks have several calls at once
+    if again is None or run.records:
         return None
     args, kwargs = again.arguments() or again.arguments_now()
-    return Call(args, kwargs, tuple(run.settings.get("grid") or ()) or None, run.chip)
+    call = Call(args, kwargs, tuple(run.settings.get("grid") or ()) or None, run.chip)
+    try:
+        pickle.dumps(call)
+    except Exception:  # whatever the class of an argument raises
+        return None
+    return call
 
 
 @contextmanager

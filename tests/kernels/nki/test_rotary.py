@@ -69,6 +69,13 @@ def test_rotary(run_kernel: Callable[..., Any], kernel: Any, interleaved: bool, 
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_heads_that_fit_into_no_row_together(run_kernel: Callable[..., Any], kernel: Any) -> None:
+    """They are turned some at a time."""
+    arguments = case((3, 40, 2048))
+    assert_turned(run_kernel(kernel, *arguments), *arguments)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("interleaved", [False, True], ids=["halves", "interleaved"])
 def test_bfloat16(run_kernel: Callable[..., Any], kernel: Any, interleaved: bool) -> None:
     """bfloat16 comes out as bfloat16, within half a step of it."""

@@ -48,6 +48,12 @@ def test_any_shape(rows: int, vocabulary: int, p: float, seed: int) -> None:
     np.testing.assert_array_equal(np.concatenate([each.value for each in run.prints]), run.outputs[1])
 
 
+def test_logits_whose_exponentials_overflow(run_kernel: Callable[..., Any]) -> None:
+    """The largest logit of a row is taken from all of them before."""
+    logits, drawn = case((3, 64))
+    assert agrees(run_kernel(top_p, 60 * logits, drawn, 0.9), 60 * logits, drawn, 0.9)
+
+
 def test_the_last_token_is_drawn_by_the_largest_number() -> None:
     """Also where the sum of the probabilities, rounded, lies below the number; the smallest draws the likeliest."""
     logits, _ = case((200, 64))
