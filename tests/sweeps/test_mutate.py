@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from nkitools.cli import main
+from nkitools.sweeps.local_engine import LocalEngine
 from nkitools.sweeps.mutants.mutate import USUAL, mutants_in
 from nkitools.sweeps.mutants.operators import OPERATORS
+from nkitools.sweeps.mutants.tests_of_author import run_tests
 
 KERNEL = """import nki
 import nki.isa as nisa
@@ -71,15 +74,15 @@ def test_mistakes_are_made_where_the_kernel_reaches(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_a_mistake_that_no_test_notices_is_shown_with_an_input(tmp_path: Path) -> None:
-    """A test of one whole tile misses a lost last tile; one with a part of a tile notices it.."""
+    """A test of one whole tile misses a lost last tile; one with a part of a tile notices it."""
     file = author(tmp_path, 64)
-    command = ["mutate", f"{file}::doubled", "--workers", "1", "--kind", "drop-minimum", "--kind", "change-operator"]
-    done = CliRunner().invoke(main, command)
+    command = ["mutate", f"{file}::doubled", "--workers", "1", "--kind", "drop-minimum"]
+    done = CliRunner().invoke(main, [*command, "--kind", "drop-instruction"])
     assert done.exit_code == 1, done.output
     lines = done.output.splitlines()
     at = lines.index("doubled.py:10: drop-minimum: min(BLOCK, x.shape[1] - start) -> BLOCK")
     assert lines[at + 1].startswith("    differs with argument 0 float32[4, ")
-    assert not any("op=nl.add" in line for line in lines)
+    assert not any("drop-instruction" in line for line in lines)
     author(tmp_path, 100)
     done = CliRunner().invoke(main, command)
     assert not any("drop-minimum" in line and "-> BLOCK" in line for line in done.output.splitlines())
@@ -96,3 +99,32 @@ def test_tests_that_fail_by_themselves_are_refused(tmp_path: Path) -> None:
     (tmp_path / "test_doubled.py").unlink()
     done = CliRunner().invoke(main, ["mutate", f"{file}::doubled"])
     assert "there is no test_doubled.py beside" in done.output
+
+
+OF_RANKS = """import numpy as np
+import nkitools
+from doubled import Factor, doubled
+
+
+def test_doubled():
+    x = np.ones((4, 8), np.float32)
+    outputs = nkitools.simulate(doubled, (x, Factor(3)), (x, Factor(3)), ranks=2).outputs
+    assert all((each == 3 * x).all() for each in outputs)
+    assert (nkitools.simulate(doubled, x, Factor(2)).outputs == 2 * x).all()
+"""
+
+
+@pytest.mark.process
+def test_calls_that_go_to_no_other_process_are_runs_all_the_same(tmp_path: Path) -> None:
+    """Of ranks, and with an object of a class of the kernel's file."""
+    by_factor = KERNEL.replace("def doubled(x)", "def doubled(x, factor)").replace("tensor_tensor", "tensor_scalar")
+    by_factor = by_factor.replace(
+        "data1=tile, data2=tile, op=nl.add", "data=tile, op0=nl.multiply, operand0=factor.value"
+    )
+    factor = "class Factor:\n    def __init__(self, value):\n        self.value = value\n\n\n"
+    text = by_factor.replace("BLOCK = 64", f"{factor}BLOCK = 64")
+    file = author(tmp_path, 64, text)
+    (tmp_path / "test_doubled.py").write_text(OF_RANKS)
+    work = partial(run_tests, file, text, [str(tmp_path / "test_doubled.py")])
+    (ended,) = LocalEngine(workers=1).run(work, ["doubled"])
+    assert (ended.result.code, ended.result.runs, ended.result.calls) == (0, 2, []), ended.result
