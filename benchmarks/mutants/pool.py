@@ -1,26 +1,23 @@
-"""Trials in forked processes: each mutant has a state, a time and a memory of its own."""
+"""Trials in worker processes: each mutant has a time of its own, and all of them an end."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import resource
-import sys
-import time
-from collections.abc import Container, Iterator, Mapping, Sequence
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from functools import partial
 from pathlib import Path
 
 from benchmarks.mutants.trial import Verdict, put_on_trial
+from nkitools.sweeps.local_engine import LocalEngine
 from nkitools.sweeps.mutants.source import Mutant
 
-GIGABYTE = 2**30
-MEMORY = 3 * GIGABYTE  # on top of what the process has when it begins
+MEMORY = 3 * 2**30  # on top of what the process has when it begins
 IDLE = 60.0  # seconds of a process that waits and computes nothing
-
-_FORK = multiprocessing.get_context("fork")  # what the baseline has imported and checked is there already
+_LATE = Verdict(ended="no end within its time")
 
 
 @dataclass(frozen=True)
@@ -42,71 +39,59 @@ class Baseline:
         return all(digest == self.verdict.digests[number] for number, digest in verdict.digests.items())
 
 
-@dataclass
-class _Running:
-    number: int
-    process: BaseProcess
-    directory: Path
-    until: float
+class _Late(BaseException):
+    """The end of a trial at its time. Of no class that a test or NumPy catches."""
 
 
-def trials(
-    mutants: Sequence[Mutant], baselines: Mapping[str, Baseline], directory: Path, jobs: int
-) -> Iterator[tuple[int, Verdict]]:
+def trials(mutants: Sequence[Mutant], baselines: Mapping[str, Baseline], jobs: int) -> Iterator[tuple[int, Verdict]]:
     """The verdict on each mutant, by its number, as they come; ``baselines`` are those of the right kernels."""
-    waiting = iter(enumerate(mutants))
-    running: dict[Connection, _Running] = {}
-    while True:
-        while len(running) < jobs and (following := next(waiting, None)) is not None:
-            number, mutant = following
-            receiver, started = _start(number, mutant, baselines[mutant.kernel], directory)
-            running[receiver] = started
-        if not running:
-            return
-        for ready in wait(list(running), timeout=1.0):
-            assert isinstance(ready, Connection)
-            yield _finish(ready, running.pop(ready))
-        for receiver in [each for each, one in running.items() if time.monotonic() > one.until]:
-            running[receiver].process.kill()
+    longest = max((each.seconds for each in baselines.values()), default=0.0)
+    engine = LocalEngine(workers=jobs, timeout=10 * longest + IDLE, memory=MEMORY)
+    for ended in engine.run(partial(_trial, baselines), enumerate(mutants)):
+        yield ended.task[0], _LATE if ended.reason else ended.result
 
 
-def _start(number: int, mutant: Mutant, baseline: Baseline, directory: Path) -> tuple[Connection, _Running]:
-    receiver, sender = _FORK.Pipe(duplex=False)
-    place = directory / str(number) / "kernels"
-    place.mkdir(parents=True)
-    path = place / f"{mutant.kernel.rpartition('.')[2]}.py"
-    path.write_text(mutant.text, encoding="utf-8")
-    arguments = (mutant.kernel, path, baseline.tests_of(mutant.function), baseline.seconds, sender)
-    process = _FORK.Process(target=_work, args=arguments, daemon=True)
-    process.start()
-    sender.close()
-    return receiver, _Running(number, process, place.parent, time.monotonic() + 10 * baseline.seconds + IDLE)
+def _trial(baselines: Mapping[str, Baseline], task: tuple[int, Mutant]) -> Verdict:
+    mutant = task[1]
+    baseline = baselines[mutant.kernel]
+    with tempfile.TemporaryDirectory(prefix="mutant-") as directory, _silent():
+        path = Path(directory, "kernels", f"{mutant.kernel.rpartition('.')[2]}.py")
+        path.parent.mkdir()
+        path.write_text(mutant.text, encoding="utf-8")
+        try:
+            with _computing_at_most(baseline.seconds):
+                return put_on_trial(mutant.kernel, path, baseline.tests_of(mutant.function))
+        except _Late:
+            return _LATE
 
 
-def _work(kernel: str, path: Path, numbers: Container[int], seconds: float, sender: Connection) -> None:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    limit = int(used.ru_utime + used.ru_stime + seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
-    if sys.platform == "linux":
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        now = pages * os.sysconf("SC_PAGESIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
-    sender.send(put_on_trial(kernel, path, numbers))
-    sender.close()
+@contextmanager
+def _computing_at_most(seconds: float) -> Iterator[None]:
+    """Raise `_Late` after so many seconds of processor time."""
 
+    def late(_signal: int, _frame: object) -> None:
+        raise _Late
 
-def _finish(receiver: Connection, done: _Running) -> tuple[int, Verdict]:
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        verdict = receiver.recv()
-        assert isinstance(verdict, Verdict)
-    except (EOFError, OSError):
-        verdict = Verdict(ended="no end within its time")
-    done.process.join()
-    receiver.close()
-    for path in sorted(done.directory.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    done.directory.rmdir()
-    return done.number, verdict
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let nothing reach the terminal, whatever writes there."""
+    saved = [os.dup(number) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+    try:
+        yield
+    finally:
+        for number, before in zip((1, 2), saved, strict=True):
+            os.dup2(before, number)
+            os.close(before)
+        os.close(nowhere)

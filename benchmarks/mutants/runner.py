@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,10 +47,9 @@ def measure(
     baselines = {source.kernel: baseline(source) for source in chosen}
     mutants = [each for source in chosen for each in mutants_of(source) if not operators or each.operator in operators]
     verdicts: dict[int, Verdict] = {}
-    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
-        for number, verdict in trials(mutants, baselines, Path(directory), jobs):
-            verdicts[number] = verdict
-            progress(len(verdicts), len(mutants))
+    for number, verdict in trials(mutants, baselines, jobs):
+        verdicts[number] = verdict
+        progress(len(verdicts), len(mutants))
     results = []
     for number, mutant in enumerate(mutants):
         verdict = verdicts[number]
