@@ -11,7 +11,7 @@ from nkitools.chip.numerics import Array
 from nkitools.customop.abi import MAX_MOVES, OUTPUT, Call, Move
 from nkitools.customop.arguments import numpy_dtype
 from nkitools.customop.errors import DamagedCall
-from nkitools.customop.events import Context
+from nkitools.customop.event_context import Context
 from nkitools.record.trace import Event, Touch, Trace, TracedBuffer
 from nkitools.record.watch.watching import watched_bytes
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from math import prod
-from typing import NamedTuple
+from dataclasses import replace
 
-import numpy as np
-
-from nkitools.chip.element_boxes import boxes_text
 from nkitools.customop.abi import LOCAL, MAX_PROCESSES, OUTPUT, SCALAR_TYPES, Event
-from nkitools.customop.symbols import Place, Symbols
+from nkitools.customop.event_context import Context, Message
+from nkitools.customop.symbols import Place
 from nkitools.rules.finding import Finding
 
 _SIGNALS = {
@@ -23,7 +19,6 @@ _SIGNALS = {
 _SEGMENTATION_FAULT = 11
 _READS, _WRITES = 1, 2  # of the data out of bounds
 _ELEMENT = 3  # an index out of bounds
-_MOST_BOXED = 1 << 24  # elements of a tensor whose ranges are boxes
 _READ_OF_OTHERS = 33
 _POOL = 16384
 _CRASH, _BESIDE_BLOCK, _BESIDE_TENSOR = 23, 1, 5
@@ -34,46 +29,6 @@ EXCESSES = {
 }
 FENCE = "found when it ended"  # of a write that no guard page has seen
 _UNKNOWN = Place("<unknown>", 0)
-
-
-class Message(NamedTuple):
-    """A sentence about a broken rule."""
-
-    rule: str
-    text: str
-    remedy: str = ""  # '' for the remedy of the rule
-    severity: str = ""  # '' for the severity of the rule
-
-
-@dataclass(frozen=True)
-class Context:
-    """The context of sentences: the operator, its tensors, and the source places of addresses."""
-
-    operator: str
-    tensors: dict[int, str]
-    symbols: Symbols
-    home: Place  # of the kernel, where nothing better is known
-    who: str = "kernel"  # the function that ran: kernel or shape function
-    ended: bool = True  # whether the call ended there; not where only a second run has guard pages
-    shapes: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)  # names ('': unknown) and shapes
-
-    def tensor(self, number: int) -> str:
-        """Return the name of a tensor in a sentence."""
-        return self.tensors.get(number, "a tensor that the kernel made" if number == LOCAL else "the tensor")
-
-    def elements(self, number: int, first: int, last: int) -> str:
-        """Return ``x[0, 10:20], x[1:8, 0:20]``: a range of a tensor's elements, in its own indices if known."""
-        name, shape = self.shapes.get(number, ("", ()))
-        if not 0 <= first <= last < prod(shape) <= _MOST_BOXED:
-            return span(first, last)
-        mask = np.zeros(shape, np.bool_)
-        mask.reshape(-1)[first : last + 1] = True
-        return boxes_text(name, mask) if name else f"element{'s' if last > first else ''} {boxes_text('', mask)}"
-
-    def line(self, address: int) -> str:
-        """Return `` (line 31)`` of an address, '' for an address outside of the author's sources."""
-        place = self.symbols.author_place([address]) if address else None
-        return f" (line {place.line})" if place is not None else ""
 
 
 def findings_of(context: Context, events: Iterable[Event]) -> list[Finding]:
@@ -136,11 +91,6 @@ def _cores(members: list[Event]) -> str:
         return f" (core {cores[0]})" if cores[0] else ""
     whole = cores == list(range(cores[0], cores[-1] + 1))
     return f", on cores {cores[0]}..{cores[-1]}" if whole else ", on cores " + ", ".join(map(str, cores))
-
-
-def span(first: int, last: int) -> str:
-    """``elements 875..881 (7)``."""
-    return f"element {first}" if first == last else f"elements {first}..{last} ({last - first + 1})"
 
 
 def _dtype(code: int) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 from nkitools.chip.generations import chips_with
 from nkitools.customop.arguments import Arguments, Passed, take
 from nkitools.customop.compiled_operator import DEFAULT_MEMORY, DEFAULT_TIMEOUT, CompiledOperator, Settings
-from nkitools.customop.events import Message, finding_at
+from nkitools.customop.event_context import Message
+from nkitools.customop.events import finding_at
 from nkitools.customop.operator_call import OperatorCall
 from nkitools.customop.run import OperatorRun
 from nkitools.customop.sanitizers import merged, rerun

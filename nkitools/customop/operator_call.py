@@ -17,7 +17,8 @@ from nkitools.customop.arguments import Arguments, argument_name, give_back, num
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.core_trace import CoreTrace
 from nkitools.customop.errors import BuildError, DamagedCall
-from nkitools.customop.events import EXCESSES, FENCE, Context, Message, accesses_beyond, finding_at, findings_of
+from nkitools.customop.event_context import Context, Message
+from nkitools.customop.events import EXCESSES, FENCE, accesses_beyond, finding_at, findings_of
 from nkitools.customop.output import (
     fold_unwritten,
     judge_origin,

@@ -15,7 +15,8 @@ from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.customop.abi import Call, TensorRecord
 from nkitools.customop.arguments import array_at, numpy_dtype, shape_problem
 from nkitools.customop.errors import DamagedCall
-from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Context, Message, finding_at, lost_stores
+from nkitools.customop.event_context import Context, Message
+from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, finding_at, lost_stores
 from nkitools.customop.symbols import Place
 from nkitools.rules.finding import Finding
 

@@ -11,7 +11,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.customop.abi import Call, PrintedValue, PrintRecord
 from nkitools.customop.errors import DamagedCall
-from nkitools.customop.events import Context
+from nkitools.customop.event_context import Context
 from nkitools.record.prints.device_print import Print
 
 _KINDS = tuple(map(ord, "iud"))

@@ -18,7 +18,8 @@ from nkitools.customop.build import Built, Job, contents_of
 from nkitools.customop.cache import being_built, digest, locked
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError
-from nkitools.customop.events import Message, finding_at
+from nkitools.customop.event_context import Message
+from nkitools.customop.events import finding_at
 from nkitools.customop.process import MOST_TEXT, SCRIPT
 from nkitools.customop.returned_call import ASKED
 from nkitools.customop.shape_call import shape_of

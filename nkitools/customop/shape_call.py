@@ -8,7 +8,8 @@ from collections.abc import Callable
 from nkitools.customop.abi import CALL_BYTES, Call, aligned
 from nkitools.customop.compiled_operator import CompiledOperator
 from nkitools.customop.errors import BuildError, DamagedCall
-from nkitools.customop.events import EXCESSES, Context, Message, finding_at, findings_of
+from nkitools.customop.event_context import Context, Message
+from nkitools.customop.events import EXCESSES, finding_at, findings_of
 from nkitools.customop.process import WorkerLost, forget, worker_held
 from nkitools.customop.returned_call import ASKED, check_returned
 from nkitools.rules.finding import Finding

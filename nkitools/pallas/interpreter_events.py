@@ -22,6 +22,7 @@ from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.observed_rules import WatchedRules
 from nkitools.pallas.semaphore_waits import Wait, Waits
 from nkitools.pallas.source_places import NOWHERE, Place
+from nkitools.pallas.traced_kernel import TracedKernel
 from nkitools.pallas.unlike_reference import Returned
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
@@ -87,14 +88,14 @@ class Otherwise(NamedTuple):
     suspected: Sequence[Any] = ()
 
 
-class Kernel:
+class Kernel(TracedKernel):
     """One Pallas call while it runs: its buffers, the points of the grid so far, and the core that is at each.
 
     ``names_before``: the buffers of the same call in an earlier run whose undefined memory held something else.
     """
 
     def __init__(self, watch: Watch, memory: Memory, names_before: Names | None = None) -> None:
-        self.watch = watch
+        self.watch, self.here = watch, watch.here
         self.names_before = names_before
         self.memory = memory
         self.grid = WatchedGrid()
@@ -217,67 +218,6 @@ class Kernel:
                 self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
                 self._mark(buffer, where, mask, core)
 
-    def trace_read(self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None) -> None:
-        """Keep a read in the trace of the call, if there is one."""
-        with self.lock:
-            found = self._traced_buffer(key)
-            if found is None:
-                return
-            traced, touch = found[0], found[0].touch(found[1], ranges)
-            dma = getattr(self.watch.here, "dma", None)
-            if dma is not None:
-                traced.read(id(dma), touch)
-            elif source is None:
-                traced.read((key[2], core), touch)
-            else:
-                traced.add("read", "kernel", (int(key[2]), core), self._place(source), (touch,))
-
-    def trace_write(
-        self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None, *, masked: bool = False
-    ) -> None:
-        """Keep a write, and what was written, in the trace of the call, if there is one.
-
-        ``masked``: elements that are not written keep what was there.
-        """
-        with self.lock:
-            found = self._traced_buffer(key)
-            if found is None:
-                return
-            traced, touch = found[0], found[0].touch(found[1], ranges)
-            content = self.memory.mem[key].content
-            value = content[write_shadow.clipped(ranges, content.shape)]
-            dma = getattr(self.watch.here, "dma", None)
-            if dma is not None:
-                who, begun = (int(dma.src_device_id), int(dma.src_local_core_id)), traced.begun(dma)
-                place = source_places.of_source(dma.source_info, NOWHERE)
-                traced.add("DMA", "dma", who, place, traced.moved(id(dma)), (touch,), value, begun)
-            elif source is None:
-                moved, shadow = traced.moved((key[2], core)), self.shadows[key]
-                kind = "block in" if shadow.kind == "window" else "block out"
-                place = NOWHERE if shadow.operand is None else shadow.operand.place
-                traced.add(kind, "pipeline", (int(key[2]), core), place, moved, (touch,), value)
-            else:
-                who = int(key[2]), core
-                kept = (touch,) if masked else ()
-                traced.add("write", "kernel", who, self._place(source), kept, (touch,), value)
-
-    def trace_semaphore(self, kind: str, core: int, source: SourceInfo | None, note: str) -> None:
-        """Keep a signal, of a DMA too, or the end of a wait in the trace of the call, if there is one."""
-        with self.lock:
-            if self.traced is None or self.call is None:
-                return
-            dma = getattr(self.watch.here, "dma", None)
-            source = source if dma is None else dma.source_info
-            place = NOWHERE if source is None else source_places.of_source(source, NOWHERE)
-            cores = self.memory.num_cores_per_device
-            self.traced.add(kind, "semaphore", (core // cores, core % cores), place, note=note)
-
-    def _traced_buffer(self, key: BufferKey) -> tuple[GridTrace, int] | None:
-        shadow = self.shadows.get(key)
-        if self.traced is None or shadow is None or self.call is None:
-            return None
-        return self.traced, self.traced.buffer(key, shadow, self.memory)
-
     def give_back(self, key: BufferKey, content: Array | None) -> None:
         """Keep an output that JAX reads as a whole; the last time is when it hands it to the function."""
         buffer = self.shadows.get(key)
@@ -287,10 +227,6 @@ class Kernel:
         if operand is not None and content.shape == operand.shape:
             steps = buffer.steps.copy()
             self.returned[operand.name] = Returned(self.call, operand, content, steps, self.grid.points)
-
-    def _place(self, source: SourceInfo | None) -> Place:
-        assert self.call is not None
-        return self.call.place if source is None else source_places.of_source(source, self.call.kernel_place)
 
     def _place_of_wait(self, source: SourceInfo | None) -> Place:
         """Return the line of a wait. JAX has none for waits of the kernel's own: the line is known if there is one."""

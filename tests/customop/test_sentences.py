@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 
 from nkitools.customop.abi import OUTPUT, Event
-from nkitools.customop.events import _SENTENCES, Context, findings_of
+from nkitools.customop.event_context import Context
+from nkitools.customop.events import _SENTENCES, findings_of
 from nkitools.customop.symbols import Place, Symbols
 
 VERB = re.compile(

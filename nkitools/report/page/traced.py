@@ -211,7 +211,7 @@ def _elements(event: Event, trace: Trace) -> str:
     """Return the element map of an event: what is copied lies there in order; of the rest no map is known."""
     if not event.writes:
         return "[]"
-    sources = []
+    sources: list[list[Any]] = []
     for each in event.reads:
         is_alike = math.prod(_shape(each)) == math.prod(_shape(event.writes[0]))
         sources.append([_FROM, None, None, ["Same" if is_alike else "All", {}]])
