@@ -45,6 +45,7 @@ _KERNEL = '''
 class _Launched(Generic[_P, _R]):
     """A kernel: called, or specialised by a grid in brackets."""
 
+    func: Callable[_P, _R]
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     def __getitem__(self, grid: Any) -> Callable[_P, _R]: ...
 '''
