@@ -172,7 +172,7 @@ def assign(dst: NkiTensor, value: NkiTensor) -> None:
     """
     stays = dst.on_chip and value.on_chip
     copy = "tensor_copy" if stays else "dma_copy"
-    message = f"an assignment copies into tensor{name_of(dst)}; the documents have no such form, and compilers took it"
+    message = f"an assignment copies into tensor{name_of(dst)}; no document has this form, which some compilers refuse"
     report("NK621", message, about=(dst, value), remedy=f"Write nisa.{copy}(dst=tensor[...], src=value).")
     if stays:
         tensor_copy(dst=dst, src=value)

@@ -66,7 +66,7 @@ def put(context: Context, target: ast.Subscript, base: Value, node: ast.expr, va
         context.find("NK607", target, message, "Write nisa.memset(tensor[...], value) instead.")
     else:
         remedy = "Write nisa.tensor_copy(dst=tensor[...], src=value) or nisa.dma_copy instead."
-        context.find("NK621", target, f"{message}; compilers have taken it", remedy)
+        context.find("NK621", target, f"{message}; some compilers refuse it", remedy)
 
 
 def measured(context: Context, node: ast.Call, value: Value) -> None:
