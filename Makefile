@@ -42,7 +42,7 @@ fuzz: $(VENV)/test.stamp ## run random programs in the simulator and beside an o
 bench: $(VENV)/test.stamp ## time the simulator against NumPy
 	$(BIN)/python -m benchmarks $(ARGS)
 
-mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count what notices them
+mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count what notices them (ARGS=--own-tests: their tests)
 	$(BIN)/python -m benchmarks.mutants $(ARGS)
 
 field: $(VENV)/test.stamp ## run a checkout of a suite of kernels: SUITE=folder (options: ARGS="--jobs 2")

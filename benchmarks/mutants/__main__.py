@@ -16,7 +16,8 @@ import sys
 
 from benchmarks.mutants.cases import CASES
 from benchmarks.mutants.figures import as_json, as_text, passes
-from benchmarks.mutants.runner import measure
+from benchmarks.mutants.own_tests import own_tests
+from benchmarks.mutants.runner import ROOT, measure
 from benchmarks.mutants.survivors import explanations, judge
 from nkitools.sweeps.mutants.operators import OPERATORS
 
@@ -35,6 +36,9 @@ def _options() -> argparse.Namespace:
         "--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time (default: as many as CPUs)"
     )
     parser.add_argument("--operators", action="store_true", help="list the kinds of mistakes and stop")
+    parser.add_argument(
+        "--own-tests", action="store_true", help="what nkitools mutate says of the gallery's own tests; 90 %% is enough"
+    )
     return parser.parse_args()
 
 
@@ -50,6 +54,8 @@ def main() -> int:
         for name, operator in OPERATORS.items():
             print(f"{name:<20}{operator.mistake}")
         return 0
+    if options.own_tests:
+        return 0 if own_tests(ROOT, options.kernel, options.jobs) else 1
     known = explanations()
     results = measure(options.kernel, options.operator, jobs=options.jobs, progress=_progress)
     judgement = judge(results, known)
