@@ -87,11 +87,12 @@ def checked(function: Any, *args: Any) -> Any:
 
 
 def narrow(reader: Reader) -> int:
-    """How wide the page is in a window of 390 pixels."""
+    """How wide the page is at most in a window of 390 pixels, whatever pane is open."""
     about = {"width": 390, "height": 860, "deviceScaleFactor": 1, "mobile": False}
     reader.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", about)
-    reader.press("1", "6")
-    found = int(reader.driver.execute_script("return document.documentElement.scrollWidth"))
+    panes = [each.get_attribute("id") for each in reader.all(".tabs [role=tab]")]
+    width = "document.getElementById(arguments[0]).click(); return document.documentElement.scrollWidth"
+    found = max(int(reader.driver.execute_script(width, each)) for each in panes)
     reader.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     return found
 
@@ -333,6 +334,7 @@ def test_the_dimensions_of_a_legacy_tile(reader: Reader, tmp_path: Path) -> None
     assert "[7, 1, 1, 2]" in reader.text(".facts")
     assert np.float32(reader.text(".numbers td[aria-current]")) == x[64 + 7, 1, 1, 2]
     assert "1,1,2" in reader.texts(".numbers thead th")
+    assert narrow(reader) <= 390
     assert "30 columns: 2 \u00d7 3 \u00d7 5, dimensions 1, 2, 3 of [64, 2, 3, 5]" in reader.text(
         ".inspector figcaption"
     )

@@ -72,7 +72,7 @@ export function calls() {
       cell(`${shown(each.latency_us, 4)} µs`), cell(each.bound), cell(`${shown(each.compute_us, 4)} µs`), cell(`${shown(each.memory_us, 4)} µs (${bytes(each.hbm_bytes)})`),
       cell(each.profiled_steps < each.steps ? `${grouped(each.steps)} (${grouped(each.profiled_steps)} profiled)` : grouped(each.steps)),
       cell(Object.entries(each.units).filter(([, share]) => share > 0).map(([unit, share]) => `${unit} ${Math.round(share * 100)} %`).join(", "))]);
-  return [h("table.plain.calls", {}, h("thead", {}, h("tr", {}, ["Pallas call", "chip", "estimate", "bound by", "compute", "HBM", "grid points", "slots filled"].map((each) => h("th", { scope: "col" }, each)))),
-    h("tbody", {}, time.kernels.map(row))),
+  return [h("div.wide", { tabindex: 0, role: "group", "aria-label": "Estimates of Pallas calls" }, h("table.plain.calls", {}, h("thead", {}, h("tr", {}, ["Pallas call", "chip", "estimate", "bound by", "compute", "HBM", "grid points", "slots filled"].map((each) => h("th", { scope: "col" }, each)))),
+    h("tbody", {}, time.kernels.map(row)))),
   h("p.hint", {}, "By the TPU compiler's static profile and the peak of the HBM, the greater of both; nothing was measured.")];
 }

@@ -19,12 +19,18 @@ export function flow(item) {
   return h("div.flow", {},
     h("div", {}, h("h3", {}, "Made from"), reads.length
       ? h("ul", {}, reads.map((each) => h("li", {}, h("code", {}, region(each)), " ", origin(sourcesOf(each)))),
-        others.length > 0 && h("li", {}, "index, register or transfer ", origin(others)))
+        others.length > 0 && h("li", {}, isTraced ? "begun by " : "index, register or transfer ", origin(others)))
       : !others.length ? h("p.hint", {}, isTraced ? "nothing that was read before it" : "no tensor")
-        : h("ul", {}, h("li", {}, h("span.hint", {}, "what was read before it at this point, all or some of it: "), others.map((each) => [link(each), " "])))),
+        : h("ul", {}, h("li.hint", {}, "what was read before it at this point, all or some of it:"), others.slice(0, 12).map(seen), others.length > 12 && h("li.hint", {}, "and more"))),
     h("div", {}, h("h3", {}, "Read by"), readers.length
       ? h("ul", {}, readers.slice(0, 5).map((position) => h("li", {}, link(position))), readers.length > 5 && h("li.hint", {}, "and more"))
       : h("p.hint", {}, "nothing after it")));
+}
+
+// What an event before it has read: the part of a buffer, and who wrote that.
+function seen(position) {
+  const [operand] = operandsOf(position);
+  return h("li", {}, operand ? [h("code", {}, region(operand)), " ", origin(sourcesOf(operand))] : link(position));
 }
 
 // What led to a write, back to the arguments: the newest first.
