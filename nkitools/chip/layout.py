@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 
 
@@ -26,7 +28,7 @@ class Layout:
     partition_step: int  # 1: the partitions are neighbours, as in HBM
     placed_to_fit: bool  # the compiler puts the storage where this view may begin, see `Storage`
     reinterprets: bool  # the storage's elements have another dtype
-    id: int = field(init=False)  # the place in `LAYOUTS`
+    id: int = field(init=False)  # the number in `LAYOUTS`
     on_chip: bool = field(init=False)
     elements: int = field(init=False)
     nbytes: int = field(init=False)
@@ -42,7 +44,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         shape, strides, itemsize = self.shape, self.strides, self.dtype.itemsize
-        self.id = len(LAYOUTS)
+        self.id = next(_numbers)
         self.on_chip = self.memory in ON_CHIP
         self.elements = math.prod(shape)
         self.nbytes = self.elements * itemsize
@@ -61,7 +63,8 @@ class Layout:
 
 
 _layouts: dict[tuple[Any, ...], Layout] = {}
-LAYOUTS: list[Layout] = []  # by id; a memo as long as the process, since records name layouts by id
+LAYOUTS: dict[int, Layout] = {}  # by id; records name layouts so
+_numbers = count()  # no number is given twice: what is known of a form of runs may hold it
 
 
 def _injective(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
@@ -111,5 +114,22 @@ def layout_of(
     layout = _layouts.get(key)
     if layout is None:
         layout = _layouts[key] = Layout(shape, strides, dtype, memory, *place)
-        LAYOUTS.append(layout)
+        LAYOUTS[layout.id] = layout
     return layout
+
+
+def forget_unused(named: set[int]) -> None:
+    """Forget the layouts that nothing refers to, but for those with these numbers; while no run goes on."""
+    probe = ("a layout that nothing else refers to",)
+    _layouts[probe] = Layout((1,), (1,), float32, MemoryRegion.sbuf, 0, 0, 1, placed_to_fit=False, reinterprets=False)
+    LAYOUTS[_layouts[probe].id] = _layouts[probe]
+    alone = _references(probe)
+    for key in list(_layouts):
+        number = _layouts[key].id
+        if number not in named and _references(key) <= alone:
+            del _layouts[key], LAYOUTS[number]
+
+
+def _references(key: tuple[Any, ...]) -> int:
+    """Return how many references there are to a layout, those of the tables among them."""
+    return sys.getrefcount(_layouts[key])

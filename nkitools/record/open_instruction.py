@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from nkitools.chip.memory import Storage
 from nkitools.record.beside_rows import BesideRows, OperandPart
 from nkitools.record.loop_counters import Moment, moment_of
-from nkitools.record.rows import RecordedPlan, Rows, is_destination, operand_count, with_destination
+from nkitools.record.rows import RecordedPlan, Rows, is_destination, layout_column, operand_count, with_destination
 from nkitools.record.source_sites import author_frame
 
 _new = object.__new__
@@ -62,6 +64,10 @@ class OpenRows(Rows):
         if self.open is not None:
             self.close()
         return len(self.states)
+
+    def layout_numbers(self) -> set[int]:
+        """Return the numbers of the layouts in the rows and of indices beside them, and maybe others."""
+        return super().layout_numbers() | set(layout_column(np.array(self.beside.indices, np.int64)).tolist())
 
     @property
     def next_position(self) -> int:

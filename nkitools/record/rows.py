@@ -21,6 +21,8 @@ import numpy as np
 from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
+from nkitools.record.beside_rows import ascending
+from nkitools.record.kept_layouts import note_record
 from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:
@@ -261,6 +263,7 @@ class Rows:
         self.oldest = 1 << 62  # of the run's storages, whose ids only grow
         self.least_word = self.oldest  # the least word of an operand of this run
         self._starts = array("q")
+        note_record(self)
 
     def begin_storage(self, storage: int) -> None:
         """Let operands lie in this storage: it belongs to the run."""
@@ -271,7 +274,13 @@ class Rows:
         """Return another object over the same rows; each looks up where they start on its own."""
         other = copy(self)
         other._starts = array("q")
+        note_record(other)
         return other
+
+    def layout_numbers(self) -> set[int]:
+        """Return the numbers of the layouts in the rows, and others that byte offsets look like."""
+        words = np.frombuffer(self.row_words.tobytes(), np.int64)
+        return set(ascending(layout_column(words[words >= 0])).tolist())
 
     def add(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Add an instruction; ``operands`` are the words of its operands.

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 from nkitools.record.allowed_rules import allowance
+from nkitools.record.kept_layouts import layouts_in_use
 from nkitools.record.run import Run
 from nkitools.record.run_listeners import announce, conclude
 from nkitools.rules.finding import Finding, StopRun, error_of, is_raised
@@ -102,14 +103,15 @@ def session(run: Run, level: str = "report") -> Iterator[Findings]:
     announce(run)
     findings = Findings(run, level)
     token = _current.set(findings)
-    try:
-        yield findings
-    except StopRun:
-        pass
-    except BaseException as error:
-        run.error = error
-        findings.add_error(error)
-        raise
-    finally:
-        _current.reset(token)
-        conclude(run)
+    with layouts_in_use():
+        try:
+            yield findings
+        except StopRun:
+            pass
+        except BaseException as error:
+            run.error = error
+            findings.add_error(error)
+            raise
+        finally:
+            _current.reset(token)
+            conclude(run)

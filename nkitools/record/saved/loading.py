@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from nkitools.record.expected_outputs import Reference
+from nkitools.record.kept_layouts import layouts_in_use
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.run_contents import RunContents
@@ -46,7 +47,7 @@ def run_from_json(text: str | bytes, kind: type[_Run], most_bytes: int = MOST_BY
             f"version {VERSION}. Install a later one (pip install --upgrade nkitools), or save the run again with this."
         )
     try:
-        with limited_arrays(most_bytes):
+        with limited_arrays(most_bytes), layouts_in_use():
             return _run(plain, kind)
     except Exception as error:  # whatever a damaged file leads to
         what = f"it has no {error}" if isinstance(error, KeyError) else str(error)

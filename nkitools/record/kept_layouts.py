@@ -1,0 +1,59 @@
+"""The layouts that are kept: those of records, and those that anything else refers to.
+
+Records name layouts by number. So the table of all layouts loses some only between runs, after a look at each record
+that there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Protocol
+from weakref import WeakSet
+
+from nkitools.chip import layout
+
+LEAST = 4096  # layouts, from which on those of no use are looked for
+
+_lock = Lock()
+
+
+class Names(Protocol):
+    """A record, as far as it names layouts."""
+
+    def layout_numbers(self) -> set[int]:
+        """Return the numbers of its layouts, and maybe others."""
+
+
+class _Kept:
+    """The records that there are, how many runs go on, and how many layouts may be there before the next look."""
+
+    def __init__(self) -> None:
+        self.records: WeakSet[Names] = WeakSet()
+        self.runs = 0
+        self.most = LEAST
+
+
+_kept = _Kept()
+
+
+def note_record(record: Names) -> None:
+    """Keep the layouts that a record will name."""
+    with _lock:
+        _kept.records.add(record)
+
+
+@contextmanager
+def layouts_in_use() -> Iterator[None]:
+    """Keep all layouts while the block runs; before it, forget those of no use where they have become many."""
+    with _lock:
+        if not _kept.runs and len(layout.LAYOUTS) > _kept.most:
+            layout.forget_unused({number for record in _kept.records for number in record.layout_numbers()})
+            _kept.most = max(LEAST, 2 * len(layout.LAYOUTS))
+        _kept.runs += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _kept.runs -= 1
