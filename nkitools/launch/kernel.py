@@ -149,6 +149,8 @@ def as_launch(
     else:
         signature_of(kernel)
         launch = Launch(kernel, name_of(kernel), grid=() if sizes is None else lnc_grid(name_of(kernel), sizes))
+    if chip is None and nki_version is None and rules is None:
+        return launch
     return replace(
         launch,
         chip=launch.chip if chip is None else chip,

@@ -14,11 +14,11 @@ from nkitools.replay.steps import Step, View
 
 
 class Chosen(NamedTuple):
-    """An argument of a step that is some rows of a view; ``index``: the number of the argument that names them."""
+    """An argument of a step that is so many rows of a view; ``indices``: the number of the argument that names them."""
 
     argument: int
-    index: int
-    count: int
+    indices: int
+    rows: int
 
 
 class Gather:
@@ -31,8 +31,8 @@ class Gather:
     def __call__(self, *arguments: Any) -> None:
         """Compute; IndexError for an index out of bounds, which the kernel's own run reports or leaves out."""
         given, self.rows = list(arguments), []
-        for argument, index, count in self.chosen:
-            rows = _named_rows(given[index], count, given[argument])
+        for argument, indices, count in self.chosen:
+            rows = _named_rows(given[indices], count, given[argument])
             given[argument] = given[argument][rows]
             self.rows.append(rows)
         self.compute(*given[: -len(self.chosen)], **self.keywords)

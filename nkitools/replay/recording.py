@@ -280,7 +280,7 @@ class Recording:
             chosen.append(Chosen(number, len(step.arguments), tensor.shape[0]))
             step.arguments.append(self.view(tensor.index, core))
         if step.compute is np.copyto and not step.keywords and _copies_rows(step, indices[0][1]):
-            step.compute, step.kind = CopiedRows((chosen[0].count,)), "gather"
+            step.compute, step.kind = CopiedRows((chosen[0].rows,)), "gather"
         else:
             step.compute, step.kind = Gather(step.compute, tuple(chosen), step.keywords), "chosen"
             step.keywords = {}

@@ -47,8 +47,10 @@ class StepList:
             memory, nbytes = placed(program)
             self._memory.update(memory)
             self.nbytes += nbytes
-        gathers = [step for step in steps if isinstance(step.compute, (CopiedRows, Gather))]
-        self._gathers = [(step.engines.rank or 0, step.compute) for step in gathers if step.engines is not None]
+        self._gathers: list[tuple[int, CopiedRows | Gather]] = []  # with their ranks
+        for step in steps:
+            if isinstance(step.compute, (CopiedRows, Gather)) and step.engines is not None:
+                self._gathers.append((step.engines.rank or 0, step.compute))
         self._engines: list[Any] = []
         self._printed: dict[int, Print] = {}  # by the number of the step
         self._holes: dict[View, list[tuple[list[Any], int]]] = {}  # where arrays of arguments and results belong
