@@ -60,10 +60,15 @@ def failing(task: int) -> None:
     raise KeyError("the engine's own")
 
 
+def staying(task: int) -> Any:
+    """Return what no pickle holds."""
+    return lambda: task
+
+
 def test_a_result_that_goes_to_no_other_process_says_so() -> None:
     """With the reason, instead of a worker that is lost three times."""
     with pytest.raises(RuntimeError, match=r"a worker has failed:(.|\n)*pickle"):
-        list(LocalEngine(workers=1).run(lambda task: lambda: task, [1]))
+        list(LocalEngine(workers=1).run(staying, [1]))
 
 
 def pids(_task: int) -> int:
