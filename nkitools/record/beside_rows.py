@@ -114,7 +114,8 @@ class BesideRows:
         other = copy(self)
         other._parts = {key: part for key, part in self._parts.items() if key not in self.chosen}
         pairs = zip(self.chosen.items(), rows, strict=True)
-        other._known, other.chosen = {}, {key: (layout, each.astype(np.int32)) for (key, (layout, _)), each in pairs}
+        other._known = {}
+        other.chosen = {key: (layout, each.astype(np.int32, copy=False)) for (key, (layout, _)), each in pairs}
         return other
 
     def _part(self, key: int) -> Part | None:

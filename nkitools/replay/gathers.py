@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,13 @@ class CopiedRows:
 
     def __init__(self, counts: tuple[int, ...]) -> None:
         self.counts = counts
-        self.rows: list[Array] = []  # those of the last call, of each of the gathers
+        self._bounds = list(pairwise(accumulate(counts, initial=0)))
+        self._rows: Array | None = None  # those of the last call
+
+    @property
+    def rows(self) -> list[Array]:
+        """Return the rows of the last call, of each of the gathers."""
+        return [] if self._rows is None else [self._rows[first:end] for first, end in self._bounds]
 
     def __call__(self, destination: Array, table: Array, index: Array) -> None:
         """Copy the rows; IndexError for an index out of bounds."""
@@ -52,8 +58,7 @@ class CopiedRows:
             table.take(rows, axis=0, out=destination, mode="clip")  # which no index needs, and which has no buffer
         else:
             np.copyto(destination, table[rows])
-        ends = np.cumsum((0, *self.counts)).tolist()
-        self.rows = [rows[first:end] for first, end in pairwise(ends)]
+        self._rows = rows.astype(np.int32)
 
 
 def _named_rows(index: Array, count: int, table: Array) -> Array:
