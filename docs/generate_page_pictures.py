@@ -115,7 +115,12 @@ def _of_pallas(random: Any) -> list[Shot]:
     with watching():
         run = check(matmul, x, y, modes="tpu_interpret", blocks=Blocks(128, 128, 128))
     text = "A Pallas kernel: the grid, the block of each operand, vector memory and the order of events"
-    return [Shot("page_grid.png", text, run, address=selected(run), keys=("6",))]
+    way = "A Pallas kernel: the way back from an element, through its sums and the blocks that were read"
+    stored = selected(run)
+    return [
+        Shot("page_grid.png", text, run, address=stored, keys=("6",)),
+        Shot("page_grid_why.png", way, run, address=stored, keys=("w", "ArrowDown", "ArrowDown")),
+    ]
 
 
 def _of_an_operator(random: Any) -> list[Shot]:

@@ -61,7 +61,7 @@ def test_a_product_rests_on_the_blocks_that_were_read(reader: Reader, tmp_path: 
     reader.press("w")
     steps = reader.texts("#pane .row")
     assert "HBM out_ref[8:16, 0:128] · [3, 3] ← VMEM out_ref[0:8, 0:128] · [3, 3]" in steps[0]
-    assert "program_id(0)=1, program_id(1)=1" in steps[0]
+    assert "at (1, 1)" in steps[0]
     assert "is not known" in reader.text("#pane .tools")
     reader.press("ARROW_DOWN", "ARROW_DOWN")
     assert "VMEM sums[0:8, 0:128]" in reader.texts("#pane .row[aria-selected=true]")[0]

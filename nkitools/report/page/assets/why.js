@@ -9,7 +9,7 @@ import { cellText, valueText } from "./numbers.js";
 import { sizeOf } from "./rules.js";
 import { Slice } from "./slice.js";
 import { set, state } from "./state.js";
-import { isGrid } from "./trace.js";
+import { isGrid, pointText, steps, traceAt } from "./trace.js";
 import { counted, grouped } from "./words.js";
 
 const MOST = 5000; // steps that are listed
@@ -105,9 +105,11 @@ function drawRow(entry) {
   const { position, made, reads } = entry, { name, operands } = planOf(position), own = operandsOf(position);
   const { loops, program, place } = run.instructions, write = writeAt(position);
   const results = [...made].map(([result, mask]) => (operands.includes(result) ? partText(own[operands.indexOf(result)], mask) : result));
+  const point = isGrid && traceAt(position).points[steps[position]]; // short, as there are only so many letters
+  const turn = point ? `at ${pointText(point)}` : turnText(loops[position] || (write?.loops ?? 0), program[position]);
   const from = [...reads.values()].map(({ operand, mask }) => partText(operand, mask));
   return h(`div.row${wrong.has(position) ? ".wrong" : ""}`, {}, h("span.count", {}, position), h("span.cut.place", {}, placeText(place[position])),
-    h("b.cut", {}, name), h("span.cut", {}, turnText(loops[position] || (write?.loops ?? 0), program[position])),
+    h("b.cut", {}, name), h("span.cut", {}, turn),
     h("code.cut", { title: `${results.join(", ")} ← ${from.join(", ")}` }, `${results.join(", ")} ← ${from.join(", ") || "–"}`), h("span.cut.count", {}, held(entry)));
 }
 
