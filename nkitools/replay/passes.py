@@ -17,6 +17,7 @@ from nkitools.replay.wide_operands import converted_once, widened
 
 _MOST = 20_000  # steps: the passes look at each several times
 _WHOLE = ("copy", "transpose", "conversion", "gather")  # kinds of steps that write all of their output
+_MOST_FILLS = 8  # of one root that are waited for; in a memory with addresses there may be many
 _MOST_MOVED = 256  # steps that are moved to leave out one copy
 
 
@@ -145,8 +146,10 @@ def _without_lost_fills(steps: list[Step]) -> list[Step]:
                     if is_lost and filled == whole:
                         gone.add(fill)
         if step.kind == "fill":
-            filled = step.arguments[0]
-            waiting.setdefault(filled.root, {})[number] = filled
+            mine = waiting.setdefault(step.arguments[0].root, {})
+            mine[number] = step.arguments[0]
+            if len(mine) > _MOST_FILLS:
+                del mine[next(iter(mine))]
     return [step for number, step in enumerate(steps) if number not in gone]
 
 
