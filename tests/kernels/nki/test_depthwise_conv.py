@@ -52,10 +52,13 @@ def test_conv1d(run_kernel: Callable[..., Any], shape: tuple[int, int, int], tap
 
 @pytest.mark.parametrize(
     ("shape", "taps"),
-    [((1, 1, 1, 1), (1, 1)), ((2, 128, 16, 16), (3, 3)), ((1, 130, 90, 70), (3, 5)), ((1, 3, 2, 4096), (7, 7))],
-)
+    [
+        ((1, 1, 1, 1), (1, 1)), ((2, 128, 16, 16), (3, 3)), ((1, 130, 90, 70), (3, 5)), ((1, 3, 2, 4096), (7, 7)),
+        ((1, 2, 20, 4000), (1, 3)),
+    ],
+)  # fmt: skip
 def test_conv2d(run_kernel: Callable[..., Any], shape: tuple[int, int, int, int], taps: tuple[int, int]) -> None:
-    """Images of one band and of several, whose last is smaller; filters larger than the image."""
+    """Images of one band and of several, whose last is smaller, or that no memory holds; large filters."""
     data, weights = normal(*shape), normal(shape[1], *taps)
     np.testing.assert_allclose(run_kernel(depthwise_conv2d, data, weights), centred(data, weights), atol=TOLERANCE)
 
