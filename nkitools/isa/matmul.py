@@ -320,9 +320,9 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.un
 
     The Tensor Engine transposes up to 128 x 128 from SBUF to PSUM, the Vector Engine up to 32 x 32 in SBUF or PSUM. By
     request it transposes more: a public benchmark does so, which the documents exclude (NK621).
-    ``dst`` has ``data``'s dtype. Without ``engine``: the Vector Engine for what it can hold, unless the memories are
-    the Tensor Engine's. NeuronCore-v2's Tensor Engine multiplies by an identity, so that a NaN or infinity spreads
-    over its column of ``data``.
+    ``dst`` has ``data``'s dtype; float32 in PSUM for narrower floats is NK621, too. Without ``engine``: the Vector
+    Engine for what it can hold, unless the memories are the Tensor Engine's. NeuronCore-v2's Tensor Engine multiplies
+    by an identity, so that a NaN or infinity spreads over its column of ``data``.
     Errors: NK101, NK106 to NK110, NK201, NK206, NK302, NK609, NK621.
     Source: nki.isa.nc_transpose (NKI 0.6); trainium2_arch, transpose mode.
     """
@@ -338,7 +338,12 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.un
         remedy = f"Allocate `dst` as [{free}, {partitions}], or take a slice of that shape."
         check.refuse("NK109", message, dst, data, remedy=remedy)
     if dst.dtype is not data.dtype:
-        check.fail("NK302", f"`dst`, {describe(dst)}, must have the dtype of `data`, {describe(data)}", dst, data)
+        message = f"`dst`, {describe(dst)}, must have the dtype of `data`, {describe(data)}"
+        if dst.dtype is float32 and data.dtype.name in ("bfloat16", "float16") and chosen is engines.tensor:
+            message += "; compilers have taken float32 in PSUM, which holds every such value"
+            check.goes_beyond(message, dst, data, remedy=f"Allocate `dst` with dtype {data.dtype}.")
+        else:
+            check.fail("NK302", message, dst, data)
     exact = chosen is engines.vector or check.chip.exact_transpose or not data.dtype.is_float
     dtype = dst.dtype
 

@@ -34,6 +34,23 @@ def test_the_vector_engine_transposes_large_tiles() -> None:
         np.testing.assert_array_equal(output, X.T)
 
 
+def test_the_tensor_engine_widens_what_it_transposes() -> None:
+    """Of bfloat16 into float32 in PSUM, every value exactly, with NK621."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((64, 128), dtype=nl.float32, buffer=nl.shared_hbm)
+        turned = nl.ndarray((64, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(dst=turned, data=nl.load(x))
+        nl.store(out, nl.copy(turned))
+        return out
+
+    narrow = X.astype(ml_dtypes.bfloat16)
+    output, findings = done(kernel, narrow)
+    assert [each.rule for each in findings] == ["NK621"]
+    np.testing.assert_array_equal(output, narrow.T.astype(np.float32))
+
+
 def test_a_dma_transposes_without_generated_descriptors() -> None:
     """dge_mode=none of a direct source is NK621."""
 
