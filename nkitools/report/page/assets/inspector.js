@@ -65,6 +65,7 @@ export function askWhy() {
 }
 
 export function begin() {
+  [width, height] = [element.clientWidth, element.clientHeight]; // so that it is drawn once
   draw();
 }
 
