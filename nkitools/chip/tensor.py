@@ -42,10 +42,16 @@ class RuntimeViews:
     gathered: Callable[[NkiTensor, list[tuple[int, int]], int, DType, Any, Any], NkiTensor]
     chosen_rows: Callable[[NkiTensor, Any], NkiTensor]
     columns: Callable[[NkiTensor, Any, Any], NkiTensor]
-    assigned: Callable[[NkiTensor, NkiTensor], None]  # of nkitools.isa.move
+
+
+class Assignments:
+    """Issues what ``tensor[...] = tile`` stands for; `nkitools.dialects.modern.kernel` offers the function."""
+
+    issue: Callable[[NkiTensor, NkiTensor], None]
 
 
 RUNTIME_VIEWS = RuntimeViews()
+ASSIGNMENTS = Assignments()
 
 
 class NkiTensor(NotAValue, StridedView):
@@ -185,7 +191,7 @@ class NkiTensor(NotAValue, StridedView):
 
     def __setitem__(self, key: Key, value: TileOrNumber) -> None:
         if isinstance(value, NkiTensor):
-            RUNTIME_VIEWS.assigned(self[key], value)
+            ASSIGNMENTS.issue(self[key], value)
             return
         message = f"assignment of a {type(value).__name__} into a tensor has no documented meaning in NKI"
         not_modelled(message, remedy="Write nisa.memset(tensor[...], value) instead.")

@@ -12,7 +12,7 @@ from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, copy_in_order, put_floats, through_float32
-from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, name_of
 from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import constant, note_unfit
@@ -178,9 +178,6 @@ def assign(dst: NkiTensor, value: NkiTensor) -> None:
         tensor_copy(dst=dst, src=value)
     else:
         dma_copy(dst=dst, src=value)
-
-
-RUNTIME_VIEWS.assigned = assign
 
 
 def _check_whole(number: float, dtype: DType) -> None:

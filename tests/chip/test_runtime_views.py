@@ -352,3 +352,11 @@ def test_rooms_that_make_tensors_offer_every_view(module: str) -> None:
     code = f"import {module}; from nkitools.chip.tensor import RUNTIME_VIEWS; print(*vars(RUNTIME_VIEWS))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == set(get_type_hints(RuntimeViews, vars(sys.modules[NkiTensor.__module__])))
+
+
+@pytest.mark.process
+def test_a_kernel_without_isa_and_language_assigns() -> None:
+    """What ``tensor[...] = tile`` issues is there as soon as ``nki`` is imported."""
+    code = "import nkitools.dialects.modern; from nkitools.chip.tensor import ASSIGNMENTS; print(*vars(ASSIGNMENTS))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["issue"]

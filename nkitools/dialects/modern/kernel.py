@@ -10,8 +10,10 @@ from typing import Any, Generic, cast, overload
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.core import current_core
+from nkitools.chip.tensor import ASSIGNMENTS
 from nkitools.dialects.version_forms import language_here
 from nkitools.dialects.versions import language_of, parameters_of
+from nkitools.isa.move import assign
 from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
 from nkitools.launch.configuration import check_nested
 from nkitools.launch.kernel import KernelObject, P, lnc_grid, print_now
@@ -29,6 +31,7 @@ COMPILER_KEYWORDS = frozenset({
 
 
 CONFIGURATIONS = {"compile_config": CompileConfig, "specialization_config": SpecializationConfig}  # keywords of jit
+ASSIGNMENTS.issue = assign
 
 
 class Kernel(KernelObject[P]):
