@@ -73,6 +73,40 @@ def test_operand_masks_choose_lanes_of_each_operand() -> None:
     np.testing.assert_allclose(outputs(kernel, x, y), x[:40, :16].T @ y[:40, :30], rtol=1e-4, atol=1e-5)
 
 
+def test_operand_masks_one_behind_another_all_count() -> None:
+    """``tile[a][b]`` is ``tile[a & b]``; a condition on a loop's counter is one of them, and may leave nothing."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        i_p, i_m, i_n = nl.arange(64)[:, None], nl.arange(48)[None, :], nl.arange(100)[None, :]
+        left, right = nl.load(x), nl.load(y)
+        product = nl.zeros((48, 100), dtype=nl.float32, buffer=nl.psum)
+        for turn in nl.affine_range(3):
+            product += nisa.nc_matmul(left[i_p < 40][i_m < 16], right[turn < 2][i_p < 40][i_n < 30])
+        result = nl.ndarray((16, 30), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(result, product[0:16, 0:30])
+        return result
+
+    x, y = random(64, 48), random(64, 100, seed=1)
+    np.testing.assert_allclose(outputs(kernel, x, y), 2 * x[:40, :16].T @ y[:40, :30], rtol=1e-4, atol=1e-4)
+
+
+def test_operand_masks_choose_along_each_free_dimension_of_moving() -> None:
+    """As in a convolution: rows and columns of a picture that lie beyond its edge take no part."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        i_p, i_h, i_w = nl.arange(32)[:, None, None], nl.arange(6)[None, :, None], nl.arange(10)[None, None, :]
+        left, right = nl.load(x), nl.load(y)
+        product = nisa.nc_matmul(left[nl.arange(16)[None, :] < 12], right[i_p, i_h, i_w][i_h < 5][i_w < 7])
+        assert product.shape == (16, 6, 10)
+        result = nl.ndarray((12, 5, 7), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(result, product[0:12, 0:5, 0:7])
+        return result
+
+    x, y = random(32, 16), random(32, 6, 10, seed=1)
+    expected = np.einsum("km,khw->mhw", x[:, :12], y[:, :5, :7])
+    np.testing.assert_allclose(outputs(kernel, x, y), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_mask_of_a_product_may_choose_contracted_partitions() -> None:
     """mask= is clear where it speaks of the partitions that both operands share."""
     x = random(64, 32)

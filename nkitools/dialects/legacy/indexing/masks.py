@@ -241,6 +241,7 @@ def check_joined() -> None:
         not_affine("it is joined by `and` with a plain truth value, which takes the place of the comparison")
 
 
+NO_MASK = Mask(())
 MaskLike: TypeAlias = Mask | bool | np.bool_ | None  # what `mask=` takes
 
 

@@ -68,9 +68,13 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
     for role, tile in (("stationary", stationary), ("moving", moving)):
         check_tile(what, role, tile)
     moving, mask = _with_own_mask(what, stationary, moving, mask)
+    double = 1 if options.get("perf_mode") is None else 2
+    masked = isinstance(stationary, MaskedOperand) or isinstance(moving, MaskedOperand)
+    # The product has one dimension for all free ones of `stationary`; in double rows there are two to contract.
+    if masked and (len(stationary.shape) != 2 or double != 1):
+        not_affine(f"{what}: operand masks go with a `stationary` of 2 dimensions, not with double rows")
     left, chosen_left = _operand(what, stationary, mask)
     right, chosen_right = _operand(what, moving, mask)
-    double = 1 if options.get("perf_mode") is None else 2
     rows, columns = math.prod(stationary.shape[double:]), moving.shape[double:]
     dst = value_tile((rows, *columns), float32, PSUM)
     if left is None or right is None:
@@ -83,7 +87,7 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
             call = partial(_nc_matmul, accumulate=False, **options)
             keep_form(form, (stationary, moving), value, call, ("stationary", "moving"))
         return value
-    box = (_free(chosen_left, stationary), _free(chosen_right, moving))
+    box = (*_free(chosen_left, stationary), *_free(chosen_right, moving))
     _nc_matmul(dst=part(dst, dst.shape, box), stationary=left, moving=right, accumulate=False, **options)
     return Tensor.made(dst, Lanes(box))
 
@@ -126,8 +130,6 @@ def _operand(what: str, tile: Tensor, mask: MaskLike) -> tuple[NkiTensor | None,
         if partitions is None:
             return tile.resolved(), None
         return (None if partitions.empty else tile.within(tile.shape, partitions.box)), None
-    if len(tile.shape) != 2:
-        not_affine(f"{what}: an operand mask goes with tiles of 2 dimensions")
     box = tile.chosen.box
     if partitions is not None:
         box = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, partitions.box, strict=True))
@@ -150,8 +152,8 @@ def _contracted(what: str, mask: MaskLike, tile: Tensor) -> Lanes | None:
     return lanes
 
 
-def _free(lanes: Lanes | None, tile: Tensor) -> tuple[int, int]:
-    return (0, tile.shape[1]) if lanes is None else lanes.box[1]
+def _free(lanes: Lanes | None, tile: Tensor) -> tuple[tuple[int, int], ...]:
+    return tuple((0, size) for size in tile.shape[1:]) if lanes is None else lanes.box[1:]
 
 
 def transposed(x: NkiTensor) -> NkiTensor:

@@ -19,7 +19,7 @@ from nkitools.dialects.absent import NotModelledAttribute
 from nkitools.dialects.legacy.indexing.access import Access, access_of, known_view
 from nkitools.dialects.legacy.indexing.divided import DividedAccess, divided_access
 from nkitools.dialects.legacy.indexing.indices import Divided, Index, NonAffine
-from nkitools.dialects.legacy.indexing.masks import Box, Lanes, Mask, Subscript, not_affine
+from nkitools.dialects.legacy.indexing.masks import NO_MASK, Box, Lanes, Mask, Subscript, not_affine
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex, OffsetAccess, RowAccess, chosen_access
 from nkitools.dialects.legacy.indexing.slicing import basic_view
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
@@ -172,8 +172,8 @@ class Tensor(PythonForms):
             view = known_view(base, key)
             if view is not None:
                 return Tensor(view)
-        if isinstance(key, Mask):
-            return MaskedOperand(self, key)
+        if isinstance(key, (Mask, bool, np.bool_)):
+            return MaskedOperand(self, NO_MASK & key)
         items = key if isinstance(key, tuple) else (key,)
         advanced = False
         for item in items:
@@ -336,17 +336,24 @@ _COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equ
 class MaskedOperand(Tensor):
     """``tile[mask]``: an operand of a matmul in which only the mask's lanes take part (NKI API, Masking)."""
 
-    __slots__ = ("chosen",)
+    __slots__ = ("chosen", "mask")
     is_plain = False
 
     def __init__(self, tile: Tensor, mask: Mask) -> None:
         super().__init__(tile.base)
+        self.mask = mask
         self.access, self.shape = tile.access, tile.shape
         self.chosen = mask.lanes(tile.shape, "operand mask")
         if self.chosen.where is not None:
             not_affine("an operand mask must leave a box of the tile")
 
-    def resolved(self) -> NkiTensor:
+    def __getitem__(self, key: Key) -> Tensor:
+        """Return the operand under one mask more; a condition on loop counters alone is a bool."""
+        if isinstance(key, (Mask, bool, np.bool_)):
+            return MaskedOperand(self, self.mask & key)
+        return Tensor(self.resolved())
+
+    def resolved(self) -> NoReturn:
         """Refused: only matrix multiplications take operand masks."""
         not_affine(
             "tile[mask] is an operand mask, which only nl.matmul and nisa.nc_matmul take; pass mask= to other calls"
@@ -356,4 +363,4 @@ class MaskedOperand(Tensor):
 # What computes with tiles and numbers takes.
 Operand: TypeAlias = Tensor | float | np.generic
 # What may stand in the brackets behind a tensor: a mask makes an operand of a matmul, a tile chooses what is addressed.
-Key: TypeAlias = "Subscript | Index | NonAffine | Mask | Tensor | DynamicIndex"
+Key: TypeAlias = "Subscript | Index | NonAffine | Mask | bool | np.bool_ | Tensor | DynamicIndex"
