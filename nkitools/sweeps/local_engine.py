@@ -24,6 +24,7 @@ Task = TypeVar("Task")
 
 ATTEMPTS = 3  # of a task whose worker was lost
 _LOOK = 0.5  # seconds between two looks at the clock
+_OUT_OF_MEMORY = 12  # the exit code of a worker whose memory is used up, by this task or by those before it
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,10 @@ def _received(worker: _Worker) -> Ended[Any]:
     except (EOFError, OSError):
         worker.process.join(5)
         code = worker.process.exitcode
-        return Ended(worker.task, reason="lost", error=f"its worker has ended with code {code}", seconds=seconds)
+        error = f"its worker has ended with code {code}"
+        if code == _OUT_OF_MEMORY:
+            error = "more memory than a worker may have"
+        return Ended(worker.task, reason="lost", error=error, seconds=seconds)
     if is_result:
         return Ended(worker.task, value, seconds=seconds)
     raise RuntimeError(f"a worker has failed:\n{value}")
@@ -153,6 +157,8 @@ def _serve(function: Callable[[Any], Any], pipe: Connection, memory: int) -> Non
             return
         try:
             answer = (True, function(task))
+        except MemoryError:
+            os._exit(_OUT_OF_MEMORY)
         except BaseException:
             answer = (False, traceback.format_exc())
         try:

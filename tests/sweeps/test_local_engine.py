@@ -60,6 +60,19 @@ def failing(task: int) -> None:
     raise KeyError("the engine's own")
 
 
+def greedy(task: int) -> int:
+    if task == 1:
+        raise MemoryError
+    return task
+
+
+def test_a_task_that_uses_up_the_memory_ends_alone() -> None:
+    """In a fresh worker too; what the engine runs afterwards has all of it."""
+    ended = {each.task: each for each in LocalEngine(workers=1).run(greedy, [1, 2])}
+    assert (ended[1].reason, ended[1].error) == ("lost", "more memory than a worker may have")
+    assert ended[2].result == 2
+
+
 def staying(task: int) -> Any:
     """Return what no pickle holds."""
     return lambda: task
