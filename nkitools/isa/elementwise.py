@@ -230,7 +230,8 @@ def _stepwise(
 ) -> Callable[..., None]:
     if _on_bits(operators):
         return arithmetic.steps_on_bits(steps, dst.dtype, data.shape)
-    if _has_integer_vectors(check, dst, data, operands):
+    _check_vectors(check, dst, data, operands)
+    if any(isinstance(each, NkiTensor) for each in operands) and _is_words(dst, data, *_vectors(operands)):
         working = arithmetic.working_dtype(operators, operands)
         return arithmetic.steps_in_integers(steps, dst.dtype, data.shape, working)
     if in_float32(dst.dtype, data.dtype) and dst.shape == data.shape:
@@ -240,15 +241,28 @@ def _stepwise(
     return lost_integers.watched(compute, exactly, dst.dtype, (data.dtype,), compares=compares)
 
 
-def _has_integer_vectors(check: Check, dst: NkiTensor, data: NkiTensor, operands: tuple[Any, ...]) -> bool:
-    """Return whether this is the 32-bit integer form; float32 is what every other vector operand must be (NK301)."""
-    vectors = [(f"operand{index}", each) for index, each in enumerate(operands) if isinstance(each, NkiTensor)]
-    words = bool(vectors) and _is_words(dst, data, *(vector for _, vector in vectors))
-    for role, vector in vectors:
-        if vector.dtype is not float32 and not words:
-            message = f"`{role}` of an arithmetic operator must be a float32 vector, it is {describe(vector)}"
-            check.fail("NK301", message, vector, remedy="Copy it into a float32 tile with nisa.tensor_copy first.")
-    return words
+def _vectors(operands: tuple[Any, ...]) -> list[NkiTensor]:
+    return [each for each in operands if isinstance(each, NkiTensor)]
+
+
+def _check_vectors(check: Check, dst: NkiTensor, data: NkiTensor, operands: tuple[Any, ...]) -> None:
+    """NK301: a vector operand is float32, where not all are 32-bit integers. NK621: the legacy dialect casts floats.
+
+    The first legacy docstrings have no restriction, and the engine casts its input to float32.
+    """
+    if _is_words(dst, data, *_vectors(operands)):
+        return
+    for index, vector in enumerate(operands):
+        if not isinstance(vector, NkiTensor) or vector.dtype is float32:
+            continue
+        if vector.dtype.is_float and not current_core(check.instruction).dialect.has_known_issues:
+            message = (
+                f"`operand{index}` is {describe(vector)}; the documents of later versions take float32 vectors only"
+            )
+            check.goes_beyond(message, vector, remedy="Load or copy it with dtype=nl.float32.")
+            continue
+        message = f"`operand{index}` of an arithmetic operator must be a float32 vector, it is {describe(vector)}"
+        check.fail("NK301", message, vector, remedy="Copy it into a float32 tile with nisa.tensor_copy first.")
 
 
 @instruction

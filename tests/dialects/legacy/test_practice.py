@@ -24,6 +24,18 @@ def hinted(function: Any, *arrays: Any, **options: Any) -> Any:
 # --- operands of the Vector Engine -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", [nl.bfloat16, nl.float16])
+@pytest.mark.parametrize("wide", [True, False])
+def test_a_narrow_float_vector_is_cast_to_float32(dtype: Any, wide: bool) -> None:
+    """tensor_scalar computes in float32; a vector of integers beside floats stays NK301."""
+    tile, column = random(128, 7), random(128, 1, seed=1).astype(np.dtype(dtype))
+    tile = tile if wide else tile.astype(np.dtype(dtype))
+    by = stored(lambda a, b: nisa.tensor_scalar(a, nl.subtract, b, op1=nl.multiply, operand1=-3.0))
+    expected = (tile.astype(np.float32) - column.astype(np.float32)) * np.float32(-3)
+    np.testing.assert_array_equal(hinted(by, tile, column), expected.astype(tile.dtype))
+    assert refusal(by, tile, np.ones((128, 1), np.int32)).rule == "NK301"
+
+
 def test_a_column_is_broadcast_beside_a_tile_of_more_dimensions() -> None:
     """A bias (128, 1) is added to an image (128, 30, 14), on either side and under a mask."""
     image, bias = random(128, 6, 5), random(128, 1, seed=1)
