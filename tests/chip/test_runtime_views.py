@@ -356,7 +356,7 @@ def test_rooms_that_make_tensors_offer_every_view(module: str) -> None:
 
 @pytest.mark.process
 def test_a_kernel_without_isa_and_language_assigns() -> None:
-    """What ``tensor[...] = tile`` issues is there as soon as ``nki`` is imported."""
+    """The function behind ``tensor[...] = tile`` is set as soon as ``nki`` is imported."""
     code = "import nkitools.dialects.modern; from nkitools.chip.tensor import ASSIGNMENTS; print(*vars(ASSIGNMENTS))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["issue"]

@@ -1,4 +1,4 @@
-"""What cores and ranks exchange: each function works on the states of all of them.
+"""Exchanges between cores and ranks: each function works on the states of all of them.
 
 ``CORES``: steps of the two cores of a program; ``RANKS``: steps of its ranks.
 """
@@ -57,7 +57,7 @@ def do_sendrecv(states: Sequence[State], step: Step) -> None:
 
 
 def draw_sendrecv_compute(random: Random, state: State) -> Step:
-    """What both send, reduced."""
+    """Draw an exchange of two cores whose tiles are reduced."""
     if state.version == "0.6":
         raise Unfit("it came with 0.7")
     return {**draw_sendrecv(random, state), "reduce_op": random.choice(REDUCTIONS)}

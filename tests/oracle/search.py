@@ -120,7 +120,7 @@ def do_topk(state: State, step: Step) -> None:
 
 
 def draw_sequence_bounds(random: Random, state: State) -> Step:
-    """Where the segment of each element begins and ends; runs of equal numbers, of which 0 is padding."""
+    """Draw segments: runs of equal numbers, of which 0 is padding; the step finds where each begins and ends."""
     ids: list[int] = []
     for segment in range(1, random.randint(2, 5)):
         ids += [random.choice([segment, segment, 0])] * random.randint(1, 4)

@@ -71,7 +71,7 @@ def test_each_run_keeps_the_rows_that_its_data_chose() -> None:
 
 @pytest.mark.parametrize("wrong", [-1, ROWS, 2**31 - 1])
 def test_an_index_out_of_bounds_leaves_the_run_to_the_kernel(wrong: int) -> None:
-    """Which skips it; the next run is a replay again."""
+    """A gather that skips such a row runs in full; the next run is a replay again."""
     table, indices = drawn(0)
     recorded(gather_rows, table, indices)
     outside = indices.copy()

@@ -47,7 +47,7 @@ def test_an_element_that_was_copied_comes_from_one_element(reader: Reader, tmp_p
 
 
 def test_a_product_rests_on_the_blocks_that_were_read(reader: Reader, tmp_path: Path) -> None:
-    """What the kernel read at each point, and no block of another row of the grid; the keys walk the way."""
+    """A way has what the kernel read at each point, and no block of another row of the grid; keys walk it."""
     run, expected = checked(multiplied, LEFT, RIGHT), LEFT @ RIGHT
     expected[11, 3] += 1
     reader.open(written(run, tmp_path, expected))
@@ -85,7 +85,7 @@ _PLACES = """
 
 
 def estimate(kernel: str, chip: str, steps: int, **about: Any) -> dict[str, Any]:
-    """What a page has of an estimate, without a compiler."""
+    """Return the part of an estimate that a page shows, made without a compiler."""
     compute, memory = about.get("compute_us"), about.get("memory_us")
     known = {"units": {}, "profiled_steps": steps, "bound": "compute", "left_out": "", **about}
     latency = None if compute is None else max(compute, memory)
