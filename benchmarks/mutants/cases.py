@@ -64,7 +64,10 @@ def _top_k(tests: ModuleType) -> Calls:
 
 
 def _top_p(tests: ModuleType) -> Calls:
-    yield "test_a_token_is_drawn_from_the_nucleus", {"shape": (130, 80), "p": 0.7}
+    for shape, p in (((1, 64), 1.0), ((130, 80), 0.7), ((3, 5000), 0.01)):
+        yield "test_a_token_is_drawn_from_the_nucleus", {"shape": shape, "p": p}
+    yield "test_any_shape", {"rows": 140, "vocabulary": 300, "p": 0.9, "seed": 1}
+    yield "test_logits_whose_exponentials_overflow", {}
     yield "test_the_last_token_is_drawn_by_the_largest_number", {}
 
 
@@ -93,6 +96,8 @@ def _mxfp8_matmul(tests: ModuleType) -> Calls:
     ):
         arguments = {"sizes": sizes, "dtype": dtype, "programs": programs}
         yield "test_it_multiplies_what_the_host_quantises_alike", arguments
+    for deep, pairs, columns in ((1, 1, 3), (5, 65, 1031), (7, 2, 520)):
+        yield "test_packed_weights_are_multiplied", {"deep": deep, "pairs": pairs, "columns": columns}
 
 
 def _cross_entropy(tests: ModuleType) -> Calls:

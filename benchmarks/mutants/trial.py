@@ -174,9 +174,15 @@ def _tests_of(kernel: str, path: Path, trial: Trial) -> Iterator[tuple[int, Call
         simulate, nkitools.simulate = nkitools.simulate, trial.simulate
         try:
             for number, (name, arguments) in enumerate(case.calls(tests)):
-                yield number, partial(trial.judge, number, getattr(tests, name), arguments)
+                yield number, partial(trial.judge, number, _plain(getattr(tests, name)), arguments)
         finally:
             nkitools.simulate = simulate
+
+
+def _plain(test: Callable[..., None]) -> Callable[..., None]:
+    """Return a test that takes its arguments: of a Hypothesis test the function inside."""
+    inside = getattr(test, "hypothesis", None)
+    return test if inside is None else inside.inner_test
 
 
 def _counts(finding: Any) -> bool:
