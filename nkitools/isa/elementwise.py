@@ -230,10 +230,11 @@ def _stepwise(
 ) -> Callable[..., None]:
     if _on_bits(operators):
         return arithmetic.steps_on_bits(steps, dst.dtype, data.shape)
-    _check_vectors(check, dst, data, operands)
-    if any(isinstance(each, NkiTensor) for each in operands) and _is_words(dst, data, *_vectors(operands)):
+    vectors = [each for each in operands if isinstance(each, NkiTensor)]
+    if vectors and _is_words(dst, data, *vectors):
         working = arithmetic.working_dtype(operators, operands)
         return arithmetic.steps_in_integers(steps, dst.dtype, data.shape, working)
+    _check_vectors(check, operands)
     if in_float32(dst.dtype, data.dtype) and dst.shape == data.shape:
         return arithmetic.steps_in_place(steps, data.ndim)
     compute = arithmetic.steps_in_float32(steps, dst.dtype, data.shape)
@@ -241,17 +242,11 @@ def _stepwise(
     return lost_integers.watched(compute, exactly, dst.dtype, (data.dtype,), compares=compares)
 
 
-def _vectors(operands: tuple[Any, ...]) -> list[NkiTensor]:
-    return [each for each in operands if isinstance(each, NkiTensor)]
-
-
-def _check_vectors(check: Check, dst: NkiTensor, data: NkiTensor, operands: tuple[Any, ...]) -> None:
-    """NK301: a vector operand is float32, where not all are 32-bit integers. NK621: the legacy dialect casts floats.
+def _check_vectors(check: Check, operands: tuple[Any, ...]) -> None:
+    """NK301: a vector operand is float32. NK621: the legacy dialect casts other floats.
 
     The first legacy docstrings have no restriction, and the engine casts its input to float32.
     """
-    if _is_words(dst, data, *_vectors(operands)):
-        return
     for index, vector in enumerate(operands):
         if not isinstance(vector, NkiTensor) or vector.dtype is float32:
             continue
