@@ -159,7 +159,7 @@ def photograph(
 
 
 def selected(run: Any) -> str:
-    """Return the address of the last block that a traced run stored, or of what it wrote last; empty without either."""
+    """Return the address of the last block stored in a Pallas run or an operator's, else of its last write, else ''."""
     (trace, *_) = run.traces
     written = [each for each in trace.events if each.writes and each.line]
     if not written:

@@ -12,7 +12,7 @@ from nkitools.sweeps import ray_engine
 
 
 class Ray:
-    """What the engine calls of Ray. A task runs when its result is asked for; ``most``: how many waited at a time."""
+    """Stands in for Ray. A task runs when its result is asked for; ``most`` counts the tasks that waited at a time."""
 
     exceptions = SimpleNamespace(
         **{
