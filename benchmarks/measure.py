@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +87,17 @@ def dependences_of(run: Any) -> int:
 def workload_calls(workload: Workload, rules: str) -> Calls:
     """Return what a workload compares, after the results have been compared."""
 
-    def simulated(level: str = rules, replay: str = "off") -> Any:
-        with options.override(replay=replay) if "replay" in options.OPTIONS else nullcontext():  # not in trees of old
-            return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
+    auto = {"replay": "auto"} if "replay" in options.OPTIONS else {}  # not in trees of old
+
+    def simulated(level: str = rules) -> Any:
+        return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
+
+    def replayed() -> Any:
+        return nkitools.simulate(workload.kernel, *workload.inputs, rules=rules, **auto).outputs
 
     calls: Calls = {
         "simulator": simulated,
-        "replayed": lambda: simulated(replay="auto"),  # a run where a kernel is none that is replayed
+        "replayed": replayed,  # a run where a kernel is none that is replayed
         "rules off": lambda: simulated("off"),
         "numpy": lambda: workload.plain(*workload.inputs),
         "tiles": lambda: workload.tiles(*workload.inputs),
