@@ -12,8 +12,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from nkitools.chip.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
 from nkitools.dialects import versions
@@ -264,6 +265,8 @@ _TABLE = (
 )
 
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
+_KEYS = {option.name: os.environ.encodekey(option.env) for option in _TABLE}
+_DEFAULTS = {option.name: option.default for option in _TABLE}
 
 _overrides: ContextVar[Mapping[str, Value] | None] = ContextVar("nkitools_options", default=None)
 
@@ -273,16 +276,43 @@ def value(name: str) -> Value:
 
     Raises ValueError, naming the variable and the choices, where the environment says something that means nothing.
     """
+    over = _overrides.get()
+    if over is not None and name in over:
+        return over[name]
+    known = getattr(os.environ, "_data", None)
+    if known is not None and _KEYS[name] not in known:
+        return _DEFAULTS[name]
     option = OPTIONS[name]
-    overrides = _overrides.get() or {}
-    if name in overrides:
-        return overrides[name]
     return from_environment(option) if is_in_environment(option) else option.default
+
+
+def variable(name: str) -> str:
+    """Return an environment variable, '' where there is none: every run asks for many that there are not."""
+    return os.environ.get(name, "") if variables((name,))[0] else ""
+
+
+def variables(names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return what tells the values of environment variables from others of theirs; of one that is not set, None.
+
+    ``os.environ.get`` takes twenty times as long for one of these: it raises and catches a KeyError.
+    """
+    known = getattr(os.environ, "_data", None)  # of CPython: the variables as the system has them
+    return tuple(map(os.environ.get, names)) if known is None else tuple(map(known.get, _keys(names)))
+
+
+@cache
+def _keys(names: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(map(os.environ.encodekey, names))
+
+
+def overrides() -> Mapping[str, Value] | None:
+    """Return what holds in place of the environment here: another object in each block of `override`."""
+    return _overrides.get()
 
 
 def is_in_environment(option: Option) -> bool:
     """Return whether the environment decides ``option``; an empty variable decides nothing."""
-    return os.environ.get(option.env, "") != ""
+    return variable(option.env) != ""
 
 
 def from_environment(option: Option) -> Value:
@@ -290,6 +320,7 @@ def from_environment(option: Option) -> Value:
     return option.checked(os.environ.get(option.env), option.env)
 
 
+FRONT_END = "NKI_COMPILER_FRONTEND"
 _FRONT_ENDS = {"": False, "tracer": False, "custom": True, "parser": True}
 
 
@@ -312,7 +343,7 @@ def language(version: str | None = None) -> versions.LanguageVersion:
     chosen = value("nki_version") if version is None else version
     if chosen not in versions.choices():
         raise ValueError(f"nki_version: must be one of {', '.join(versions.choices())}, it is {chosen!r}")
-    front_end = os.environ.get("NKI_COMPILER_FRONTEND", "")
+    front_end = variable(FRONT_END)
     if front_end not in _FRONT_ENDS:
         raise ValueError(f"NKI_COMPILER_FRONTEND is {front_end!r}; choose custom, or leave the variable out.")
     return versions.language_of(str(chosen), former_front_end=_FRONT_ENDS[front_end])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -130,3 +131,15 @@ def test_reading_an_option_imports_nothing_heavy() -> None:
     code = "import sys, nkitools.options; print(sorted({'numpy', 'jax', 'click', 'rich', 'pytest'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_variable_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where tests put another mapping in the place of the environment."""
+    monkeypatch.setenv("NKITOOLS_CHIP", "gr\xfc\xdfe")
+    assert options.variable("NKITOOLS_CHIP") == os.environ["NKITOOLS_CHIP"]
+    monkeypatch.delenv("NKITOOLS_CHIP")
+    assert options.variable("NKITOOLS_CHIP") == ""
+    monkeypatch.setattr(os, "environ", {"NKITOOLS_CHIP": "trn1"})
+    assert options.variable("NKITOOLS_CHIP") == "trn1"
+    assert options.value("chip") == "trn1"
+    assert options.variable("NKITOOLS_RULES") == ""

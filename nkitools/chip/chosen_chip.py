@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 from nkitools import options
 from nkitools.chip.generations import DEFAULT_CHIP, GENERATIONS, generation_of
 
 # The variables that name a chip, the first of them first (NKI CPU Simulator, Target Platform).
-_VARIABLES = ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
+VARIABLES = ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
 
 # AWS's compiler also takes names of chips before their release; public projects set the first variable so.
 _BEFORE_RELEASE = {"trn3pre": "trn3"}
@@ -23,8 +21,8 @@ def resolve_chip(chip: str | None = None) -> str:
             raise TypeError(f"{said_by}: must be one of {', '.join(GENERATIONS)}, it is {type(chosen).__name__}")
         generation_of(chosen, said_by)
         return chosen
-    for variable in _VARIABLES:
-        named = os.environ.get(variable)
+    for variable in VARIABLES:
+        named = options.variable(variable)
         if named:
             chip = _BEFORE_RELEASE.get(named, named)
             generation_of(chip, variable)

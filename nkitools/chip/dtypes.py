@@ -126,6 +126,8 @@ def as_dtype(value: DTypeLike) -> DType:
     """
     if type(value) is DType:
         return value
+    if isinstance(value, np.dtype) and value in _BY_NUMPY:
+        return _BY_NUMPY[value]
     found = None
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1]

@@ -24,7 +24,7 @@ from nkitools.rules.finding import refuse
 Wrap = Callable[[NkiTensor], Any]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class _Entered:
     """An array argument: the caller's object, its memory as NumPy sees it, and the storage that it became."""
 
@@ -41,7 +41,7 @@ class _Entered:
     @property
     def is_in_place(self) -> bool:
         """Return whether the storage is the array's own memory."""
-        return _address(self.storage.array) == _address(self.array)
+        return self.storage.array is self.array or _address(self.storage.array) == _address(self.array)
 
     def is_same(self, original: Any, array: Array) -> bool:
         """Return whether another argument is this one: the same object, or a view of exactly the same elements."""
@@ -88,6 +88,11 @@ class Arguments:
     def storages(self) -> list[Storage]:
         """The storages that the array arguments became."""
         return [entered.storage for entered in self._entered]
+
+    @property
+    def originals(self) -> list[Any]:
+        """The caller's arrays that they were."""
+        return [entered.original for entered in self._entered]
 
     def enter(self, name: str, value: Argument) -> Any:
         """``value`` as the kernel sees it; arrays also inside lists, tuples, dictionaries and dataclasses."""

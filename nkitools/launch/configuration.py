@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import fields, replace
 
+from nkitools import options
 from nkitools.chip.core import Core
 from nkitools.dialects.versions import LanguageVersion, by_full_name
 from nkitools.launch.compile_config import CompileConfig
@@ -12,7 +13,7 @@ from nkitools.launch.launch import Launch
 from nkitools.rules.finding import refuse, report
 
 _RING = "NKI_PREFETCH_RING_SIZE"
-_DEGREE = "NEURON_LOGICAL_NC_CONFIG"
+DEGREE = "NEURON_LOGICAL_NC_CONFIG"
 
 
 def check_configuration(launch: Launch, language: LanguageVersion) -> None:
@@ -38,10 +39,10 @@ def report_configuration(launch: Launch) -> None:
     if launch.environment_lnc:
         said = launch.grid[0] if launch.grid else 1
         message = (
-            f"kernel {launch.name} is launched with LNC degree {said}, and {_DEGREE} says {launch.environment_lnc}; "
+            f"kernel {launch.name} is launched with LNC degree {said}, and {DEGREE} says {launch.environment_lnc}; "
             "the brackets decide here, AWS's compiler may refuse it (NCC_EVRF066)"
         )
-        remedy = f"Launch the kernel without brackets, and set {_DEGREE} alone."
+        remedy = f"Launch the kernel without brackets, and set {DEGREE} alone."
         report("NK613", message, remedy=remedy, severity="warning")
 
 
@@ -68,22 +69,25 @@ def check_nested(core: Core, name: str, config: CompileConfig | None) -> None:
     refuse("NK610", message, remedy=remedy)
 
 
-def with_lnc_degree(launch: Launch, language: LanguageVersion) -> Launch:
+def with_lnc_degree(launch: Launch, wanted: int) -> Launch:
     """Return a launch of the modern dialect with the LNC degree that holds: (2,), and () for degree 1.
 
-    The brackets decide; without brackets NEURON_LOGICAL_NC_CONFIG (since NKI 0.7), else it is 1. Errors: NK613.
+    The brackets decide; without brackets what the environment has ``wanted``, 0 for nothing; else it is 1.
     """
     if not launch.dialect.has_lnc_degrees or launch.grid not in ((), (1,), (2,)):
         return launch
     said = launch.grid[0] if launch.grid else 0
-    wanted = _degree_of_environment() if language.lnc_from_environment else 0
     grid = (2,) if (said or wanted or 1) == 2 else ()
-    return replace(launch, grid=grid, environment_lnc=wanted if said and said != wanted else 0)
+    other = wanted if said and said != wanted else 0
+    same = grid == launch.grid and other == launch.environment_lnc
+    return launch if same else replace(launch, grid=grid, environment_lnc=other)
 
 
-def _degree_of_environment() -> int:
-    """Return the LNC degree that the environment says, 0 for none (NK613 for others than 1 and 2)."""
-    text = os.environ.get(_DEGREE, "")
+def lnc_degree_wanted(language: LanguageVersion) -> int:
+    """Return the LNC degree that NEURON_LOGICAL_NC_CONFIG says, since NKI 0.7; 0 for none (NK613 but for 1 and 2)."""
+    if not language.lnc_from_environment:
+        return 0
+    text = options.variable(DEGREE)
     if text not in ("", "1", "2"):
-        refuse("NK613", f"{_DEGREE} is {text!r}; the LNC degree is 1 or 2", remedy=f"Set {_DEGREE} to 1 or 2.")
+        refuse("NK613", f"{DEGREE} is {text!r}; the LNC degree is 1 or 2", remedy=f"Set {DEGREE} to 1 or 2.")
     return int(text or 0)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from types import FunctionType, MethodType
-from typing import Any, Generic, ParamSpec, cast
+from typing import Any, Generic, ParamSpec, Unpack, cast
 
 import numpy as np
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.core import CORE
-from nkitools.launch.launch import Launch
+from nkitools.launch.launch import Launch, Said
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.rules.finding import refuse
@@ -71,9 +70,9 @@ class KernelObject(Generic[P]):
         """Return the same launch of another function."""
         return type(self)(function, self.grid, **self.options)
 
-    def launch(self) -> Launch:
-        """Return how a call of this kernel is launched."""
-        return Launch(self.function, self.__name__, grid=self.grid)
+    def launch(self, **said: Unpack[Said]) -> Launch:
+        """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
+        return Launch(self.function, self.__name__, self.grid, **said)
 
     @hands_over
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -144,19 +143,17 @@ def as_launch(
 ) -> Launch:
     """Return any kernel or plain function (of the modern dialect) as a launch, with what the caller decides over it."""
     sizes = None if grid is None else grid_of(grid)
+    said: Said = {}
+    if chip is not None:
+        said["chip"] = chip
+    if nki_version is not None:
+        said["nki_version"] = nki_version
+    if rules is not None:
+        said["rules"] = rules
     if isinstance(kernel, KernelObject):
-        launch = (kernel if sizes is None else kernel.with_grid(sizes)).launch()
-    else:
-        signature_of(kernel)
-        launch = Launch(kernel, name_of(kernel), grid=() if sizes is None else lnc_grid(name_of(kernel), sizes))
-    if chip is None and nki_version is None and rules is None:
-        return launch
-    return replace(
-        launch,
-        chip=launch.chip if chip is None else chip,
-        nki_version=launch.nki_version if nki_version is None else nki_version,
-        rules=launch.rules if rules is None else rules,
-    )
+        return (kernel if sizes is None else kernel.with_grid(sizes)).launch(**said)
+    signature_of(kernel)
+    return Launch(kernel, name_of(kernel), () if sizes is None else lnc_grid(name_of(kernel), sizes), **said)
 
 
 def print_now(text: str) -> None:

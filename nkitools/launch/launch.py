@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from types import FunctionType
+from typing import Any, TypedDict
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.tensor import NkiTensor
@@ -13,9 +15,20 @@ from nkitools.launch.schedule import Schedule
 from nkitools.rules.finding import Reporter as Report
 
 
-@dataclass(frozen=True)
+class Said(TypedDict, total=False):
+    """The fields of a `Launch` that its caller may decide, over what the kernel says."""
+
+    chip: str | None
+    nki_version: str
+    rules: str
+    usual_precision: str
+    results_as_declared: bool
+    echo: Callable[[str], None]
+
+
+@dataclass(eq=False)  # not frozen, which takes three times as long to make: one is made for each call
 class Launch:
-    """One kernel call: what to run, on what, how.
+    """One kernel call: what to run, on what, how. It is never changed.
 
     ``wrap`` turns an argument's tensor into what the ``dialect`` hands to kernels;
     ``precision``: ``precise``, ``full``, or as the options say, and where they say nothing ``usual_precision``;
@@ -43,3 +56,22 @@ class Launch:
     specialization_config: SpecializationConfig | None = None
     variant: Hashable = None  # what a dialect decides about the function, as far as its launches differ in it
     environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets
+
+    @cached_property
+    def author_function(self) -> Any:
+        """Return the function; where a dialect has made one around the author's, that of the author."""
+        function = self.function
+        while isinstance(function, FunctionType) and str(function.__globals__.get("__name__")).startswith("nkitools."):
+            inner = function.__dict__.get("__wrapped__")
+            if inner is None:
+                break
+            function = inner
+        return function
+
+    @cached_property
+    def form(self) -> Hashable:
+        """Return what decides a run beside the function, its arguments and the settings."""
+        return (
+            self.name, self.grid, self.dialect.name, self.results_as_declared, self.returns_on_chip,
+            self.compile_config, self.specialization_config, self.environment_lnc, self.schedule, self.variant,
+        )  # fmt: skip

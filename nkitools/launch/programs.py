@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, Core, SharedHbm, World
-from nkitools.chip.generations import Generation, generation_of
+from nkitools.chip.generations import generation_of
 from nkitools.chip.host_memory import HostMemory
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
@@ -20,7 +19,6 @@ from nkitools.history.after_run_rules import judge
 from nkitools.history.clean_forms import form_of, is_clean, keep_clean
 from nkitools.history.unread import report_unread
 from nkitools.history.unread_arguments import report_unread_arguments
-from nkitools.launch import settings
 from nkitools.launch.argument_misuse import check_call, check_use
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
@@ -35,6 +33,7 @@ from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import check_schedule
 from nkitools.launch.second_run import Again
+from nkitools.launch.settings import Settings, settings_of
 from nkitools.launch.shared_tensors import check_shared
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
@@ -66,34 +65,32 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *,
     """
     if CORE.get() is not None:
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
-    chip = resolve_chip(launch.chip)
-    level = settings.resolve_level(launch.rules)
-    precision = settings.resolve_precision(launch.precision, launch.usual_precision)
-    seed = settings.resolve_seed()
-    language = settings.resolve_language(launch.nki_version, launch.dialect.name)
-    launch = with_lnc_degree(launch, language)
-    record = watched_record()
-    record.echo = launch.echo
-    run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
-    run.settings = settings.described(level, launch.grid, seed, language)
-    run.again = Again(run_launch, launch, args, kwargs)
-    replays = ReplayedRuns(launch, run, replay, level, is_plain=seed is None and precision == "precise")
-    with session(run, level) as findings:
+    settings = settings_of(launch)
+    launch = with_lnc_degree(launch, settings.lnc)
+    run = Run(launch.name, "builtin", settings.chip, settings.precision)
+    run.settings = settings.described(launch.grid)
+    run.again = Again(run_launch, launch, args, kwargs, settings.nki_version)
+    replays = ReplayedRuns(launch, run, replay, settings)
+    with session(run, settings.level) as findings:
+        replays.look_up((args, kwargs))
+        if replays.replay_plainly(findings, args, kwargs):
+            return run
+        run.record = record = watched_record()
+        record.prints, record.echo = run.prints, launch.echo
         reporter = Reporter(findings, record)
-        programs = Programs(launch, generation_of(chip), record, reporter, precision, language=language)
-        replays.look_up(language, (args, kwargs))
+        programs = Programs(launch, settings, record, reporter)
         with reporting(reporter if launch.reported is None else launch.reported(reporter)):
             outputs = replays.replay(findings, [programs.entering(args, kwargs)])
             if outputs is not None:
                 (run.outputs,) = outputs
                 return run
             programs.recording = replays.recording
-            with ready(launch, reporter, language):
+            with ready(launch, reporter, settings.language):
                 try:
-                    run.outputs = programs.run(args, kwargs, seed)
+                    run.outputs = programs.run(args, kwargs, settings.seed)
                 finally:
                     run.peak_bytes = programs.host.peak
-        replays.keep([programs.arguments], [programs.result])
+        replays.keep([programs.arguments], [programs.result], (args, kwargs))
     return run
 
 
@@ -144,22 +141,20 @@ class Programs:
     def __init__(
         self,
         launch: Launch,
-        generation: Generation,
+        settings: Settings,
         record: Record,
         reporter: Reporter,
-        precision: str,
         *,
-        language: LanguageVersion,
         world: World | None = None,
         is_shared: Callable[[Array], bool] = lambda array: False,
         host: HostMemory | None = None,
     ) -> None:
         self.launch = launch
-        self.generation = generation
-        self.language = language
+        self.generation = generation_of(settings.chip)
+        self.language = settings.language
         self.record = record
         self.reporter = reporter
-        self.precision, self.full_precision = precision, precision != "precise"
+        self.precision, self.full_precision = settings.precision, settings.precision != "precise"
         self.is_shared = is_shared
         self.arguments = self._new_arguments()
         self.recording: Recording | None = None

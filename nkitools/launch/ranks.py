@@ -13,11 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from nkitools.chip.argument_types import Argument
-from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, World
-from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
-from nkitools.launch import settings
 from nkitools.launch.configuration import with_lnc_degree
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.free_memory import host_memory
@@ -27,6 +24,7 @@ from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Programs, ready, reporting
 from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.second_run import Again
+from nkitools.launch.settings import settings_of
 from nkitools.launch.watch_option import probed
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -71,44 +69,30 @@ def run_ranks(
     if not launch.dialect.takes_ranks:
         message = f"kernel {launch.name} is of the legacy dialect, which has no collectives here"
         not_modelled(message, remedy="Leave ranks= out, or port the kernel to nki and nki.collectives.")
-    chip = resolve_chip(launch.chip)
-    level = settings.resolve_level(launch.rules)
-    precision = settings.resolve_precision(launch.precision, launch.usual_precision)
-    seed = settings.resolve_seed()
-    language = settings.resolve_language(launch.nki_version, launch.dialect.name)
-    launch = with_lnc_degree(launch, language)
-    run = Run(launch.name, "builtin", chip, precision)
+    settings = settings_of(launch)
+    launch = with_lnc_degree(launch, settings.lnc)
+    run = Run(launch.name, "builtin", settings.chip, settings.precision)
     run.records = tuple(_record(run, launch, rank) for rank in range(len(by_rank)))
     run.record = run.records[0]
-    run.settings = settings.described(level, launch.grid, seed, language)
-    run.again = Again(run_ranks, launch, by_rank, kwargs)
+    run.settings = settings.described(launch.grid)
+    run.again = Again(run_ranks, launch, by_rank, kwargs, settings.nki_version)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
-    replays = ReplayedRuns(launch, run, replay, level, is_plain=seed is None and precision == "precise")
+    replays = ReplayedRuns(launch, run, replay, settings)
     host = host_memory()
-    with session(run, level) as findings:
+    with session(run, settings.level) as findings:
         programs = [
-            Programs(
-                launch,
-                generation_of(chip),
-                record,
-                Reporter(findings, record),
-                precision,
-                language=language,
-                world=world,
-                is_shared=is_shared,
-                host=host,
-            )
+            Programs(launch, settings, record, Reporter(findings, record), world=world, is_shared=is_shared, host=host)
             for record in run.records
         ]
-        replays.look_up(language, (by_rank, kwargs))
+        replays.look_up((by_rank, kwargs))
         entering = [each.entering(args, kwargs) for each, args in zip(programs, by_rank, strict=True)]
         run.outputs = cast(Any, replays.replay(findings, entering))
         if run.replayed.done:
             return run
-        with ready(launch, programs[0].reporter, language):
+        with ready(launch, programs[0].reporter, settings.language):
             try:
-                run.outputs = cast(Any, _Ranks(programs, seed, replays.recording).run(by_rank, kwargs))
+                run.outputs = cast(Any, _Ranks(programs, settings.seed, replays.recording).run(by_rank, kwargs))
             finally:
                 run.peak_bytes = host.peak
         replays.keep([each.arguments for each in programs], [each.result for each in programs])

@@ -42,9 +42,8 @@ class Again:
     ``start``: runs a launch with arguments. ``copies``: the arguments as they were, by the identity of their objects.
     """
 
-    def __init__(self, start: Start, launch: Launch, args: Any, kwargs: dict[str, Any]) -> None:
-        version = options.value("nki_version") if launch.nki_version is None else launch.nki_version
-        self._start, self._launch = start, replace(launch, nki_version=str(version), echo=None)
+    def __init__(self, start: Start, launch: Launch, args: Any, kwargs: dict[str, Any], nki_version: str) -> None:
+        self._start, self._launch, self._version = start, launch, nki_version
         self._given = args, kwargs
         self._copies = _copies(self._given, launch)
 
@@ -61,7 +60,7 @@ class Again:
         fresh = {key: array.copy() for key, (_, array) in (copies or {}).items()}
         args, kwargs = mapped(given, lambda each: fresh.get(id(each), each))
         launch = replace(
-            self._launch,
+            self.launch,
             chip=first.chip,
             precision="precise",
             rules="off" if first.settings["rules"] == "off" else "report",
@@ -83,7 +82,7 @@ class Again:
     @property
     def launch(self) -> Launch:
         """Return how the kernel was launched."""
-        return self._launch
+        return replace(self._launch, nki_version=self._version, echo=None)
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Return the arguments as they were; None where they were not copied."""
@@ -118,7 +117,7 @@ def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:
     Arrays that share memory are not, nor those of other frameworks.
     """
     found: dict[int, tuple[Any, Array]] = {}
-    known, room = getattr(launch.function, "__code__", None) in _writing, SMALL
+    room = SMALL
     for value in _arrays(given):
         if type(value) is not np.ndarray:
             return None
@@ -126,7 +125,7 @@ def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:
             continue
         room -= value.nbytes
         is_shared = value.base is not None and any(np.may_share_memory(value, other) for other, _ in found.values())
-        if is_shared or (room < 0 and not known):
+        if is_shared or (room < 0 and getattr(launch.function, "__code__", None) not in _writing):
             return None
         found[id(value)] = value, value.copy()
     return found

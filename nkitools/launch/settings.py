@@ -3,15 +3,81 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Hashable
+from typing import Any, NamedTuple
 
 from nkitools import options
+from nkitools.chip.chosen_chip import VARIABLES, resolve_chip
 from nkitools.dialects import versions
+from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
+from nkitools.launch.launch import Launch
 
+_PRECISE = "NKI_PRECISE_FP"
+_OPTIONS = ("chip", "rules", "precision", "schedule_seed", "nki_version", "replay", "memory")
+_READ_BY_KERNELS = ("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE",)  # environment variables
+_DECIDING = (
+    *(options.OPTIONS[name].env for name in _OPTIONS),
+    *VARIABLES,
+    _PRECISE,
+    options.FRONT_END,
+    DEGREE,
+    *_READ_BY_KERNELS,
+)
+_MOST = 64  # settings that are kept
 LEVELS = options.OPTIONS["rules"].choices
 PRECISIONS = ("precise", "full")
 _AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
+
+
+class Settings(NamedTuple):
+    """The settings of runs: decided by the arguments of their launch, the options and the environment."""
+
+    chip: str
+    level: str  # of the rules
+    precision: str
+    seed: int | None  # of the order of programs
+    language: versions.LanguageVersion
+    nki_version: str  # that the language was asked for by
+    replay: str
+    lnc: int  # the degree that the environment wants, 0 for none
+    form: Hashable  # what of all this, and of the environment, decides what a run does
+
+    def described(self, grid: tuple[int, ...]) -> dict[str, Any]:
+        """Return what a run keeps of how it was launched, beside chip and precision."""
+        return {
+            "rules": self.level, "grid": list(grid), "schedule_seed": self.seed, "nki_version": self.language.name
+        }  # fmt: skip
+
+
+_kept: dict[tuple[Any, ...], tuple[Any, Settings]] = {}
+"""Settings by what decides them, each with the overrides that held then: another object each time."""
+
+
+def settings_of(launch: Launch) -> Settings:
+    """Return the settings of a launch. ValueError and TypeError for an argument or option that means nothing."""
+    over = options.overrides()
+    key = (
+        id(over), options.variables(_DECIDING), launch.chip, launch.rules, launch.precision, launch.usual_precision,
+        launch.nki_version, launch.dialect.name,
+    )  # fmt: skip
+    kept = _kept.get(key)
+    if kept is not None and kept[0] is over:
+        return kept[1]
+    deciding = (
+        resolve_chip(launch.chip),
+        resolve_level(launch.rules),
+        resolve_precision(launch.precision, launch.usual_precision),
+        resolve_seed(),
+        resolve_language(launch.nki_version, launch.dialect.name),
+    )
+    asked = options.value("nki_version") if launch.nki_version is None else launch.nki_version
+    form = *deciding, options.value("memory"), *map(options.variable, _READ_BY_KERNELS)
+    wanted = lnc_degree_wanted(deciding[-1]) if launch.dialect.has_lnc_degrees else 0
+    found = Settings(*deciding, str(asked), resolve_replay(None), wanted, form)
+    if len(_kept) >= _MOST:
+        _kept.clear()
+    _kept[key] = over, found
+    return found
 
 
 def resolve_level(rules: str | None) -> str:
@@ -51,7 +117,7 @@ def resolve_precision(precision: str | None, default: str = "precise") -> str:
     if precision == "float64":
         return precision
     if precision is None and options.value("precision") is None:
-        said = os.environ.get("NKI_PRECISE_FP", "")
+        said = options.variable(_PRECISE)
         if said not in _AWS_PRECISION:
             raise ValueError(f"NKI_PRECISE_FP is {said!r}; choose 1 (precise, the default) or 0 (full precision).")
         return _AWS_PRECISION[said] or default
@@ -72,10 +138,3 @@ def _chosen(name: str, argument: str | None, choices: Collection[str]) -> str:
     if chosen not in choices:
         raise ValueError(f"{name}: must be one of {', '.join(choices)}, it is {chosen!r}")
     return str(chosen)
-
-
-def described(
-    level: str, grid: tuple[int, ...], seed: int | None, language: versions.LanguageVersion
-) -> dict[str, Any]:
-    """Return what a run keeps of how it was launched, beside chip and precision."""
-    return {"rules": level, "grid": list(grid), "schedule_seed": seed, "nki_version": language.name}

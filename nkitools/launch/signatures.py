@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from nkitools.rules.finding import refuse
+
+_known: WeakKeyDictionary[FunctionType, tuple[tuple[Any, ...], inspect.Signature]] = WeakKeyDictionary()
+"""Signatures of plain functions, with what they were made of."""
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a kernel's function; NK609 where it has none (a builtin, a NumPy ufunc)."""
+    if type(function) is not FunctionType or function.__dict__:  # which may name another function, or say it itself
+        return _signature_of(function)
+    named = (*(function.__kwdefaults__ or {}).values(), *function.__annotations__.values())
+    made_of = function.__code__, function.__defaults__, len(named), *named
+    known = _known.get(function)
+    if known is not None and all(map(operator.is_, known[0], made_of)):
+        return known[1]
+    found = _signature_of(function)
+    _known[function] = made_of, found
+    return found
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
     try:
         found = inspect.signature(function)
     except (TypeError, ValueError):

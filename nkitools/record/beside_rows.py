@@ -8,8 +8,7 @@ data.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -96,8 +95,17 @@ class BesideRows:
         self._parts: dict[int, Part] = {}
         self._as_run: dict[int, Part] = {}
         self._known: dict[tuple[int, str, bytes], Part] = {}
-        # The rows of views that data have chosen, by operand; they become parts where these are asked for.
-        self.chosen: dict[int, tuple[Layout, Array]] = {}
+        self._chosen: dict[int, tuple[Layout, Array]] = {}
+        self._rows: Callable[[], Sequence[Array]] | None = None  # those of ``_chosen`` in a replay
+
+    @property
+    def chosen(self) -> dict[int, tuple[Layout, Array]]:
+        """The rows of views that data have chosen, by operand; they become parts where these are asked for."""
+        if self._rows is not None:
+            rows, self._rows = self._rows, None
+            pairs = zip(self._chosen.items(), rows(), strict=True)
+            self._chosen = {key: (layout, each.astype(np.int32, copy=False)) for (key, (layout, _)), each in pairs}
+        return self._chosen
 
     @property
     def is_empty(self) -> bool:
@@ -109,13 +117,16 @@ class BesideRows:
         """Keep which rows of a view data have chosen for an operand of an instruction, in any order."""
         self.chosen[position * _OPERANDS + operand] = layout, rows.astype(np.int32)
 
-    def with_chosen(self, rows: Sequence[Array]) -> BesideRows:
-        """Return these facts for another run of the same instructions, in which data have chosen these rows."""
-        other = copy(self)
-        other._parts = {key: part for key, part in self._parts.items() if key not in self.chosen}
-        pairs = zip(self.chosen.items(), rows, strict=True)
-        other._known = {}
-        other.chosen = {key: (layout, each.astype(np.int32, copy=False)) for (key, (layout, _)), each in pairs}
+    def with_chosen(self, rows: Callable[[], Sequence[Array]]) -> BesideRows:
+        """Return these facts for another run of the same instructions, in which data have chosen these rows.
+
+        ``rows`` is called where one of them is looked at.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        chosen = self.chosen
+        other._parts = {key: part for key, part in self._parts.items() if key not in chosen}
+        other._chosen, other._rows, other._known = chosen, rows, {}
         return other
 
     def _part(self, key: int) -> Part | None:

@@ -44,16 +44,26 @@ def note_record(record: Names) -> None:
         _kept.records.add(record)
 
 
-@contextmanager
-def layouts_in_use() -> Iterator[None]:
-    """Keep all layouts while the block runs; before it, forget those of no use where they have become many."""
+def begin_run() -> None:
+    """Keep all layouts until `end_run`; before it, forget those of no use where they have become many."""
     with _lock:
         if not _kept.runs and len(layout.LAYOUTS) > _kept.most:
             layout.forget_unused({number for record in _kept.records for number in record.layout_numbers()})
             _kept.most = max(LEAST, 2 * len(layout.LAYOUTS))
         _kept.runs += 1
+
+
+def end_run() -> None:
+    """Note that a run has ended."""
+    with _lock:
+        _kept.runs -= 1
+
+
+@contextmanager
+def layouts_in_use() -> Iterator[None]:
+    """Keep all layouts while the block runs, as a run does."""
+    begin_run()
     try:
         yield
     finally:
-        with _lock:
-            _kept.runs -= 1
+        end_run()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from itertools import pairwise
@@ -263,6 +262,7 @@ class Rows:
         self.oldest = 1 << 62  # of the run's storages, whose ids only grow
         self.least_word = self.oldest  # the least word of an operand of this run
         self._starts = array("q")
+        self._first: Rows | None = None  # that was noted, where this one has the same rows
         note_record(self)
 
     def begin_storage(self, storage: int) -> None:
@@ -271,10 +271,13 @@ class Rows:
         self.least_word = storage << _HALF
 
     def same_rows(self) -> Self:
-        """Return another object over the same rows; each looks up where they start on its own."""
-        other = copy(self)
-        other._starts = array("q")
-        note_record(other)
+        """Return another object over the same rows; each looks up where they start on its own.
+
+        It keeps this one alive, whose layouts are noted.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._starts, other._first = array("q"), self
         return other
 
     def layout_numbers(self) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from nkitools.record.dependences import Dependences
     from nkitools.record.element_slice import Slice
     from nkitools.record.explained_errors import ExplainedErrors
+    from nkitools.record.record import Record
     from nkitools.record.time_estimate import Estimate
 
 
@@ -34,6 +36,23 @@ class Run(RunContents):
     sources of a run out of a file. ``replayed.done``: whether the recorded steps of an earlier run were executed in
     place of the kernel's Python; ``replayed.reason``: why not.
     """
+
+    _later: Callable[[], Record] | None = None
+
+    @property
+    def record(self) -> Record | None:
+        """The history of the run, of its first rank where it has several; None where nkitools has not simulated it."""
+        if self._later is not None:
+            self.record = self._later()
+        return self._record
+
+    @record.setter
+    def record(self, record: Record | None) -> None:
+        self._record, self._later = record, None
+
+    def record_later(self, make: Callable[[], Record]) -> None:
+        """Let the history of the run be made when it is asked for."""
+        self._later = make
 
     @cached_property
     def dependences(self) -> Dependences:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import NamedTuple
 
 from nkitools.record.allowed_rules import allowance
-from nkitools.record.kept_layouts import layouts_in_use
+from nkitools.record.kept_layouts import begin_run, end_run
 from nkitools.record.run import Run
 from nkitools.record.run_listeners import announce, conclude
 from nkitools.rules.finding import Finding, StopRun, error_of, is_raised
@@ -93,25 +92,30 @@ def current_findings() -> Findings | None:
     return _current.get()
 
 
-@contextmanager
-def session(run: Run, level: str = "report") -> Iterator[Findings]:
-    """Announce ``run``, let the block find things at rule level ``level``, and conclude the run.
+class session:  # noqa: N801 - it is used as a function
+    """``with session(run, level) as findings:`` Announce ``run``, let the block find things, and conclude the run.
 
     An exception of the block is kept in ``run.error``, and its finding among the run's findings. A run that collects
-    its findings and cannot go on ends the block quietly.
+    its findings and cannot go on ends the block quietly. A class, whose beginning and end take half of the time of a
+    generator's.
     """
-    announce(run)
-    findings = Findings(run, level)
-    token = _current.set(findings)
-    with layouts_in_use():
-        try:
-            yield findings
-        except StopRun:
-            pass
-        except BaseException as error:
-            run.error = error
-            findings.add_error(error)
-            raise
-        finally:
-            _current.reset(token)
-            conclude(run)
+
+    def __init__(self, run: Run, level: str = "report") -> None:
+        self.run, self.level = run, level
+
+    def __enter__(self) -> Findings:
+        announce(self.run)
+        self.findings = Findings(self.run, self.level)
+        self._token = _current.set(self.findings)
+        begin_run()
+        return self.findings
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        ends_quietly = isinstance(error, StopRun)
+        if error is not None and not ends_quietly:
+            self.run.error = error
+            self.findings.add_error(error)
+        end_run()
+        _current.reset(self._token)
+        conclude(self.run)
+        return ends_quietly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -21,21 +22,30 @@ class Chosen(NamedTuple):
     rows: int
 
 
+ChosenRows = Callable[[], list[Array]]
+"""Gives the rows that data have chosen, an array for each gather of the kernel."""
+
+
 class Gather:
     """A computation on rows that indices name, which are the last arguments."""
 
     def __init__(self, compute: Callable[..., Any], chosen: tuple[Chosen, ...], keywords: dict[str, Any]) -> None:
         self.compute, self.chosen, self.keywords = compute, chosen, keywords
-        self.rows: list[Array] = []  # those of the last call, of each of ``chosen``
+        self._taken: list[Array] = []  # the rows of the last call, of each of ``chosen``
 
     def __call__(self, *arguments: Any) -> None:
         """Compute; IndexError for an index out of bounds, which the kernel's own run reports or leaves out."""
-        given, self.rows = list(arguments), []
+        given = list(arguments)
         for argument, indices, count in self.chosen:
             rows = _named_rows(given[indices], count, given[argument])
             given[argument] = given[argument][rows]
-            self.rows.append(rows)
+            self._taken.append(rows)
         self.compute(*given[: -len(self.chosen)], **self.keywords)
+
+    def begin(self) -> ChosenRows:
+        """Return what gives the rows of the next call, once it has been made."""
+        self._taken = taken = list[Array]()
+        return taken.copy
 
 
 class CopiedRows:
@@ -43,13 +53,7 @@ class CopiedRows:
 
     def __init__(self, counts: tuple[int, ...]) -> None:
         self.counts = counts
-        self._bounds = list(pairwise(accumulate(counts, initial=0)))
-        self._rows: Array | None = None  # those of the last call
-
-    @property
-    def rows(self) -> list[Array]:
-        """Return the rows of the last call, of each of the gathers."""
-        return [] if self._rows is None else [self._rows[first:end] for first, end in self._bounds]
+        self._taken: list[Array] = []  # the rows of the last call
 
     def __call__(self, destination: Array, table: Array, index: Array) -> None:
         """Copy the rows; IndexError for an index out of bounds."""
@@ -58,13 +62,33 @@ class CopiedRows:
             table.take(rows, axis=0, out=destination, mode="clip")  # which no index needs, and which has no buffer
         else:
             np.copyto(destination, table[rows])
-        self._rows = rows.astype(np.int32)
+        self._taken.append(rows)
+
+    def begin(self) -> ChosenRows:
+        """Return what gives the rows of the next call, once it has been made."""
+        self._taken = taken = list[Array]()
+        return partial(_parts, taken, self.counts)
+
+
+def rows_of(gathers: Sequence[Gather | CopiedRows]) -> ChosenRows:
+    """Return what gives the rows of the next calls of some gathers, in order; they are not looked at before."""
+    return partial(_all_of, [each.begin() for each in gathers])
+
+
+def _all_of(rows: Sequence[ChosenRows]) -> list[Array]:
+    return [array for each in rows for array in each()]
+
+
+def _parts(taken: Sequence[Array], counts: tuple[int, ...]) -> list[Array]:
+    return [rows[first:end] for rows in taken for first, end in pairwise(accumulate(counts, initial=0))]
 
 
 def _named_rows(index: Array, count: int, table: Array) -> Array:
     """Return the first numbers of an index, column after column; IndexError for one that is no row of the table."""
-    rows: Array = index.reshape(index.shape[0], -1).T.reshape(-1)[:count].astype(np.int64)
-    if rows.min() < 0 or rows.max() >= table.shape[0]:
+    in_order = index if index.ndim == 2 and index.shape[1] == 1 else index.reshape(index.shape[0], -1).T
+    rows: Array = in_order.reshape(-1)[:count].astype(np.int64)
+    unsigned = rows.view(np.uint64)  # where negative numbers are huge
+    if unsigned.item(unsigned.argmax()) >= table.shape[0]:  # half of the time of `max`
         raise IndexError(f"an index is out of bounds for {table.shape[0]} rows")
     return rows
 

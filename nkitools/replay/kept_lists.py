@@ -15,6 +15,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.record import Record
+from nkitools.replay.gathers import ChosenRows
 from nkitools.replay.passes import shortened
 from nkitools.replay.purity import Impure, Reads
 from nkitools.replay.recording import Recording
@@ -39,6 +40,9 @@ class Recorded:
     results: list[tuple[tuple[int, ...], np.dtype[Any]]]  # the storages of the results
     inputs: list[tuple[tuple[int, ...], Any]]  # shapes and dtypes of the storages of the arguments
     peak_bytes: int  # that the run took of the host
+    # Of a call whose arguments are plain, and whose results are whole storages: where the storages of the arguments
+    # are among its arrays.
+    order: list[int] | None = None
 
 
 @dataclass(eq=False)
@@ -119,16 +123,20 @@ def _weakly(function: Any) -> Callable[[], Any]:
         raise Impure(f"the kernel is of class {type(function).__name__}, which can change") from None
 
 
-def list_of(recording: Recording, after: Sequence[Array], results: Sequence[Array]) -> StepList | None:
+def list_of(
+    recording: Recording, after: Sequence[Array], results: Sequence[Array]
+) -> tuple[StepList, dict[int, ChosenRows]] | None:
     """Return a list that gives the same bits as the recorded run; None where it gives others.
 
-    ``after``: the bytes of the arguments after the run, ``results``: those of its results.
+    ``after``: the bytes of the arguments after the run, ``results``: those of its results. Beside the list it returns
+    the rows that data have chosen, by rank.
     """
     short = shortened(recording.steps)
     for steps in [short, recording.steps] if short is not recording.steps else [recording.steps]:
         made = StepList(steps)
+        rows = made.next_rows()
         if _agrees(made, recording.before, after, results):
-            return made
+            return made, rows
     return None
 
 
@@ -150,22 +158,25 @@ def _are_equal(one: Array, other: Array) -> bool:
     return same and np.array_equal(one[wide:], other[wide:])
 
 
-def shared(record: Record, echo: Callable[[str], None] | None = None, chosen: Sequence[Array] | None = None) -> Record:
-    """Return a record with the same rows, for another run of the same instructions, which shows its prints so.
+def shared(
+    record: Record, prints: Prints, echo: Callable[[str], None] | None = None, chosen: ChosenRows | None = None
+) -> Record:
+    """Return a record with the same rows and other prints, for another run of the same instructions.
 
-    ``chosen``: the rows of gathers that data have chosen in the other run, where they have.
+    ``chosen`` gives the rows of gathers that data have chosen in the other run, where they have.
     """
     other = record.same_rows()
-    other.prints, other.echo = Prints(), echo
+    other.prints, other.echo = prints, echo
     if chosen is not None:
         other.beside = record.beside.with_chosen(chosen)
     return other
 
 
-def has_chosen(records: Sequence[Record], chosen: dict[int, list[Array]]) -> bool:
+def has_chosen(records: Sequence[Record], chosen: dict[int, ChosenRows]) -> bool:
     """Return whether data have chosen these rows, by rank, in a run with these records, and no others."""
     for rank, record in enumerate(records):
-        kept, mine = [rows for _, rows in record.beside.chosen.values()], chosen.get(rank, [])
+        kept = [rows for _, rows in record.beside.chosen.values()]
+        mine = chosen[rank]() if rank in chosen else []
         if len(kept) != len(mine) or not all(map(np.array_equal, kept, mine)):
             return False
     return True

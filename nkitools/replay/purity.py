@@ -62,18 +62,20 @@ class Reads:
 
     def hold(self) -> bool:
         """Return whether every name still has its value, and every function its code and defaults."""
-        return (
-            all(
-                function.__code__ is code and function.__defaults__ == defaults and function.__kwdefaults__ == named
-                for function, code, defaults, named in self.functions.values()
-            )
-            and all(
-                _is_same(own.get(name, others.get(name, _MISSING)), value)
-                for own, others, name, value in self.globals.values()
-            )
-            and all(_is_same(getattr(owner, name, _MISSING), value) for owner, name, value in self.attributes.values())
-            and all(_is_same(_content(cell), value) for cell, value in self.cells.values())
-        )
+        for function, code, defaults, named in self.functions.values():
+            if function.__code__ is not code or function.__defaults__ != defaults or function.__kwdefaults__ != named:
+                return False
+        for own, others, name, value in self.globals.values():
+            now = own.get(name, _MISSING)
+            if now is _MISSING:
+                now = others.get(name, _MISSING)
+            if now is not value and not _is_same(now, value):
+                return False
+        for owner, name, value in self.attributes.values():
+            now = getattr(owner, name, _MISSING)
+            if now is not value and not _is_same(now, value):
+                return False
+        return all(_is_same(_content(cell), value) for cell, value in self.cells.values())
 
 
 def _is_same(value: Any, before: Any) -> bool:

@@ -21,7 +21,7 @@ from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.plan import WRITTEN, Plan
 from nkitools.record.prints.device_print import Print
 from nkitools.replay.gathers import Chosen, CopiedRows, Gather
-from nkitools.replay.steps import Engines, Root, Step, View
+from nkitools.replay.steps import Engines, Root, Step, View, bytes_of
 
 MOST_STEPS = 50_000  # to record more takes seconds, and what a replay saves of each is about a microsecond
 TOO_MANY = f"it issues more than {MOST_STEPS:,} instructions"
@@ -367,11 +367,6 @@ def _unwritten_numbers(tensor: NkiTensor) -> Array | None:
 def _put(missing: Array, values: Array, array: Array) -> None:
     """Put values into the elements of an array that no instruction has written."""
     np.copyto(array, values, where=missing)
-
-
-def bytes_of(array: Array) -> Array:
-    """Return the bytes of a contiguous array, as a view."""
-    return array.reshape(-1).view(np.uint8)
 
 
 def _place(array: Array) -> tuple[Any, ...]:

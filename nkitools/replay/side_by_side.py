@@ -71,6 +71,10 @@ def side_by_side(programs: Sequence[Callable[[], None]], count: int, begin: Call
 
     ``begin`` is called in each of the other threads first.
     """
+    if count == 1 or len(programs) == 1:
+        for each in programs:
+            each()
+        return
     parts = [programs[first::count] for first in range(min(count, len(programs)))]
     errors: list[Exception] = []
 

@@ -15,11 +15,12 @@ from nkitools.chip.core import CORE
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.record.prints.device_print import Print
-from nkitools.replay.gathers import CopiedRows, Gather
+from nkitools.replay.gathers import ChosenRows, CopiedRows, Gather, rows_of
 from nkitools.replay.side_by_side import programs_apart, side_by_side
-from nkitools.replay.steps import Root, Step, View
+from nkitools.replay.steps import Root, Step, View, bytes_of
 from nkitools.rules.finding import REPORTER
 
+_MOVES = ("copy", "gather")  # kinds of steps that leave values as they are, so that nothing is to notice
 _ALIGNMENT = 64  # bytes: a line of the cache
 
 
@@ -47,10 +48,11 @@ class StepList:
             memory, nbytes = placed(program)
             self._memory.update(memory)
             self.nbytes += nbytes
-        self._gathers: list[tuple[int, CopiedRows | Gather]] = []  # with their ranks
+        self._gathers: dict[int, list[CopiedRows | Gather]] = {}  # by rank
         for step in steps:
             if isinstance(step.compute, (CopiedRows, Gather)) and step.engines is not None:
-                self._gathers.append((step.engines.rank or 0, step.compute))
+                self._gathers.setdefault(step.engines.rank or 0, []).append(step.compute)
+        self.only_moves = all(step.kind in _MOVES and not step.masks for step in steps)
         self._engines: list[Any] = []
         self._printed: dict[int, Print] = {}  # by the number of the step
         self._holes: dict[View, list[tuple[list[Any], int]]] = {}  # where arrays of arguments and results belong
@@ -103,12 +105,14 @@ class StepList:
     def _print(self, number: int, one: Print, value: Array) -> None:
         self._printed[number] = replace(one, value=np.array(value), order=-1)
 
-    def chosen_rows(self) -> dict[int, list[Array]]:
-        """Return for each rank the rows that data have chosen in the last execution, in order."""
-        found: dict[int, list[Array]] = {}
-        for rank, gather in self._gathers:
-            found.setdefault(rank, []).extend(gather.rows)
-        return found
+    @property
+    def has_programs_apart(self) -> bool:
+        """Return whether several threads may execute it."""
+        return len(self._calls) > 1
+
+    def next_rows(self) -> dict[int, ChosenRows]:
+        """Return for each rank with gathers what gives the rows that data choose in the next execution."""
+        return {rank: rows_of(gathers) for rank, gathers in self._gathers.items()}
 
     def execute(
         self,
@@ -119,7 +123,7 @@ class StepList:
         threads: int = 1,
         begin: Callable[[], None] = lambda: None,
     ) -> list[Print] | None:
-        """Compute the results from the arguments, all as bytes; returns the device prints.
+        """Compute the results from the arguments, all of them contiguous arrays; returns the device prints.
 
         None where a value calls for a look at it: nothing but ``results`` has then changed. ``looks``: whether values
         are looked at, which rules="off" does without. ``threads``: how many may execute programs side by side;
@@ -128,18 +132,21 @@ class StepList:
         evidence: list[Any] = []
         self._printed = {}
         for root in self.changed:
-            np.copyto(self._memory[root], inputs[root.argument])
+            np.copyto(self._memory[root], bytes_of(inputs[root.argument]))
         for view, places in self._holes.items():
             root = view.root
-            array = view.on(results[root.result] if root.result >= 0 else inputs[root.argument])
+            array = view.of(results[root.result] if root.result >= 0 else inputs[root.argument])
             for arguments, number in places:
                 arguments[number] = array
         for engines in self._engines:
             engines.reset()
         core = CORE.set(None)
         try:
-            with unreported(), noticing(evidence if looks else None):
-                side_by_side([partial(_compute, calls) for calls in self._calls], threads, begin)
+            if self.only_moves and len(self._calls) == 1:
+                _compute(self._calls[0])
+            else:
+                with unreported(), noticing(evidence if looks else None):
+                    side_by_side([partial(_compute, calls) for calls in self._calls], threads, begin)
         except Exception:  # the kernel's own run raises it again, at its line
             return None
         finally:
@@ -150,7 +157,7 @@ class StepList:
         if evidence:
             return None
         for root in self.changed:
-            np.copyto(inputs[root.argument], self._memory[root])
+            np.copyto(bytes_of(inputs[root.argument]), self._memory[root])
         return [self._printed[number] for number in sorted(self._printed)]
 
 

@@ -14,6 +14,11 @@ from nkitools.chip.numerics import Array
 from nkitools.record.prints.device_print import Print
 
 
+def bytes_of(array: Array) -> Array:
+    """Return the bytes of a contiguous array, as a view."""
+    return array.reshape(-1).view(np.uint8)
+
+
 @dataclass(eq=False, slots=True)
 class Root:
     """Memory that steps work on: an argument's, a result's, that of a constant, or memory of the kernel's own."""
@@ -43,6 +48,11 @@ class View:
     def on(self, memory: Array) -> Array:
         """Return the part of these bytes."""
         return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)
+
+    def of(self, array: Array) -> Array:
+        """Return the part of the bytes of a contiguous array; the array itself where it is that part."""
+        is_it = array.shape == self.shape and array.strides == self.strides and array.dtype == self.dtype
+        return array if is_it and self.offset == 0 else self.on(bytes_of(array))
 
     @property
     def is_whole(self) -> bool:

@@ -14,6 +14,7 @@ import nkitools
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import language as nl
 from nkitools.launch.kernel import KernelObject, as_launch, grid_of
+from nkitools.launch.signatures import signature_of
 from tests.launch.kernels import doubled, halves, scaled
 
 X = np.arange(512, dtype=np.float32).reshape(128, 4)
@@ -181,3 +182,19 @@ def test_a_dialect_says_how_its_kernels_are_launched() -> None:
     """The base class launches the function as it is."""
     launch = KernelObject(doubled.function, (2, 3)).launch()
     assert (launch.function, launch.name, launch.grid) == (doubled.function, "doubled", (2, 3))
+
+
+def test_a_signature_is_that_of_now() -> None:
+    """Of a function whose default, annotation or code has changed since it was last asked for."""
+
+    def function(x: int, y: int = 1) -> None: ...
+
+    assert signature_of(function) is signature_of(function)
+    function.__defaults__ = (2,)
+    assert signature_of(function).parameters["y"].default == 2
+    function.__annotations__["x"] = str
+    assert signature_of(function).parameters["x"].annotation is str
+    function.__code__ = (lambda x, z: None).__code__
+    assert list(signature_of(function).parameters) == ["x", "z"]
+    function.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
+    assert not signature_of(function).parameters

@@ -218,3 +218,21 @@ def test_programs_that_gather_what_one_of_them_writes_are_looked_at_each_time() 
         assert not run.replayed.done
         assert_same(run, nkitools.simulate(of_the_other_core[2], table, indices, rules="report", replay="off"))
     assert {each.rule for each in run.findings} >= {"NK502"}
+
+
+def test_the_record_names_the_rows_of_its_own_run() -> None:
+    """Though it is looked at after the index has changed, and after another replay."""
+    table, indices = drawn(0)
+    recorded(gather_rows, table, indices)
+    other = (np.arange(COUNT) % ROWS).astype(np.int32)
+    mine, kept = other.copy(), []
+    runs = [nkitools.simulate(gather_rows, table, mine)]
+    mine[:] = 7
+    runs.append(nkitools.simulate(gather_rows, table, mine))
+    assert [each.replayed.done for each in runs] == [True, True]
+    runs += [nkitools.simulate(gather_rows, table, index, replay="off") for index in (other, mine)]
+    for run in runs:
+        assert run.record is not None
+        assert run.record is run.record
+        kept.append([rows.tolist() for _, rows in run.record.beside.chosen.values()])
+    assert kept[:2] == kept[2:]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Generic, cast, overload
+from typing import Any, Generic, Unpack, cast, overload
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.core import current_core
@@ -17,7 +16,7 @@ from nkitools.isa.move import assign
 from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
 from nkitools.launch.configuration import check_nested
 from nkitools.launch.kernel import KernelObject, P, lnc_grid, print_now
-from nkitools.launch.launch import Launch
+from nkitools.launch.launch import Launch, Said
 from nkitools.launch.programs import run_launch
 from nkitools.launch.schedule import Edge, Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
@@ -78,10 +77,10 @@ class Kernel(KernelObject[P]):
         with AuthorsTraceback():
             return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
 
-    def launch(self) -> Launch:
-        """Return how a call of this kernel is launched."""
-        options: dict[str, Any] = {name: self.options.get(name) for name in CONFIGURATIONS}
-        return replace(super().launch(), schedule=self.schedule, **options)
+    def launch(self, **said: Unpack[Said]) -> Launch:
+        """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
+        options: dict[str, Any] = {name: self.options.get(name) for name in CONFIGURATIONS} if self.options else {}
+        return Launch(self.function, self.__name__, self.grid, schedule=self.schedule, **options, **said)
 
     @property
     def is_alone(self) -> bool:
@@ -106,7 +105,7 @@ class Kernel(KernelObject[P]):
         with AuthorsTraceback():
             if self.is_inside:
                 return self.inline(args, kwargs)
-            return run_launch(replace(self.launch(), echo=print_now), args, kwargs).outputs
+            return run_launch(self.launch(echo=print_now), args, kwargs).outputs
 
 
 @overload
@@ -187,7 +186,7 @@ class Simulated(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
-            return run_launch(replace(self.kernel.launch(), echo=print_now), args, kwargs).outputs
+            return run_launch(self.kernel.launch(echo=print_now), args, kwargs).outputs
 
 
 def simulate(kernel: Callable[P, Any]) -> Simulated[P]:

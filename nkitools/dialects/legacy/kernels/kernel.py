@@ -6,8 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, Unpack, overload
 
 from nkitools.chip.argument_types import Argument
 from nkitools.dialects.legacy.aws_names.typing import FakeInput
@@ -19,7 +18,7 @@ from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.kernel import KernelObject, P, print_now
-from nkitools.launch.launch import Launch
+from nkitools.launch.launch import Launch, Said
 from nkitools.launch.programs import run_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
@@ -84,26 +83,27 @@ class Kernel(KernelObject[P]):
         returns = self.options.get("kernel_return", self.options.get("declared") == "jit")
         return bool(returns) and self.mode != "trace"
 
-    def launch(self) -> Launch:
-        """Return how a call of this kernel is launched."""
+    def launch(self, **said: Unpack[Said]) -> Launch:
+        """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
         returns, switches = self._returns_outputs, switches_of(self.function, self.options)
+        said.setdefault("chip", self.options.get("platform_target"))
         return Launch(
             as_program(self.function, returns_outputs=returns, switches=switches),
             self.__name__,
             grid=self.grid,
-            chip=self.options.get("platform_target"),
             wrap=Tensor,
             dialect=LEGACY,
             returns_on_chip=True,
             reported=with_codes,
             variant=(returns, switches),
+            **said,
         )
 
     def simulate(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, usual_precision: str = "precise") -> Any:
         """Run the kernel on the simulator; device prints reach stdout as they come, as AWS's simulator does it."""
         real = tuple(_real(value) for value in args)
         named = {name: _real(value) for name, value in kwargs.items()}
-        launch = replace(self.launch(), echo=print_now, usual_precision=usual_precision, results_as_declared=True)
+        launch = self.launch(echo=print_now, usual_precision=usual_precision, results_as_declared=True)
         return run_launch(launch, real, named).outputs
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
