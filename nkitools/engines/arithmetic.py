@@ -24,6 +24,8 @@ _NOT_INTEGER = frozenset({"divide", "power", "rsqrt", "reciprocal"})
 _QUICK_ROWS = (np.maximum, np.minimum)
 _WIDE = 64  # elements
 
+_MOST_NUMBERS = 1024  # that are kept as arrays
+
 Step = Callable[[Any, Any, Array], Any]
 Operand = Array | float | None  # a tile, a vector or a number; None beside an operator of one operand
 
@@ -142,6 +144,23 @@ def _beside_a_row(function: np.ufunc, first: Any, second: Any, out: Array) -> No
     function(first, second, out=out)
 
 
+_arrays: dict[float, Array] = {}  # of numbers that instructions were given
+
+
+def _array_of(number: float) -> Any:
+    """Return a number as float32: an array without dimensions, which takes a ufunc half of the time of a scalar.
+
+    Zeros, as two of them are equal, and what float32 does not hold (which is to be noticed each time) are scalars.
+    """
+    known = _arrays.get(number)
+    if known is not None:
+        return known
+    found = np.float32(number)
+    if found and np.isfinite(found) and len(_arrays) < _MOST_NUMBERS:
+        _arrays[number] = np.array(found)
+    return found
+
+
 def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
     """All in float32: the first step writes the destination, the second works on it.
 
@@ -149,9 +168,10 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
     """
     if len(steps) == 1:
         (only,) = steps
+        as_number = _array_of if isinstance(only, np.ufunc) else np.float32
 
         def single(destination: Array, data: Array, operand0: Operand, operand1: Operand = None) -> None:
-            only(data, np.float32(operand0) if operand0.__class__ is float else broadcast(operand0, ndim), destination)
+            only(data, as_number(operand0) if operand0.__class__ is float else broadcast(operand0, ndim), destination)
 
         return single
     first, second = steps

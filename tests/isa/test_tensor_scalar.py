@@ -65,6 +65,20 @@ def test_each_binary_operator_takes_numbers_and_vectors_on_either_side(name: str
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply"])
+@pytest.mark.parametrize("number", [1.0, 0.1, -3.5, 0.0, -0.0, 1e-46, -1e-46, 1e-40, 1e39, float("inf"), float("nan")])
+def test_a_number_is_the_same_in_each_call(name: str, number: float) -> None:
+    """Zeros of either sign too, and what float32 rounds to zero or to infinity, or holds with fewer digits."""
+    x = np.array([[0.0, -0.0, 1.5, -2.0, 1e-45, 3e38]], np.float32)
+    with np.errstate(all="ignore"):
+        expected = BINARY[name](x, np.full(x.shape, number, np.float32))
+    for _ in range(3):
+        result = issue(nisa.tensor_scalar, empty(x.shape), tile(x), getattr(nl, name), number, rules="off").dst
+        np.testing.assert_array_equal(result, expected)
+        there = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result[there]), np.signbit(expected[there]))
+
+
 @pytest.mark.parametrize("operand", [None, 0, 0.0])
 @pytest.mark.parametrize("name", UNARY)
 def test_each_unary_operator_takes_no_operand(name: str, operand: Any) -> None:
