@@ -60,7 +60,10 @@ def settings_of(launch: Launch) -> Settings:
         id(over), options.variables(_DECIDING), launch.chip, launch.rules, launch.precision, launch.usual_precision,
         launch.nki_version, launch.dialect.name,
     )  # fmt: skip
-    kept = _kept.get(key)
+    try:
+        kept = _kept.get(key)
+    except TypeError:  # one of them is a list, say, which is refused below
+        kept = None
     if kept is not None and kept[0] is over:
         return kept[1]
     deciding = (

@@ -76,3 +76,11 @@ def test_the_chip_comes_from_awss_variables(monkeypatch: pytest.MonkeyPatch, val
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", value)
     assert nkitools.simulate(doubled, X).chip == value
     assert nkitools.simulate(doubled, X, chip="trn3").chip == "trn3"
+
+
+@pytest.mark.parametrize("wrong", [3, ["trn1"], {"off": 1}])
+@pytest.mark.parametrize("name", ["chip", "rules", "nki_version", "replay"])
+def test_an_argument_of_another_kind_is_named(name: str, wrong: Any) -> None:
+    """Also one that cannot be a key of a dictionary, with what there is to choose from."""
+    with pytest.raises((TypeError, ValueError), match=f"^{name}: must be one of "):
+        nkitools.simulate(doubled, X, **{name: wrong})
