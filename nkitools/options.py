@@ -265,8 +265,7 @@ _TABLE = (
 )
 
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
-_KEYS = {option.name: os.environ.encodekey(option.env) for option in _TABLE}
-_DEFAULTS = {option.name: option.default for option in _TABLE}
+_VARIABLES = {option.name: (option.env,) for option in _TABLE}
 
 _overrides: ContextVar[Mapping[str, Value] | None] = ContextVar("nkitools_options", default=None)
 
@@ -279,10 +278,9 @@ def value(name: str) -> Value:
     over = _overrides.get()
     if over is not None and name in over:
         return over[name]
-    known = getattr(os.environ, "_data", None)
-    if known is not None and _KEYS[name] not in known:
-        return _DEFAULTS[name]
     option = OPTIONS[name]
+    if variables(_VARIABLES[name])[0] is None:
+        return option.default
     return from_environment(option) if is_in_environment(option) else option.default
 
 
