@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from types import FunctionType
 from typing import Any, TypedDict
 
@@ -57,7 +56,7 @@ class Launch:
     variant: Hashable = None  # what a dialect decides about the function, as far as its launches differ in it
     environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets
 
-    @cached_property
+    @property
     def author_function(self) -> Any:
         """Return the function; where a dialect has made one around the author's, that of the author."""
         function = self.function
@@ -68,7 +67,7 @@ class Launch:
             function = inner
         return function
 
-    @cached_property
+    @property
     def form(self) -> Hashable:
         """Return what decides a run beside the function, its arguments and the settings."""
         return (

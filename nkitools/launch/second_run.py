@@ -6,7 +6,7 @@ to. Where neither is so, a second run on the arguments as they are now counts on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import Context
 from dataclasses import replace
 from types import CodeType
@@ -118,7 +118,7 @@ def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:
     """
     found: dict[int, tuple[Any, Array]] = {}
     room = SMALL
-    for value in _arrays(given):
+    for value in _arrays(*given):
         if type(value) is not np.ndarray:
             return None
         if id(value) in found:
@@ -131,14 +131,15 @@ def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:
     return found
 
 
-def _arrays(given: Any) -> Iterator[Any]:
-    """Yield the arrays among arguments."""
-    args, kwargs = given
+def _arrays(args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """Return the arrays among arguments."""
+    found = []
     for value in (*args, *kwargs.values()):
         if type(value) is np.ndarray:
-            yield value
+            found.append(value)
         elif isinstance(value, (list, tuple, dict)) or framework_of(value) is not None:
-            yield from (part for _, part in parts_of(value) if framework_of(part) is not None)
+            found += [part for _, part in parts_of(value) if framework_of(part) is not None]
+    return found
 
 
 def _writes_arguments(run: RunContents) -> bool:
