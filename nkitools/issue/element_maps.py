@@ -11,11 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from nkitools.chip.numerics import Array
 from nkitools.issue.element_rules import Rule, Shape, Values
-from nkitools.record.record import Record
 
 # What engines keep from instruction to instruction, one element a lane: operands that have no tensor. Lane number k is
 # partition number k of the instruction's tiles.
@@ -69,23 +66,6 @@ class Elements:
             if shape is not None:
                 found[source] = rule.sources(wanted, shape, values or {})
         return found
-
-    def sources_at(
-        self, result: str, indices: Array, shapes: Mapping[str, Shape], values: Values | None = None
-    ) -> dict[From, Array]:
-        """Return the same as indices, int arrays (elements, dimensions), of the elements at indices of that form."""
-        wanted = np.zeros(shapes[result], np.bool_)
-        wanted[tuple(np.asarray(indices).reshape(-1, wanted.ndim).T)] = True
-        found = self.sources(result, wanted, shapes, values)
-        return {source: np.argwhere(mask) for source, mask in found.items()}
-
-
-def elements_at(record: Record, position: int) -> tuple[Elements, dict[str, Shape]]:
-    """Return the element map of the instruction at a position of a record, and the shapes of its operands."""
-    plan = record.plan_at(position)
-    accesses = zip(plan.operands, record.accesses(position), strict=True)
-    shapes = {name: access.layout.shape for name, access in accesses}
-    return plan.elements, {**shapes, **dict.fromkeys(plan.registers, ())}
 
 
 def of_ranks(sources: Iterable[Iterable[tuple[int, int, Rule]]]) -> Elements:

@@ -31,7 +31,6 @@ from nkitools.targets.imports import stand_in
 
 LAUNCH = ("grid", "ranks")  # names of a space that say how an NKI kernel is launched
 RESERVED = ("chip", "outcome", "findings", "max_error", "estimate_us", "seconds")  # what a row has besides
-OUTCOMES = ("pass", "wrong", "finding", "error", "timeout")
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.issue.element_maps import STATES, Elements, elements_at
+from nkitools.issue.element_maps import STATES, Elements
 from nkitools.issue.element_rules import VOCABULARY
 from nkitools.issue.instruction import Instruction
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from tests import cases
 from tests.isa.issued import Tile, inside, placed
 from tests.issue.element_calls import CALLS, Call
+from tests.issue.sources_of import sources_in
 from tests.nki_versions import SINCE_0_7
 
 MOST_SEEDS = 12  # where values decide which elements count
@@ -273,8 +274,7 @@ def test_an_element_is_followed_back_through_a_run() -> None:
     record = nkitools.simulate(kernel, table, np.array([[1], [3], [3], [0]], np.int32)).record
     wanted: list[list[int]] = [[2, 0]]
     for position in (3, 2, 1):
-        elements, shapes = elements_at(record, position)
-        ((source, found),) = elements.sources_at("dst", np.array(wanted), shapes).items()
+        ((source, found),) = sources_in(record, position, np.array(wanted)).items()
         wanted = found.tolist()
         assert source.operand in record.plan_at(position).operands
     assert wanted == [[0, 2], [1, 2], [2, 2], [3, 2]]  # of the gathered view, whose index names the rows
@@ -288,10 +288,8 @@ def test_a_register_is_one_element() -> None:
         nisa.iota(nl.ndarray((2, 3), nl.int32), [[1, 3]], 4)
 
     record = nkitools.simulate(kernel).record
-    found = []
-    for position in (0, 1):
-        elements, shapes = elements_at(record, position)
-        found.append(
-            {s.operand: places.shape for s, places in elements.sources_at("dst", np.array([[1, 2]]), shapes).items()}
-        )
-    assert found == [{"offset": (1, 0)}, {}]
+    found = [sources_in(record, position, np.array([[1, 2]])) for position in (0, 1)]
+    assert [{source.operand: places.shape for source, places in each.items()} for each in found] == [
+        {"offset": (1, 0)},
+        {},
+    ]

@@ -18,6 +18,7 @@ from tests.isa.gathered import kernel_of, numbers, on_ranks
 from tests.isa.talking import exchange, hbm, sbuf
 from tests.isa.test_collectives_variable import exchange as exchange_v
 from tests.isa.test_collectives_variable import flat, run
+from tests.issue.sources_of import sources_at
 
 PAIR, RING = ncc.ReplicaGroup([[1, 0]]), ncc.ReplicaGroup([[2, 0, 1]])
 SHAPE = (4, 2)
@@ -86,7 +87,7 @@ def test_collectives(name: str, count: int, call: Any, shape: tuple[int, ...], m
             stated = np.zeros((count, arrays[0].size), bool)
             index = np.array([np.unravel_index(at, shape)])
             shapes = {"dsts[0]": shape, "srcs[0]": SHAPE, "srcs[1]": SHAPE}
-            for source, places in elements.sources_at("dsts[0]", index, shapes).items():
+            for source, places in sources_at(elements, "dsts[0]", index, shapes).items():
                 assert source.rank is not None
                 stated[source.rank, np.ravel_multi_index(tuple(places.T), SHAPE)] = True
             assert changed[rank, at].tolist() == stated.tolist()
@@ -121,7 +122,7 @@ def test_chunks_whose_sizes_are_known_when_the_kernel_runs() -> None:
     got = result.outputs[1][0]
     sources = flat(4, 10)
     for at in range(16):
-        found = elements.sources_at("dsts[0]", np.array([[at]]), shapes)
+        found = sources_at(elements, "dsts[0]", np.array([[at]]), shapes)
         values = [
             sources[source.rank][int(places[0, 0])]
             for source, places in found.items()
@@ -130,7 +131,7 @@ def test_chunks_whose_sizes_are_known_when_the_kernel_runs() -> None:
         own = len(found[From("dsts[0]")])
         assert values == ([] if own else [got[at]])
         assert own == (got[at] == -7)
-    received = elements.sources_at("dsts[1]", np.array([[0, 2]]), shapes)
+    received = sources_at(elements, "dsts[1]", np.array([[0, 2]]), shapes)
     assert {source.rank: places.tolist() for source, places in received.items() if len(places)} == {2: [[0, 0]]}
 
 
@@ -153,7 +154,7 @@ def test_sendrecv_names_the_other_core() -> None:
     }
     shapes = {"dst": (4, 6), "src": (4, 6)}
     for core in (0, 1):
-        found = plans[(core,)].sources_at("dst", np.array([[2, 3]]), shapes)
+        found = sources_at(plans[(core,)], "dst", np.array([[2, 3]]), shapes)
         assert {source: places.tolist() for source, places in found.items()} == {From("src", core=1 - core): [[2, 3]]}
 
 
