@@ -12,9 +12,10 @@ from nkitools.pallas.detect_pallas import is_pallas_function
 
 if TYPE_CHECKING:
     from nkitools.pallas.block_sweep import Attempt, Sweep, sweep
-    from nkitools.pallas.checking import CheckedRun, check, check_as_asked
+    from nkitools.pallas.checking import check, check_as_asked
     from nkitools.pallas.compiled import Compiled, CompiledKernel
     from nkitools.pallas.launch import run
+    from nkitools.pallas.one_check import CheckedRun
     from nkitools.pallas.performance import Measurement, measure, peak, utilisation
     from nkitools.pallas.precision import precision_split
     from nkitools.pallas.time_estimate import Estimate, KernelEstimate, estimate
@@ -28,7 +29,7 @@ __all__ = [
 # Where the functions are that import JAX or NumPy. No module has the name of one: importing it would hide the function.
 _LATER = {
     "Attempt": "nkitools.pallas.block_sweep",
-    "CheckedRun": "nkitools.pallas.checking",
+    "CheckedRun": "nkitools.pallas.one_check",
     "Compiled": "nkitools.pallas.compiled",
     "CompiledKernel": "nkitools.pallas.compiled",
     "Estimate": "nkitools.pallas.time_estimate",

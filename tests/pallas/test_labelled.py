@@ -14,7 +14,7 @@ from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
-from nkitools.pallas.checking import CheckedRun  # noqa: E402
+from nkitools.pallas.one_check import CheckedRun  # noqa: E402
 from tests.pallas.kernels import mesh_of_cores, on_cores  # noqa: E402
 from tests.pallas.measured import like  # noqa: E402
 

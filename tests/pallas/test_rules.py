@@ -16,7 +16,7 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 import nkitools  # noqa: E402
 from nkitools.pallas import check  # noqa: E402
-from nkitools.pallas.checking import CheckedRun  # noqa: E402
+from nkitools.pallas.one_check import CheckedRun  # noqa: E402
 from nkitools.rules.catalogue import RULES, Rule  # noqa: E402
 from tests.pallas.measured import takes  # noqa: E402
 
