@@ -238,8 +238,12 @@ def result_tile(check: Check, reduce_res: NkiTensor | None, data: NkiTensor, rol
         )
 
 
-def initial_value(check: Check, role: str, value: Operand, data: NkiTensor) -> None:
-    """NK301, NK109: what is loaded into the registers is a number or a float32 (partitions, 1) vector."""
+def initial_value(check: Check, role: str, value: Operand | None, command: commands, data: NkiTensor) -> None:
+    """NK609, NK301, NK109: what load_reduce loads is given, a number or a float32 (partitions, 1) vector."""
+    if value is None and command is commands.load_reduce:
+        message = f"reduce_cmd=load_reduce needs `{role}`, which is missing"
+        remedy = f"Pass the number or float32 vector to start from as {role}, or reset the registers: reset_reduce."
+        check.refuse("NK609", message, remedy=remedy)
     guards.vector_operand(check, role, value, data)
     if isinstance(value, NkiTensor) and value.dtype is not float32:
         check.fail("NK301", f"`{role}` must be float32, it is {describe(value)}", value)

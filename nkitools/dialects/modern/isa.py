@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nkitools.isa.random import *
     from nkitools.isa.reduce import *
     from nkitools.isa.registers import *
+    from nkitools.isa.scan import *
     from nkitools.isa.search import *
     from nkitools.isa.select import *
     from nkitools.isa.statistics import *

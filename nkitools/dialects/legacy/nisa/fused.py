@@ -18,6 +18,7 @@ from nkitools.isa import elementwise as _elementwise
 from nkitools.isa import fused as _fused
 from nkitools.isa.move import tensor_copy
 from nkitools.isa.reduce import tensor_reduce
+from nkitools.isa.scan import tensor_tensor_scan as _tensor_tensor_scan
 from nkitools.issue.plan import Operand as EngineOperand
 
 
@@ -63,13 +64,13 @@ def tensor_tensor_scan(
     """``result[i] = (data0[i] <op0> result[i - 1]) <op1> data1[i]`` in each partition, from ``initial`` on.
 
     The result has the promoted dtype of the two tiles. Under a mask the scan begins at the first element that it
-    leaves. Errors: those of nkitools.isa.fused.tensor_tensor_scan, NK604.
+    leaves. Errors: those of nkitools.isa.scan.tensor_tensor_scan, NK604.
     """
     what = "nisa.tensor_tensor_scan"
     check_tiles(what, data0=data0, data1=data1)
     dst, lanes = new_result(what, data0, dtype, mask, kwargs, data1)
     check_box(what, lanes)
-    call = partial(_fused.tensor_tensor_scan, op0=op0, op1=op1, reverse0=bool(reverse0), reverse1=bool(reverse1))
+    call = partial(_tensor_tensor_scan, op0=op0, op1=op1, reverse0=bool(reverse0), reverse1=bool(reverse1))
     write_by(call, dst, defined(lanes, data0, data1, initial), data0=data0, data1=data1, initial=initial)
     return Tensor.made(dst, lanes)
 
