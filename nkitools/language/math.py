@@ -1,4 +1,4 @@
-"""Element-wise functions and reductions of tiles, as instructions of the engines; each is also an operator token."""
+"""Element-wise functions of tiles, as instructions of the engines; each is also an operator token."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from nkitools.chip.argument_types import Axes
 from nkitools.chip.dtypes import DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.chip.view_checks import describe
-from nkitools.engines.enums import engine, reduce_cmd
+from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Function, Operator, token
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
-from nkitools.isa.reduce import tensor_reduce
 from nkitools.language.assertion import assertable
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse, report
 
 _NUMBERS = (int, float, np.generic)
-_WHOLE = (int, np.integer)
-_ADD, _EXP = OPERATORS["add"], ACTIVATIONS["exp"]
 # No tokens: the reference names them as functions only (see nkitools.language.modulo).
 REMAINDERS = {name: Operator(name, "arithmetic", getattr(np, name)) for name in ("mod", "fmod")}
 _BINARY = {**OPERATORS, **REMAINDERS}
@@ -40,14 +36,6 @@ class OfOne(Protocol):
     """A function of one tile."""
 
     def __call__(self, x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor: ...
-
-
-class Reduction(Protocol):
-    """A function that reduces a tile along its last free dimensions."""
-
-    def __call__(
-        self, x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False
-    ) -> NkiTensor: ...
 
 
 def is_number(value: Any) -> bool:
@@ -271,139 +259,3 @@ def check_tile(what: str, role: str, value: NkiTensor) -> None:
     """NK609: an operand is a tensor."""
     if not isinstance(value, NkiTensor):
         refuse("NK609", f"nl.{what}: {role} must be a tile, it is {type(value).__name__}")
-
-
-def reduction_axes(what: str, x: NkiTensor, axis: Axes) -> tuple[int, ...]:
-    """NK609: the axes, those from the end counted from the start; nisa.tensor_reduce refuses what ``x`` has not."""
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    if not given or any(not isinstance(each, _WHOLE) or isinstance(each, bool) for each in given):
-        refuse("NK609", f"nl.{what}: `axis` must be an integer or a list of integers, it is {axis!r}")
-    return tuple(int(each) % x.ndim if -x.ndim <= each < x.ndim else int(each) for each in given)
-
-
-def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    kept = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape) if keepdims or dim not in axes)
-    return (*kept, *[1] * (2 - len(kept)))
-
-
-def reduced(
-    what: str, operator: str, x: NkiTensor, axis: Axes, dtype: DTypeLike | None, keepdims: bool, *, negate: bool = False
-) -> NkiTensor:
-    """Return a new SBUF tile of ``x`` reduced along its last free dimensions, at least 2-D, of its dtype or of
-    ``dtype``.
-
-    ``axis``: an int or ints, the last dimensions without dimension 0; ``keepdims`` leaves them with size 1.
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609.
-    """
-    check_tile(what, "x", x)
-    axes, keepdims = reduction_axes(what, x, axis), flag(what, "keepdims", keepdims)
-    dst = ndarray(_reduced_shape(x, axes, keepdims), result_dtype(dtype, x), sbuf)
-    tensor_reduce(dst=dst, op=OPERATORS[operator], data=x, axis=axes, negate=negate, keepdims=keepdims)
-    return dst
-
-
-def _reduction(name: str, operator: str, sentence: str) -> Reduction:
-    def function(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-        return reduced(name, operator, x, axis, dtype, keepdims)
-
-    function.__name__ = function.__qualname__ = name
-    errors = "Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609."
-    function.__doc__ = f"{sentence}\n\n{errors} Source: nki.language.{name} (NKI 0.6)."
-    return token(operator)(function)
-
-
-sum = _reduction("sum", "add", "Return the sum along the last free dimension(s), in float32.")
-max = _reduction("max", "maximum", "Return the maximum along the last free dimension(s).")
-min = _reduction("min", "minimum", "Return the minimum along the last free dimension(s).")
-prod = _reduction("prod", "multiply", "Return the product along the last free dimension(s), in float32.")
-
-
-def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
-    """1 where all elements along the last free dimension(s) are not 0, else 0: a reduction by nl.logical_and.
-
-    Not-a-number is not 0. The reduced dimensions are gone; the result is in SBUF, of the tile's dtype or of ``dtype``.
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.all (NKI 0.6).
-    """
-    return reduced("all", "logical_and", x, axis, dtype, False)
-
-
-@token("mean")
-def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the mean along the last free dimension(s): a sum in float32, times 1 / n.
-
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.mean (NKI 0.6).
-    """
-    check_tile("mean", "x", x)
-    axes = reduction_axes("mean", x, axis)
-    dst = ndarray(_reduced_shape(x, axes, flag("mean", "keepdims", keepdims)), result_dtype(dtype, x), sbuf)
-    mean_into(dst, x, axes)
-    return dst
-
-
-def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
-    """``dst`` = the mean of ``x`` along its last free dimension(s)."""
-    total = reduced("mean", "add", x, axes, float32, False)
-    tensor_scalar(dst=dst, data=total, op0=OPERATORS["multiply"], operand0=total.size / x.size)
-
-
-def var(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the variance along the last free dimension(s), of the population: the mean of ``(x - mean(x)) ** 2``, in
-    float32.
-
-    The reduced dimensions stay with size 1 whatever ``keepdims`` says: the reference ignores it at present.
-    How AWS composes it is not published; here two means, a subtraction and a product on the Vector Engine.
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.var (NKI 0.6).
-    """
-    check_tile("var", "x", x)
-    flag("var", "keepdims", keepdims)
-    axes = reduction_axes("var", x, axis)
-    dst = ndarray(_reduced_shape(x, axes, True), result_dtype(dtype, x), sbuf)
-    var_into(dst, x, axes)
-    return dst
-
-
-def var_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
-    """``dst`` = the variance of ``x`` along its last free dimension(s)."""
-    mean = ndarray(_reduced_shape(x, axes, True), float32, sbuf)
-    mean_into(mean, x, axes)
-    distances = ndarray(x.shape, float32, sbuf)
-    binary_into(distances, "subtract", x, mean)
-    binary_into(distances, "multiply", distances, distances)
-    mean_into(dst, distances, axes)
-
-
-def softmax(x: NkiTensor, axis: Axes = -1, dtype: DTypeLike | None = None) -> NkiTensor:
-    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), in float32; the shape of ``x``, in SBUF.
-
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.softmax (NKI 0.6).
-    """
-    check_tile("softmax", "x", x)
-    axes = reduction_axes("softmax", x, axis)
-    dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
-    softmax_into(dst, x, axes)
-    return dst
-
-
-def softmax_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
-    """``dst`` = the softmax of ``x`` along its last free dimension(s)."""
-    lowest = reduced("softmax", "maximum", x, axes, float32, True, negate=True)
-    shifted = ndarray(x.shape, float32, sbuf)
-    if lowest.layout.free_elements == 1:
-        total = ndarray((x.shape[0], 1), float32, sbuf)
-        activation(
-            dst=shifted,
-            op=_EXP,
-            data=x,
-            bias=lowest,
-            reduce_op=_ADD,
-            reduce_res=total,
-            reduce_cmd=reduce_cmd.reset_reduce,
-        )
-        _reciprocal(dst=total, data=total)
-        tensor_scalar(dst=dst, data=shifted, op0=OPERATORS["multiply"], operand0=total)
-        return
-    tensor_tensor(dst=shifted, data1=x, data2=spread(lowest, x.shape), op=_ADD)
-    activation(dst=shifted, op=_EXP, data=shifted)
-    total = reduced("softmax", "add", shifted, axes, float32, True)
-    _reciprocal(dst=total, data=total)
-    tensor_tensor(dst=dst, data1=shifted, data2=spread(total, x.shape), op=OPERATORS["multiply"])

@@ -10,8 +10,9 @@ from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import tensor_scalar
 from nkitools.language.creation import ndarray, sbuf
-from nkitools.language.math import binary_into, broadcast_shape, check_tile, is_number, reduced, reduction_axes
+from nkitools.language.math import binary_into, broadcast_shape, check_tile, is_number
 from nkitools.language.promotion import known_dtype, result_dtype
+from nkitools.language.reductions import reduced, reduction_axes
 from nkitools.rules.finding import refuse
 
 _ADD, _MULTIPLY, _RSQRT = (OPERATORS[name] for name in ("add", "multiply", "rsqrt"))

@@ -11,7 +11,7 @@ from nkitools.rules.catalogue import RULES
 
 MODULES = (
     *("constants", "creation", "gather", "indexing", "linear", "math", "modulo", "normalization", "programs", "random"),
-    *("rounding", "select", "transfer", "trigonometry"),
+    *("reductions", "rounding", "select", "transfer", "trigonometry"),
 )
 FUNCTIONS = {
     name: getattr(nl, name)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nkitools.language.normalization import *
     from nkitools.language.programs import *
     from nkitools.language.random import *
+    from nkitools.language.reductions import *
     from nkitools.language.rounding import *
     from nkitools.language.select import *
     from nkitools.language.transfer import *

@@ -21,7 +21,7 @@ from nkitools.dialects.legacy.tiles.reductions import arranged, reduce, reduce_i
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
-from nkitools.language.math import mean_into
+from nkitools.language.reductions import mean_into
 from nkitools.language.select import where_into
 
 Function = Callable[..., Tensor]

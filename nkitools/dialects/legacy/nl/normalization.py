@@ -15,8 +15,8 @@ from nkitools.dialects.legacy.tiles.elementwise import common_shape, spread
 from nkitools.dialects.legacy.tiles.reductions import reduce_defined, reduced_lanes, reduction_axes, trailing
 from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.language.math import softmax_into
 from nkitools.language.normalization import rms_norm_into
+from nkitools.language.reductions import softmax_into
 from nkitools.rules.finding import refuse
 
 
