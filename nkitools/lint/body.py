@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_operations import combined
 from nkitools.lint.abstract_values import (
     UNKNOWN,
     Comparison,
@@ -19,7 +20,7 @@ from nkitools.lint.abstract_values import (
 )
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.context import Context
-from nkitools.lint.expressions import Expressions, Names, combined
+from nkitools.lint.expressions import Expressions, Names
 from nkitools.lint.return_types import parts
 from nkitools.lint.scope import Function, own_nodes, stored
 

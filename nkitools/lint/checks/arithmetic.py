@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_operations import compares_elements
 from nkitools.lint.abstract_values import Constant, Number, Scalar, Tensor, Value
 from nkitools.lint.context import Context
-from nkitools.lint.expressions import compares_elements
 
 _REMEDY = "Call nl.add, nl.subtract, nl.multiply, … or nisa.tensor_tensor / nisa.tensor_scalar."
 
