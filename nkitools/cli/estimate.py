@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument, Kernel, Setting
     from nkitools.record.run import Run
 
+_Shown = tuple[list[dict[str, Any]], list[str]]  # the JSON objects, and the pages of text
+
 
 @click.command("estimate", short_help="Estimate how long a kernel takes, and which line is why.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
@@ -68,8 +70,6 @@ def estimate_kernel(
     lists by name or a TOML file beside FILE, and marks the five to measure on a device. ``--against`` compares with an
     earlier commit of FILE's repository; in GitHub Actions the table is added to the job's summary, too.
     """
-    from nkitools.report.estimate_text import estimate_text, measured_text, side_by_side
-
     file, name = file_and_kernel(kernel, inputs)
     if calibration is not None and measured is None:
         raise click.UsageError("--join keeps a measured latency: name its profile, --measured DIR")
@@ -80,35 +80,12 @@ def estimate_kernel(
     if tune:
         _tune(file, name, inputs, chip, settings, as_json=as_json, is_measured=measured is not None)
         return
-    chips: list[str | None] = [each.strip() for each in chip.split(",") if each.strip()]
+    chips = [each.strip() for each in chip.split(",") if each.strip()]
     if measured is None:
-        runs = runs_of(file, name, inputs, chips or [None], settings)
-        estimates = [run.estimate() for run in runs]
-        plain, pages = [each.as_plain() for each in estimates], [estimate_text(estimates[0])]
-        if len(estimates) > 1:
-            pages.append("\n" + side_by_side(estimates))
-    elif measured.is_file():
-        from nkitools.cli.measured import call_of, call_text, calls_of, joined
-
-        calls, own = calls_of(measured, name, [each for each in chips if each])
-        (run,) = runs_of(file, name, inputs, [own], settings)
-        estimate, call = run.estimate(), call_of(run, calls)
-        plain = [{**estimate.as_plain(), "measured": call.as_plain()}]
-        pages = [estimate_text(estimate), "\n" + call_text(call, estimate)]
-        if calibration is not None:
-            pages.append(joined(calibration, run, estimate, call, _settings(settings), measured))
+        plain, pages = _estimated(file, name, inputs, chips, settings)
     else:
-        from nkitools.cli.measured import chip_of, joined, profile_of
-        from nkitools.timing.measured import beside
-
-        profile = profile_of(measured)
-        (run,) = runs_of(file, name, inputs, [chip_of(profile, [each for each in chips if each])], settings)
-        estimate = run.estimate()
-        found = beside(run, estimate, profile)
-        plain = [{**estimate.as_plain(), "measured": found.as_plain()}]
-        pages = [estimate_text(estimate), "\n" + measured_text(found)]
-        if calibration is not None:
-            pages.append(joined(calibration, run, estimate, profile, _settings(settings), measured))
+        beside = _beside_timed_call if measured.is_file() else _beside_profile
+        plain, pages = beside(file, name, inputs, chips, settings, measured, calibration)
     if base is not None:
         earlier = _at(base, file, name, chip, settings)
         plain = [{"before": one, "after": other} for one, other in zip(earlier, plain, strict=True)]
@@ -119,6 +96,63 @@ def estimate_kernel(
         return
     for page in pages:
         say(page)
+
+
+def _estimated(file: str, name: str, inputs: str | None, chips: list[str], settings: tuple[str, ...]) -> _Shown:
+    """Return the estimate on each chip, and all of them side by side where there are several."""
+    from nkitools.report.estimate_text import estimate_text, side_by_side
+
+    estimates = [run.estimate() for run in runs_of(file, name, inputs, chips or [None], settings)]
+    pages = [estimate_text(estimates[0])]
+    if len(estimates) > 1:
+        pages.append("\n" + side_by_side(estimates))
+    return [each.as_plain() for each in estimates], pages
+
+
+def _beside_timed_call(
+    file: str,
+    name: str,
+    inputs: str | None,
+    chips: list[str],
+    settings: tuple[str, ...],
+    measured: Path,
+    calibration: Path | None,
+) -> _Shown:
+    """Return the estimate beside what a file of ``--benchmark-json`` has for the same call."""
+    from nkitools.cli.measured import call_of, call_text, calls_of, joined
+    from nkitools.report.estimate_text import estimate_text
+
+    calls, own = calls_of(measured, name, chips)
+    (run,) = runs_of(file, name, inputs, [own], settings)
+    estimate, call = run.estimate(), call_of(run, calls)
+    pages = [estimate_text(estimate), "\n" + call_text(call, estimate)]
+    if calibration is not None:
+        pages.append(joined(calibration, run, estimate, call, _settings(settings), measured))
+    return [{**estimate.as_plain(), "measured": call.as_plain()}], pages
+
+
+def _beside_profile(
+    file: str,
+    name: str,
+    inputs: str | None,
+    chips: list[str],
+    settings: tuple[str, ...],
+    measured: Path,
+    calibration: Path | None,
+) -> _Shown:
+    """Return the estimate beside a profile of Neuron Explorer."""
+    from nkitools.cli.measured import chip_of, joined, profile_of
+    from nkitools.report.estimate_text import estimate_text, measured_text
+    from nkitools.timing.measured import beside
+
+    profile = profile_of(measured)
+    (run,) = runs_of(file, name, inputs, [chip_of(profile, chips)], settings)
+    estimate = run.estimate()
+    found = beside(run, estimate, profile)
+    pages = [estimate_text(estimate), "\n" + measured_text(found)]
+    if calibration is not None:
+        pages.append(joined(calibration, run, estimate, profile, _settings(settings), measured))
+    return [{**estimate.as_plain(), "measured": found.as_plain()}], pages
 
 
 def _at(base: str, file: str, name: str, chip: str, settings: tuple[str, ...]) -> list[dict[str, Any]]:
