@@ -143,10 +143,6 @@ class KernelRunner:
         names no rule.
         """
         __tracebackhide__ = True
-        from nkitools.record.allowed_rules import allow_findings, set_aside
-        from nkitools.record.run_listeners import collect_runs
-        from nkitools.targets.target import OtherDegree, WrongDevice
-
         target = _target_for(kernel, self._target, self._recorder.asked_devices())
         if self._target == "hw":
             kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
@@ -158,22 +154,7 @@ class KernelRunner:
         if reference is None:
             kwargs |= stated if expect is None else {**stated, "expect": expect}
         expected = _expected(reference, args, kwargs, {**stated, "expect": expect})
-        with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
-            try:
-                full = _in_full_precision(target, kernel, args, kwargs)
-                run = target.run(kernel, *args, **kwargs)
-            except WrongDevice as error:
-                refuse(str(error))
-            except OtherDegree as error:
-                ask_for_degree(self._config, error)
-            except Exception as error:
-                note_status(self._config, error)
-                raise
-            finally:
-                for each in runs:
-                    set_aside(each)
-                # A run that failed is the most interesting one. The first: kernels may launch others inside.
-                self._recorder.last_run = runs[0] if runs else None
+        run, full = self._run(target, kernel, allow, args, kwargs)
         _remind_of_gradients((args, kwargs), run.outputs)
         self._recorder.last_run = run
         self._recorder.asked_for.append((run, full))
@@ -186,6 +167,40 @@ class KernelRunner:
             assert_as_expected(run.outputs, run.reference)
         outputs: Outputs = run.outputs
         return outputs
+
+    def _run(
+        self,
+        target: Target,
+        kernel: Kernel,
+        allow: str | Sequence[str],
+        args: tuple[Argument, ...],
+        kwargs: dict[str, Argument],
+    ) -> tuple[Run, Run | None]:
+        """Return the run, with the findings of ``allow`` set aside, and that in full precision where one is asked for.
+
+        A run that fails is remembered as the last one, too.
+        """
+        __tracebackhide__ = True
+        from nkitools.record.allowed_rules import allow_findings, set_aside
+        from nkitools.record.run_listeners import collect_runs
+        from nkitools.targets.target import OtherDegree, WrongDevice
+
+        with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
+            try:
+                full = _in_full_precision(target, kernel, args, kwargs)
+                return target.run(kernel, *args, **kwargs), full
+            except WrongDevice as error:
+                refuse(str(error))
+            except OtherDegree as error:
+                ask_for_degree(self._config, error)
+            except Exception as error:
+                note_status(self._config, error)
+                raise
+            finally:
+                for each in runs:
+                    set_aside(each)
+                # A run that failed is the most interesting one. The first: kernels may launch others inside.
+                self._recorder.last_run = runs[0] if runs else None
 
     @property
     def run(self) -> Run:
