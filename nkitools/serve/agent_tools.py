@@ -100,7 +100,8 @@ def make_server(root: Path) -> MCPServer:
     server = MCPServer("nkitools", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR")
     workplace = Workplace(root)
     _reading_tools(server, workplace)
-    _running_tools(server, workplace)
+    _tools_of_kept_runs(server, workplace)
+    _tools_of_new_runs(server, workplace)
     return server
 
 
@@ -121,7 +122,7 @@ def _reading_tools(server: MCPServer, workplace: Workplace) -> None:
         return _answered(lambda: _searched(query, legacy=legacy))
 
 
-def _running_tools(server: MCPServer, workplace: Workplace) -> None:
+def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
     @server.tool()
     async def simulate(
         path: str,
@@ -157,6 +158,8 @@ def _running_tools(server: MCPServer, workplace: Workplace) -> None:
 
         return await _awaited(go())
 
+
+def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
     @server.tool()
     async def estimate(
         path: str,
