@@ -6,7 +6,7 @@ from importlib import import_module
 
 from tests.cases import each
 
-DEVICES, WAYS, TIME = "targets.test_devices", "targets.test_neuron_ways", "targets.test_device_time"
+NEURON, WAYS, TIME = "targets.test_neuron_device", "targets.test_neuron_ways", "targets.test_device_time"
 OPERATOR, FOUND, TIMING = "targets.test_neuron_operator", "targets.test_examination", "targets.test_timing"
 NATIVE, HARDWARE, IN = (
     "pytest_plugin.test_native_torch",
@@ -17,12 +17,12 @@ TODAY = f"{NATIVE}.test_a_trn2_of_today"
 HELD_BY = {
     # Trn2 and Trn3 with the native backend of torch
     "every file that imports torch failed at collection": [TODAY, "cli.test_compare.test_targets_that_agree"],
-    "torch tensors had no way but torch-xla": [TODAY, f"{DEVICES}.test_the_version_of_torch_neuronx_says_the_way"],
+    "torch tensors had no way but torch-xla": [TODAY, f"{NEURON}.test_the_version_of_torch_neuronx_says_the_way"],
     "kernels of NumPy arrays could not be timed": [TODAY, f"{TIME}.test_nki_alone_can_be_timed_by_nrtpy"],
     "the degree of a kernel was not said to the runtime": [
-        f"{DEVICES}.test_trn2_joins_its_cores",
-        f"{DEVICES}.test_processes_of_two_degrees_share_physical_cores",
-        f"{DEVICES}.test_a_kernel_of_another_degree_is_not_run",
+        f"{NEURON}.test_trn2_joins_its_cores",
+        "targets.test_units.test_processes_of_two_degrees_share_physical_cores",
+        f"{NEURON}.test_a_kernel_of_another_degree_is_not_run",
         f"{HARDWARE}.test_a_kernel_of_two_cores_gets_a_process_of_its_degree",
         f"{TIMING}.test_the_peak_is_that_of_the_cores_a_kernel_has",
     ],
@@ -47,18 +47,18 @@ HELD_BY = {
     ],
     # Trn1 and Inf2
     "which packages still fit them was not said": [
-        f"{DEVICES}.test_the_version_of_torch_neuronx_says_the_way",
+        f"{NEURON}.test_the_version_of_torch_neuronx_says_the_way",
         f"{IN}.test_torch_xla_runs_and_times",
     ],
     "legacy kernels failed in AWS's compiler from SDK 2.30 on": [
-        f"{DEVICES}.test_a_compiler_that_is_too_new_for_the_legacy_dialect_is_named",
+        f"{NEURON}.test_a_compiler_that_is_too_new_for_the_legacy_dialect_is_named",
         f"{FOUND}.test_an_inf2_with_torch_xla",
     ],
     "nki on chips that AWS's pages do not name": [
         "targets.test_neuron_codes.test_nki_on_a_chip_that_awss_pages_do_not_name"
     ],
     "the native backend on a chip that it does not take": [
-        f"{DEVICES}.test_the_version_of_torch_neuronx_says_the_way",
+        f"{NEURON}.test_the_version_of_torch_neuronx_says_the_way",
         f"{FOUND}.test_an_inf2_of_today_without_the_packages_of_torch_xla",
     ],
     "libraries of AWS's loader were not looked for": [
@@ -96,14 +96,16 @@ HELD_BY = {
     ],
     # JAX
     "a CPU of JAX's was taken for a NeuronCore": [
-        f"{DEVICES}.test_jax_on_a_cpu_is_no_neuroncore",
+        f"{NEURON}.test_jax_on_a_cpu_is_no_neuroncore",
         f"{WAYS}.test_jax_arrays_run_on_the_platform_neuron",
     ],
     "JAX's plugin was not among the packages": [f"{FOUND}.test_a_trn2_with_jax"],
     "the plugin that times NumPy arrays is libneuronxla": [
         f"{WAYS}.test_numpy_arrays_are_timed_by_jax_where_its_plugin_is"
     ],
-    "Pallas functions and prints by JAX on a NeuronCore": [f"{DEVICES}.test_a_jax_function_has_no_neuroncore"],
+    "Pallas functions and prints by JAX on a NeuronCore": [
+        "targets.test_devices.test_a_jax_function_has_no_neuroncore"
+    ],
     # What doctor says
     "machines were described by what is on the path": [
         f"{FOUND}.test_a_trn2_of_today",
@@ -114,8 +116,8 @@ HELD_BY = {
         f"{FOUND}.test_variables_that_mean_nothing_are_named",
     ],
     "the driver's words were not the driver's": [
-        f"{DEVICES}.test_the_generation_is_the_drivers",
-        f"{DEVICES}.test_an_inf2_is_known_by_its_cores_and_by_the_product",
+        f"{NEURON}.test_the_generation_is_the_drivers",
+        f"{NEURON}.test_an_inf2_is_known_by_its_cores_and_by_the_product",
     ],
 }
 
