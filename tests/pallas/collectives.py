@@ -11,7 +11,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 from jax.sharding import PartitionSpec
 
-from tests.pallas.measured import like
+from tests.pallas.kernels import like
 
 DEVICES = 4
 WHOLE = pl.BlockSpec(memory_space=pl.ANY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -70,3 +71,32 @@ def forgetful(x: Any) -> Any:
             out_ref[...] = x_ref[...]
 
     return in_blocks(kernel, x)
+
+
+def ones(shape: tuple[int, ...], dtype: Any = np.float32) -> Any:
+    return np.ones(shape, dtype)
+
+
+def like(x: Any) -> Any:
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def copy(x: Any, o: Any) -> None:
+    o[...] = x[...]
+
+
+def by_rows(kernel: Any, block: tuple[int, int], **options: Any) -> Callable[[Any], Any]:
+    """``kernel`` over the blocks of a matrix, row of blocks by row."""
+
+    def call(x: Any) -> Any:
+        grid = (pl.cdiv(x.shape[0], block[0]), pl.cdiv(x.shape[1], block[1]))
+        spec = pl.BlockSpec(block, lambda i, j: (i, j))
+        return pl.pallas_call(kernel, out_shape=like(x), grid=grid, in_specs=[spec], out_specs=spec, **options)(x)
+
+    return call
+
+
+def whole(kernel: Any, x_memory: Any = None, **options: Any) -> Callable[[Any], Any]:
+    """``kernel`` over whole arrays, without a grid."""
+    spec = pl.BlockSpec(memory_space=x_memory) if x_memory is not None else pl.BlockSpec()
+    return lambda x: pl.pallas_call(kernel, out_shape=like(x), in_specs=[spec], **options)(x)

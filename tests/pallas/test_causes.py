@@ -17,8 +17,7 @@ from jax.experimental.pallas.ops.tpu import flash_attention  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.calls import pallas_calls  # noqa: E402
-from tests.pallas.kernels import ramp  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import like, ramp  # noqa: E402
 
 PARALLEL = ("parallel", "parallel", "arbitrary")
 

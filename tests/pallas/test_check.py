@@ -20,8 +20,7 @@ from nkitools.pallas import check, check_as_asked, jax_internals  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from nkitools.pallas.imports import jax_module  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
-from tests.pallas.kernels import double, forgetful, in_blocks, ramp  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import double, forgetful, in_blocks, like, ramp  # noqa: E402
 
 RUNNING = ("interpret", "tpu_interpret")
 

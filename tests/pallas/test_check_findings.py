@@ -17,8 +17,7 @@ import nkitools  # noqa: E402
 from nkitools.pallas import check  # noqa: E402
 from nkitools.record.allowed_rules import allow_findings  # noqa: E402
 from nkitools.record.run_listeners import collect_runs  # noqa: E402
-from tests.pallas.kernels import forgetful, in_blocks, ramp  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import forgetful, in_blocks, like, ramp  # noqa: E402
 
 RUNNING = ("interpret", "tpu_interpret")
 

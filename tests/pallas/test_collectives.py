@@ -19,8 +19,7 @@ from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
 from tests.pallas.collectives import BY_MESH, DEVICES, DMA, WHOLE, meet, neighbours, ring, send  # noqa: E402
-from tests.pallas.kernels import ramp  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import like, ramp  # noqa: E402
 
 pytestmark = pytest.mark.skipif(len(jax.devices()) < DEVICES, reason="XLA_FLAGS asks for fewer devices")
 

@@ -19,8 +19,7 @@ from nkitools.pallas import check, launch  # noqa: E402
 from nkitools.pallas.calls import compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
-from tests.pallas.kernels import double, in_blocks, ramp  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import double, in_blocks, like, ramp  # noqa: E402
 
 ACCEPTED = None if why_not() else True
 BLOCK = pl.BlockSpec((8, 128), lambda i, *scalars: (i, 0))

@@ -15,8 +15,7 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.one_check import CheckedRun  # noqa: E402
-from tests.pallas.kernels import mesh_of_cores, on_cores  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import like, mesh_of_cores, on_cores  # noqa: E402
 
 
 def watched(fn: Any, *args: Any, cores: int = 1) -> CheckedRun:

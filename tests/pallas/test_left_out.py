@@ -20,8 +20,7 @@ from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from tests.pallas import collectives  # noqa: E402
 from tests.pallas.collectives import DMA, WHOLE  # noqa: E402
-from tests.pallas.kernels import double, kernel_over, mesh_of_cores, on_cores, ramp  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import double, kernel_over, like, mesh_of_cores, on_cores, ramp  # noqa: E402
 
 RUNNING = ("interpret", "tpu_interpret")
 ACCEPTED = None if why_not() else True

@@ -8,7 +8,7 @@ pytest.importorskip("jax")
 
 from nkitools.pallas import check
 from nkitools.pallas.compiler import why_not
-from tests.pallas import measured
+from tests.pallas import measured_right, measured_runs, measured_static  # noqa: F401 - their kernels enter the tables
 from tests.pallas.measured import RIGHT, WRONG, Case
 
 
@@ -20,7 +20,7 @@ def test_a_wrong_kernel_is_reported_at_its_line_and_nowhere_else(case: Case) -> 
     fn, inputs = case.make()
     run = check(fn, *inputs, modes=case.modes, chips=case.chips)
     errors = [finding for finding in run.findings if finding.severity == "error"]
-    wanted = [(case.rule, measured.__file__, case.line)] if case.is_wrong else []
+    wanted = [(case.rule, case.file, case.line)] if case.is_wrong else []
     assert [(each.rule, each.file, each.line) for each in errors] == wanted
 
 

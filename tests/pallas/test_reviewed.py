@@ -15,8 +15,8 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
-from tests.pallas.kernels import in_blocks, kernel_over, mesh_of_cores, ramp  # noqa: E402
-from tests.pallas.measured import like, takes  # noqa: E402
+from tests.pallas.kernels import in_blocks, kernel_over, like, mesh_of_cores, ramp  # noqa: E402
+from tests.pallas.measured import takes  # noqa: E402
 
 ACCEPTED = None if why_not() else True
 

@@ -16,7 +16,8 @@ from jax.experimental import pallas as pl  # noqa: E402
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from nkitools.pallas.static import bit_width, tile_rows  # noqa: E402
-from tests.pallas.measured import copy, like, ones, takes, whole  # noqa: E402
+from tests.pallas.kernels import copy, like, ones, whole  # noqa: E402
+from tests.pallas.measured import takes  # noqa: E402
 
 # dtype, rows of the array, rows of a block, and whether the compiler takes it (v5e; libtpu 0.0.42 to 0.0.49, of which
 # the next one takes all).

@@ -15,7 +15,7 @@ from jax.experimental import pallas as pl  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
 from tests.cases import each  # noqa: E402
-from tests.pallas.measured import like  # noqa: E402
+from tests.pallas.kernels import like  # noqa: E402
 
 WATCHED = ("interpret", "tpu_interpret")
 X = np.arange(256.0 * 256, dtype=np.float32).reshape(256, 256) / 7
