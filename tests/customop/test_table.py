@@ -103,8 +103,8 @@ HELD_BY = {
         "pytest_plugin.test_ctrl_c.test_the_place_is_that_of_the_kernel",
     ],
     "endless loops on the device hung": [
-        "language.test_control.test_a_condition_that_nothing_changes_is_refused",
-        "language.test_control.test_every_loop_has_a_limit",
+        "language.test_endless_loops.test_a_condition_that_nothing_changes_is_refused",
+        "language.test_endless_loops.test_every_loop_has_a_limit",
     ],
 }
 
