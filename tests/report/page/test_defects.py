@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -99,48 +100,75 @@ _CONTRAST = """const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
         return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); }))"""
 
 
-def test_search_links_files_layout_and_colours(reader: Reader, tmp_path: Path) -> None:
-    """All is found by words, an address brings back what was shown, a file has the values, nothing covers code."""
+@dataclass(frozen=True)
+class Shown:
+    """A run, and where its page is."""
+
+    run: Any
+    page: Path
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    """The run of `turns`, and its page."""
     x = WIDE[:, :64].copy()
     x[:, 48:] *= 100
     run = watched(turns, x, rules="report")
-    page = written(run, tmp_path)
-    reader.open(page)
-    # Search: an instruction by its number, a finding by its rule, a tensor by its name.
-    kinds = {words: search(reader, words) for words in ("dma_copy", run.findings[0].rule, "constant", "#3")}
+    return Shown(run, written(run, tmp_path_factory.mktemp("turns")))
+
+
+@pytest.fixture
+def at_turns(reader: Reader, shown: Shown) -> Reader:
+    """A reader who has just opened that page."""
+    reader.driver.get("about:blank")  # from one address of a page to another nothing is loaded
+    reader.open(shown.page)
+    return reader
+
+
+def test_all_is_found_by_words(at_turns: Reader, shown: Shown) -> None:
+    """An instruction by its name and number, a finding by its rule, a tensor by its name."""
+    rule = shown.run.findings[0].rule
+    kinds = {words: search(at_turns, words) for words in ("dma_copy", rule, "constant", "#3")}
     assert "Instructions" in kinds["dma_copy"]
-    assert "Findings" in kinds[run.findings[0].rule]
+    assert "Findings" in kinds[rule]
     assert {"Lines", "Tensors", "Prints"} <= set(kinds["constant"].replace("\n", " ").split())
     assert "\n3 " in kinds["#3"]
-    # A link: the turn and the element come back after a reload.
-    load = next(each for each in run.writes if each.loops == {"t": 2})
+
+
+def test_an_address_brings_back_what_was_shown(reader: Reader, shown: Shown) -> None:
+    """The turn and the element; the scale is one over all turns, so that its ends stay while stepping."""
+    load = load_of(shown.run)
     reader.driver.get("about:blank")
-    reader.driver.get(f"{page.absolute().as_uri()}#line={load.line}&turn=t:2&el=3,11")
+    reader.driver.get(f"{shown.page.absolute().as_uri()}#line={load.line}&turn=t:2&el=3,11")
     wait(lambda: reader.see("html").get_attribute("data-ready"))
     assert reader.turn()["t"] == "2"
     assert np.float32(reader.text(".numbers td[aria-current]")) == load.value[3, 11]
-    # One scale over all turns: its ends stay while stepping.
     ends = reader.text(".inspector .legend")
     reader.press("ARROW_RIGHT")
     assert reader.turn()["t"] == "3"
     assert reader.text(".inspector .legend") == ends
     wait(lambda: "turn=t:3" in reader.driver.current_url)
-    # A file of the tile, as NumPy reads it.
-    raw = reader.driver.execute_script("return Array.from(window.nkitools.npyOfItem(window.nkitools.writes[0]))")
-    np.testing.assert_array_equal(np.load(io.BytesIO(bytes(raw))), run.writes[0].value)
-    assert reader.text(".facts .link:last-child") != ""
-    # A constant tile has the one value as its legend.
-    reader.driver.execute_script(f"location.hash = 'line={line_of_write(run, 'constant')}'")
-    wait(lambda: reader.text(".inspector .legend") == "7")
-    # The source in colours; borders moved by keys, and back.
-    assert {"def", "for", "in", "return"} <= set(reader.texts(".text .word"))
-    assert "512" in reader.texts(".text .number")
+
+
+def test_a_file_of_a_tile_has_its_values(at_turns: Reader, shown: Shown) -> None:
+    """As NumPy reads it; a constant tile has the one value as its legend."""
+    script = "return Array.from(window.nkitools.npyOfItem(window.nkitools.writes[0]))"
+    raw = at_turns.driver.execute_script(script)
+    np.testing.assert_array_equal(np.load(io.BytesIO(bytes(raw))), shown.run.writes[0].value)
+    at_turns.driver.execute_script(f"location.hash = 'line={load_of(shown.run).line}&turn=t:3'")
+    wait(lambda: at_turns.turn().get("t") == "3")
+    assert at_turns.text(".facts .link:last-child") != ""
+    at_turns.driver.execute_script(f"location.hash = 'line={line_of_write(shown.run, 'constant')}'")
+    wait(lambda: at_turns.text(".inspector .legend") == "7")
+
+
+def test_borders_move_by_keys_and_by_the_mouse(at_turns: Reader) -> None:
+    """The border between source and tile and that above the panes, and back."""
     widths = "return [...document.querySelectorAll('.source, .bottom')].map((each) => Math.round(each.clientWidth))"
-    before = reader.driver.execute_script(widths)
+    before = at_turns.driver.execute_script(widths)
     for key, way in (("ArrowRight", 1), ("Home", 0)):
-        reader.driver.execute_script(_KEY, ".border[aria-orientation=vertical]", key)
-        assert np.sign(reader.driver.execute_script(widths)[0] - before[0]) == way
-    # And by the mouse: the border between source and tile, and that above the panes.
+        at_turns.driver.execute_script(_KEY, ".border[aria-orientation=vertical]", key)
+        assert np.sign(at_turns.driver.execute_script(widths)[0] - before[0]) == way
     sizes = (
         "const { clientWidth, clientHeight } = document.querySelector(arguments[0]); return [clientWidth, clientHeight]"
     )
@@ -148,39 +176,51 @@ def test_search_links_files_layout_and_colours(reader: Reader, tmp_path: Path) -
         ("vertical", ".source", (-120, 0), (-120, 0)),
         ("horizontal", ".bottom", (0, -90), (0, 90)),
     ):
-        size = reader.driver.execute_script(sizes, box)
-        reader.drag(f".border[aria-orientation={border}]", *way)
-        assert np.subtract(reader.driver.execute_script(sizes, box), size) == pytest.approx(change, abs=12)
-        reader.driver.execute_script(_KEY, f".border[aria-orientation={border}]", "Home")
-    # By rank: half of the colours for the half of the elements.
-    reader.driver.execute_script(f"location.hash = 'line={load.line}&turn=t:2'")
-    wait(lambda: reader.turn().get("t") == "2")
+        size = at_turns.driver.execute_script(sizes, box)
+        at_turns.drag(f".border[aria-orientation={border}]", *way)
+        assert np.subtract(at_turns.driver.execute_script(sizes, box), size) == pytest.approx(change, abs=12)
+        at_turns.driver.execute_script(_KEY, f".border[aria-orientation={border}]", "Home")
+
+
+def test_colours_by_rank_and_of_the_source(at_turns: Reader, shown: Shown) -> None:
+    """Half of the colours are for the half of the elements; words and numbers of Python have theirs."""
+    assert {"def", "for", "in", "return"} <= set(at_turns.texts(".text .word"))
+    assert "512" in at_turns.texts(".text .number")
+    at_turns.driver.execute_script(f"location.hash = 'line={load_of(shown.run).line}&turn=t:2'")
+    wait(lambda: at_turns.turn().get("t") == "2")
     scale = """const box = document.querySelector('.steppers select');
         box.value = arguments[0]; box.dispatchEvent(new Event('change'))"""
-    reader.driver.execute_script(scale, "quantile")
-    assert "(by rank)" in reader.text(".inspector .legend")
-    assert reader.driver.execute_script(_DARK) == pytest.approx(0.5, abs=0.3)
-    reader.driver.execute_script(scale, "linear")
-    # Layout and contrast, wide and narrow.
+    at_turns.driver.execute_script(scale, "quantile")
+    assert "(by rank)" in at_turns.text(".inspector .legend")
+    assert at_turns.driver.execute_script(_DARK) == pytest.approx(0.5, abs=0.3)
+    at_turns.driver.execute_script(scale, "linear")
+
+
+def test_nothing_covers_code_and_all_can_be_read(at_turns: Reader, shown: Shown) -> None:
+    """On wide and narrow screens, and on paper, which has findings and pictures whichever pane is open."""
+    at_turns.driver.execute_script(f"location.hash = 'line={load_of(shown.run).line}&turn=t:2'")
+    wait(lambda: at_turns.turn().get("t") == "2")
     for width in (1280, 390):
-        reader.driver.execute_cdp_cmd(
+        at_turns.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": 860, "deviceScaleFactor": 1, "mobile": False},
         )
-        assert reader.driver.execute_script("return document.documentElement.scrollWidth") <= width
-        assert reader.all(".badge") != []
-        assert reader.driver.execute_script(_OVERLAPS) == 0
-    reader.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert reader.driver.execute_script(_CONTRAST) >= 4.5
-    # On paper: findings and pictures, whichever pane is open.
-    reader.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
-    assert reader.all("#pane .finding") != []
-    assert reader.all("#pane .arrays canvas") != []
-    reader.driver.execute_script("dispatchEvent(new Event('afterprint'))")
-    # The panes by the arrow keys.
-    reader.driver.execute_script("document.querySelector('#tab-overview').focus()")
-    reader.press("ARROW_RIGHT")
-    assert reader.see("[role=tab][aria-selected=true][id^=tab-]").get_attribute("id") == "tab-outputs"
+        assert at_turns.driver.execute_script("return document.documentElement.scrollWidth") <= width
+        assert at_turns.all(".badge") != []
+        assert at_turns.driver.execute_script(_OVERLAPS) == 0
+    at_turns.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert at_turns.driver.execute_script(_CONTRAST) >= 4.5
+    at_turns.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert at_turns.all("#pane .finding") != []
+    assert at_turns.all("#pane .arrays canvas") != []
+    at_turns.driver.execute_script("dispatchEvent(new Event('afterprint'))")
+
+
+def test_arrow_keys_go_from_pane_to_pane(at_turns: Reader) -> None:
+    """From the overview to the outputs."""
+    at_turns.driver.execute_script("document.querySelector('#tab-overview').focus()")
+    at_turns.press("ARROW_RIGHT")
+    assert at_turns.see("[role=tab][aria-selected=true][id^=tab-]").get_attribute("id") == "tab-outputs"
 
 
 _KEY = """document.querySelector(arguments[0]).dispatchEvent(
@@ -202,3 +242,7 @@ def search(reader: Reader, words: str) -> str:
 
 def line_of_write(run: Any, tensor: str) -> int:
     return next(each.line for each in run.writes if each.tensor == tensor)
+
+
+def load_of(run: Any) -> Any:
+    return next(each for each in run.writes if each.loops == {"t": 2})
