@@ -1,4 +1,4 @@
-"""Who may have a device: locks between processes, and the variables that name what one holds."""
+"""Locks on devices between processes, and the variables that name the one that a process holds."""
 
 from __future__ import annotations
 
