@@ -81,7 +81,7 @@ class Estimate:
     kernel: str
     chip: str
     latency_us: float
-    lower_us: float  # eight of ten calibrated kernels lie between this
+    lower_us: float  # eight of ten kernels that no fit has used lie between this
     upper_us: float  # and that
     busiest_us: float  # the busiest engine alone
     serial_us: float  # the instructions one after the other

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nkitools.timing.likeness import Likeness
 
 UNCALIBRATED_FACTOR = 2.0  # how much wider the band of a generation without published latencies is
+UNSEEN_FACTOR = 1.3  # how much wider than that of the fitted kernels a band is that holds eight of ten others
 OUTSIDE_FACTOR = 1.5  # how much wider it is for each respect in which a kernel is unlike the calibrated ones
 PAIR_FACTOR = 1.1  # how far apart the published latencies of two variants must be for their order to count
 _SLACK = 1.05  # how far beyond the published kernels a kernel still counts as like them
@@ -175,11 +176,11 @@ def outside(run: Likeness) -> tuple[str, ...]:
 
 
 def band(chip: Generation, points: int = 0) -> tuple[float, float]:
-    """Return the factors of an estimate between which eight of ten published latencies of the calibration lie.
+    """Return the factors of an estimate between which eight of ten latencies of kernels lie that no fit has used.
 
     ``points``: in how many respects the kernel lies outside the calibration; each respect widens the band.
     """
-    factor = OUTSIDE_FACTOR**points * (1.0 if is_calibrated(chip) else UNCALIBRATED_FACTOR)
+    factor = UNSEEN_FACTOR * OUTSIDE_FACTOR**points * (1.0 if is_calibrated(chip) else UNCALIBRATED_FACTOR)
     ratios = sorted(row.published_us / row.estimate_us for row in calibration_rows() if row.counts)
     tenth = len(ratios) // 10
     lower, upper = min(ratios[tenth], 1.0), max(ratios[-1 - tenth], 1.0)
