@@ -29,17 +29,8 @@ def placing_prints() -> Iterator[None]:
         yield
         return
     primitive = jax_internals.of(jax_internals.DEBUGGING, "debug_print_p")
-    with _lock:
-        before = vars(primitive).get("bind")
-        theirs = primitive.bind
-        primitive.bind = partial(_bind, theirs)
-        try:
-            yield
-        finally:
-            if before is None:
-                del primitive.bind
-            else:
-                primitive.bind = before
+    with _lock, jax_internals.bound_by(primitive, _bind):
+        yield
 
 
 def _bind(theirs: Callable[..., Any], *args: Shaped, **params: Any) -> Any:

@@ -9,9 +9,10 @@ with the reason. Differences between the supported versions of JAX (0.10 to 0.12
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -162,6 +163,20 @@ def _names(thing: type | Callable[..., Any]) -> Iterable[str]:
     if is_dataclass(thing):
         return [each.name for each in fields(thing)]
     return inspect.signature(thing).parameters
+
+
+@contextmanager
+def bound_by(primitive: Any, bind: Callable[..., Any]) -> Iterator[None]:
+    """Bind a primitive of JAX by another function within; its first argument is what has bound it before."""
+    before = vars(primitive).get("bind")
+    primitive.bind = partial(bind, primitive.bind)
+    try:
+        yield
+    finally:
+        if before is None:
+            del primitive.bind
+        else:
+            primitive.bind = before
 
 
 def are_ordered(clock: Any, other: Any) -> bool:

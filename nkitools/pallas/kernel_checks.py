@@ -20,15 +20,8 @@ def reporting_checks() -> Iterator[None]:
         yield
         return
     primitive = jax_internals.of(jax_internals.CHECKIFY, "check_p")
-    before = vars(primitive).get("bind")
-    primitive.bind = partial(_bind, primitive.bind)
-    try:
+    with jax_internals.bound_by(primitive, _bind):
         yield
-    finally:
-        if before is None:
-            del primitive.bind
-        else:
-            primitive.bind = before
 
 
 def _bind(theirs: Callable[..., Any], *args: Shaped, **params: Any) -> Any:
