@@ -17,37 +17,12 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.tensor import NkiTensor, RuntimeViews
 from nkitools.rules.finding import NotModelled
+from tests.chip.indexed import I32, X, column, copied, put, scalar
 from tests.chip.models import refused
-from tests.isa.issued import empty, inside, placed, tile
+from tests.isa.issued import empty, inside, placed
 from tests.isa.oracles import words
 
-I32 = nl.int32
 SKIP = nisa.oob_mode.skip
-X = words((6, 8, 10), I32)
-
-
-def put(values: Any, memory: str = "shared_hbm") -> Any:
-    """A tensor that holds these values, inside a running kernel."""
-    return placed(tile(np.asarray(values), memory))
-
-
-def scalar(value: int, dtype: Any = I32) -> Any:
-    """A (1, 1) tensor in SBUF."""
-    return put(np.full((1, 1), value, dtype.dtype), "sbuf")
-
-
-def column(values: Any, dtype: Any = I32) -> Any:
-    """An index for each partition."""
-    return put(np.array(values).astype(dtype.dtype).reshape(-1, 1), "sbuf")
-
-
-def copied(view: Any, **kwargs: Any) -> np.ndarray:
-    """What a DMA reads through a view."""
-    out = placed(empty(view.shape, view.dtype, "private_hbm"))
-    nisa.dma_copy(dst=out, src=view, **kwargs)
-    return np.array(out.array)
-
-
 INDEX: dict[str, Callable[[int], Any]] = {"register": nisa.register_alloc, "tensor": scalar}
 INDICES = pytest.mark.parametrize("index", INDEX.values(), ids=INDEX)
 

@@ -47,12 +47,8 @@ def meet() -> None:
     pl.semaphore_wait(barrier, 2)
 
 
-def permute(x: Any) -> Any:
-    """Hand each part of the rows to the next device."""
-
-    def kernel(x_ref: Any, out_ref: Any, sent: Any, received: Any) -> None:
-        meet()
-        send(x_ref, out_ref, sent, received, neighbours()[2])
+def hands_on(kernel: Callable[..., None]) -> Callable[[Any], Any]:
+    """Return the function of a kernel on four devices that hands each part of the rows on."""
 
     def body(part: Any) -> Any:
         return pl.pallas_call(
@@ -64,7 +60,17 @@ def permute(x: Any) -> Any:
             compiler_params=pltpu.CompilerParams(collective_id=0),
         )(part)
 
-    return ring(body, PartitionSpec("x"))(x)
+    return ring(body, PartitionSpec("x"))
+
+
+def permute(x: Any) -> Any:
+    """Hand each part of the rows to the next device."""
+
+    def kernel(x_ref: Any, out_ref: Any, sent: Any, received: Any) -> None:
+        meet()
+        send(x_ref, out_ref, sent, received, neighbours()[2])
+
+    return hands_on(kernel)(x)
 
 
 def _gather(part: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from jax.sharding import PartitionSpec  # noqa: E402
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
-from tests.pallas.collectives import BY_MESH, DEVICES, DMA, WHOLE, meet, neighbours, ring, send  # noqa: E402
+from tests.pallas.collectives import BY_MESH, DEVICES, DMA, WHOLE, hands_on, meet, neighbours, ring, send  # noqa: E402
 from tests.pallas.kernels import like, ramp  # noqa: E402
 
 pytestmark = pytest.mark.skipif(len(jax.devices()) < DEVICES, reason="XLA_FLAGS asks for fewer devices")
@@ -79,22 +78,6 @@ def waits_for_two_of_one(x_ref: Any, out_ref: Any, sent: Any, received: Any) -> 
     signal(after, barrier)
     pl.semaphore_wait(barrier, 2)  # PL208
     send(x_ref, out_ref, sent, received, after)
-
-
-def hands_on(kernel: Callable[..., None]) -> Callable[[Any], Any]:
-    """Return the function of one such kernel on four devices."""
-
-    def body(part: Any) -> Any:
-        return pl.pallas_call(
-            kernel,
-            out_shape=like(part),
-            in_specs=[WHOLE],
-            out_specs=WHOLE,
-            scratch_shapes=[DMA, DMA],
-            compiler_params=pltpu.CompilerParams(collective_id=0),
-        )(part)
-
-    return ring(body, PartitionSpec("x"))
 
 
 MISTAKES = [

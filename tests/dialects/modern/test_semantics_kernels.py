@@ -6,7 +6,6 @@ import functools
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -15,29 +14,8 @@ import pytest
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.dialects.modern.test_semantics import Layout, X, scaled, stored
 from tests.nki_versions import SINCE_0_7
-
-X = np.arange(32, dtype=np.float32).reshape(8, 4)
-
-
-def stored(tile: Any) -> Any:
-    """A tile in HBM, to be returned."""
-    out = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
-    nisa.dma_copy(dst=out, src=tile)
-    return out
-
-
-def scaled(x: Any, factor: float) -> Any:
-    tile = nl.load(x)
-    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
-    return stored(tile)
-
-
-class Layout(Enum):
-    """An enumeration among the arguments."""
-
-    rows = 1
-    columns = 2
 
 
 @dataclass
