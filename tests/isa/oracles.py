@@ -12,6 +12,29 @@ import nkitools.dialects.modern.language as nl
 
 FLOATS = (nl.float32, nl.bfloat16, nl.float16, nl.tfloat32, nl.float8_e4m3, nl.float8_e5m2, nl.float8_e4m3fn)
 INTEGERS = (nl.int8, nl.int16, nl.int32, nl.uint8, nl.uint16, nl.uint32)
+# The operators of two operands, by their names in nl.
+ARITHMETIC: dict[str, Any] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater_equal": np.greater_equal,
+    "greater": np.greater,
+    "less_equal": np.less_equal,
+    "less": np.less,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
+MAGNITUDE: dict[str, Any] = {
+    "abs_max": lambda x, y: np.where(np.abs(x) > np.abs(y), x, y),
+    "abs_min": lambda x, y: np.where(np.abs(x) < np.abs(y), x, y),
+}
+BITWISE: dict[str, Any] = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
 
 
 def held(values: Any, dtype: Any) -> np.ndarray:

@@ -13,26 +13,9 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.masked_tensor import MaskedTensor
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
-from tests.isa.oracles import FLOATS, INTEGERS, float64, held, sample, words
+from tests.isa.oracles import ARITHMETIC, FLOATS, INTEGERS, float64, held, sample, words
 
-BINARY: dict[str, Any] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "power": np.power,
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "greater_equal": np.greater_equal,
-    "greater": np.greater,
-    "less_equal": np.less_equal,
-    "less": np.less,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor,
-}
+BINARY: dict[str, Any] = {**ARITHMETIC, "power": np.power}
 UNARY: dict[str, Any] = {
     "abs": np.abs,
     "square": np.square,

@@ -13,30 +13,8 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.masked_tensor import MaskedTensor
 from tests.isa.issued import empty, issue, refusal, tile
-from tests.isa.oracles import FLOATS, INTEGERS, float64, held, sample, words
+from tests.isa.oracles import ARITHMETIC, BITWISE, FLOATS, INTEGERS, MAGNITUDE, float64, held, sample, words
 
-ARITHMETIC: dict[str, Any] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "greater_equal": np.greater_equal,
-    "greater": np.greater,
-    "less_equal": np.less_equal,
-    "less": np.less,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor,
-}
-MAGNITUDE: dict[str, Any] = {
-    "abs_max": lambda x, y: np.where(np.abs(x) > np.abs(y), x, y),
-    "abs_min": lambda x, y: np.where(np.abs(x) < np.abs(y), x, y),
-}
-BITVEC = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
 COMMUTATIVE = (
     "add",
     "multiply",
@@ -88,13 +66,13 @@ def test_dtypes_are_widened_to_float32_and_cast_once(first: Any, second: Any, re
     np.testing.assert_array_equal(issued.dst, held(float64(x) + float64(y), result))
 
 
-@pytest.mark.parametrize("name", BITVEC)
+@pytest.mark.parametrize("name", BITWISE)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_bitwise_operators_work_on_the_bits(name: str, dtype: Any) -> None:
     """Integers of any width, without a detour through float32."""
     x, y = words((128, 17), dtype, 1), words((128, 17), dtype, 2)
     result = issue(nisa.tensor_tensor, empty(x.shape, dtype), tile(x), tile(y), getattr(nl, name)).dst
-    np.testing.assert_array_equal(result, BITVEC[name](x, y))
+    np.testing.assert_array_equal(result, BITWISE[name](x, y))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -199,7 +177,7 @@ def test_the_destination_may_be_an_operand(aliased: str, name: str) -> None:
     second = first if aliased == "both" else second
     dst = second if aliased == "data2" else first
     result = issue(nisa.tensor_tensor, dst, first, second, getattr(nl, name)).dst
-    oracle = {**ARITHMETIC, **BITVEC}[name]
+    oracle = {**ARITHMETIC, **BITWISE}[name]
     np.testing.assert_array_equal(result, oracle(x, x if aliased == "both" else y).astype(dtype))
 
 

@@ -12,30 +12,8 @@ from hypothesis import strategies as st
 import nkitools
 import nkitools.dialects.modern.language as nl
 from tests.isa.issued import Tile, inside, placed, tile
-from tests.isa.oracles import ACTIVATIONS, float64, held, sample, words
+from tests.isa.oracles import ACTIVATIONS, ARITHMETIC, BITWISE, MAGNITUDE, float64, held, sample, words
 
-BINARY: dict[str, Any] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "less": np.less,
-    "less_equal": np.less_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor,
-}
-MAGNITUDE: dict[str, Any] = {
-    "abs_max": lambda x, y: np.where(np.abs(x) > np.abs(y), x, y),
-    "abs_min": lambda x, y: np.where(np.abs(x) < np.abs(y), x, y),
-}
-BITS: dict[str, Any] = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
 UNARY: dict[str, Any] = {
     **{name: ACTIVATIONS[name][0] for name in ACTIVATIONS if name not in ("copy", "sin")},
     "negative": np.negative,
@@ -79,13 +57,13 @@ OPERANDS: dict[str, Any] = {
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("kind", OPERANDS)
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", ARITHMETIC)
 def test_a_function_of_two_takes_tiles_and_numbers_on_either_side(name: str, kind: str, swapped: bool) -> None:
     """Free dimensions of size 1 broadcast; comparisons and logical functions give 1 and 0."""
     other = OPERANDS[kind]
     sides = (other, SMALL) if swapped else (SMALL, other)
     with np.errstate(all="ignore"):
-        expected = BINARY[name](*(float64(np.asarray(side)) for side in sides)).astype(np.float32)
+        expected = ARITHMETIC[name](*(float64(np.asarray(side)) for side in sides)).astype(np.float32)
     values, dtype, memory = computed(getattr(nl, name), *sides)
     np.testing.assert_array_equal(values, expected)
     assert (dtype, memory) == (nl.float32, nl.sbuf)
@@ -107,7 +85,7 @@ def test_bitwise_functions_and_shifts(dtype: Any, kind: str) -> None:
     """Integers of any width, to the bit."""
     x = words((32, 10), dtype, 1)
     y: Any = {"tile": words((32, 10), dtype, 2), "vector": words((32, 1), dtype, 2), "number": 5}[kind]
-    for name, oracle in BITS.items():
+    for name, oracle in BITWISE.items():
         values, result, _ = computed(getattr(nl, name), x, y)
         np.testing.assert_array_equal(values, oracle(x, np.asarray(y, dtype.dtype)))
         assert result == dtype

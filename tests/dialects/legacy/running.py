@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
@@ -16,6 +17,18 @@ from nkitools.rules.finding import Finding
 def run(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
     """The run of ``function`` as an ``nki.jit`` kernel."""
     return nkitools.simulate(nki.jit(function), *arrays, **options)
+
+
+def stored(compute: Any) -> Any:
+    """A kernel that stores what ``compute`` makes of the loaded inputs."""
+
+    def kernel(*arrays: Any) -> Any:
+        tile = compute(*[nl.load(array) for array in arrays])
+        result = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
+        nl.store(result, tile)
+        return result
+
+    return kernel
 
 
 def outputs(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:

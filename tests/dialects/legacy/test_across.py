@@ -10,8 +10,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from tests.dialects.legacy.running import outputs, random, refusal
-from tests.dialects.legacy.test_math import stored
+from tests.dialects.legacy.running import outputs, random, refusal, stored
 
 
 @pytest.mark.parametrize(("token", "reduce"), [(np.add, np.sum), (np.maximum, np.max), (nl.minimum, np.min)])

@@ -11,8 +11,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from tests.dialects.legacy.running import outputs, random, refusal, run
-from tests.dialects.legacy.test_math import stored
+from tests.dialects.legacy.running import outputs, random, refusal, run, stored
 
 
 def test_activation_with_scale_and_bias() -> None:

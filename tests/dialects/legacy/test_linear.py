@@ -10,8 +10,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from tests.dialects.legacy.running import outputs, random, refusal, run
-from tests.dialects.legacy.test_math import stored
+from tests.dialects.legacy.running import outputs, random, refusal, run, stored
 
 
 def test_matmul_with_and_without_the_first_operand_transposed() -> None:

@@ -10,20 +10,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from tests.dialects.legacy.running import outputs, random, refusal
-
-
-def stored(compute: Any) -> Any:
-    """A kernel that stores what ``compute`` makes of the loaded inputs."""
-
-    def kernel(*arrays: Any) -> Any:
-        tile = compute(*[nl.load(array) for array in arrays])
-        result = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
-        nl.store(result, tile)
-        return result
-
-    return kernel
-
+from tests.dialects.legacy.running import outputs, random, refusal, stored
 
 UNARY = {
     "exp": np.exp,

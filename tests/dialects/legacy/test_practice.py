@@ -9,8 +9,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from tests.dialects.legacy.running import outputs, random, refusal, run
-from tests.dialects.legacy.test_math import stored
+from tests.dialects.legacy.running import outputs, random, refusal, run, stored
 
 
 def hinted(function: Any, *arrays: Any, **options: Any) -> Any:

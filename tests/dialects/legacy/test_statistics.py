@@ -9,8 +9,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from tests.dialects.legacy.running import outputs, random, refusal
-from tests.dialects.legacy.test_math import stored
+from tests.dialects.legacy.running import outputs, random, refusal, stored
 
 I_P, I_F = nl.arange(16)[:, None], nl.arange(8)[None, :]
 

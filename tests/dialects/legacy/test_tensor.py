@@ -12,19 +12,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from tests.dialects.legacy.running import outputs, random, refusal
-
-
-def stored(compute: Any) -> Any:
-    """A kernel that stores what ``compute`` makes of the loaded inputs."""
-
-    def kernel(*arrays: Any) -> Any:
-        tile = compute(*[nl.load(array) for array in arrays])
-        result = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
-        nl.store(result, tile)
-        return result
-
-    return kernel
+from tests.dialects.legacy.running import outputs, random, refusal, stored
 
 
 def test_attributes() -> None:

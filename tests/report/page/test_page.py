@@ -19,6 +19,7 @@ from tests import cases
 from tests.history.test_races import line_of
 from tests.nki_versions import SINCE_0_7
 from tests.report.page.browser import Reader
+from tests.report.page.test_truth import watched, written
 
 HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>&amp;\u2028`${hurt}`"
 
@@ -41,17 +42,6 @@ def with_nan() -> Any:
     x = X.copy()
     x[128 + 5, 2] = -1
     return x
-
-
-def written(run: Any, directory: Path, *args: Any, **kwargs: Any) -> Path:
-    path = directory / "page.html"
-    nkitools.write_page(run, path, *args, **kwargs)
-    return path
-
-
-def watched(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    with nkitools.watching():
-        return nkitools.simulate(kernel, *args, **kwargs)
 
 
 class TestText:
