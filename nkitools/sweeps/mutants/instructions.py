@@ -156,10 +156,8 @@ def change_engine(source: Source) -> Iterator[Edit]:
             for other in ("vector", "scalar", "tensor"):
                 yield source.replace(engine.value, f"nisa.engine.{other}")
         elif callee(node) in _ON_ANY_ENGINE and keyword(node, "dst") is not None:
-            inside = source.text[: source.span(node)[1] - 1].rstrip()
-            comma = "" if inside.endswith(",") else ","
-            new = f"{comma} engine=nisa.engine.gpsimd"
-            yield Edit(len(inside), source.span(node)[1] - 1, new, line_of(node))
+            end = len(source.text[: source.span(node)[1] - 1].rstrip().removesuffix(","))
+            yield Edit(end, end, ", engine=nisa.engine.gpsimd", line_of(node))
 
 
 @operator("change-buffer", "a tensor in the wrong memory")
