@@ -48,9 +48,8 @@ def _transposed_taps(filters, first, height, depth):
         tile = nl.load(filters[first : first + height, c : c + size, :])
         turned = []
         for tap in range(taps):
-            flat = nl.copy(tile[:, :, tap])
             side = nl.ndarray((size, height), dtype=nl.float32, buffer=nl.psum)
-            nisa.nc_transpose(dst=side, data=flat)
+            nisa.nc_transpose(dst=side, data=tile[:, :, tap])
             turned.append(nl.copy(side))
         found.append(turned)
     return found

@@ -32,7 +32,7 @@ def state_space_scan(decay, drive):
                 op1=nl.add,
             )
             if t + width < steps:
-                last = nl.copy(tile[:, width - 1 : width])
+                last = tile[:, width - 1 : width]
                 nl.device_print("last", last)
             nisa.dma_copy(dst=states[rows, t : t + width], src=tile)
     return states
