@@ -88,15 +88,18 @@ def test_a_kernel_takes_any_shape(data: Any, kernel: Any) -> None:
     assert [each.rule for each in run.findings if each.severity != "hint"] == []
 
 
-def test_prints_show_what_lies_between() -> None:
-    """The moments of each tile of rows, the last state of each piece, and lines of an image."""
-    random = np.random.default_rng(0)
-    rows = random.standard_normal((130, 64), np.float32)
+def test_prints_show_moments() -> None:
+    """Mean and variance of each tile of rows."""
+    rows = np.random.default_rng(0).standard_normal((130, 64), np.float32)
     prints = nkitools.simulate(layer_norm, rows, np.ones(64, np.float32), np.zeros(64, np.float32)).prints
     moments = np.concatenate([each.value for each in prints])
     np.testing.assert_allclose(moments, np.stack([rows.mean(1), rows.var(1)], axis=1), rtol=1e-4, atol=1e-6)
-    decay, drive = random.random((2, 4100), np.float32), random.random((2, 4100), np.float32)
+
+
+def test_prints_show_where_the_scan_goes_on() -> None:
+    """The last state of each piece of 2048 steps, but for the last piece, with which nothing goes on."""
+    decay, drive = np.random.default_rng(0).random((2, 2, 4100), np.float32)
     run = nkitools.simulate(state_space_scan, decay, drive)
+    assert len(run.prints) == 2
     for number, each in enumerate(run.prints, 1):
         np.testing.assert_array_equal(each.value[:, 0], run.outputs[:, 2048 * number - 1])
-    assert len(run.prints) == 2

@@ -28,7 +28,7 @@ def agrees(outputs: Any, logits: Any, drawn: Any, p: float) -> bool:
     """Whether tokens and probabilities are the reference's."""
     tokens, kept = references.top_p(logits, drawn, p)
     close = np.allclose(outputs[1], kept, rtol=1e-4, atol=1e-6)
-    return bool(close and (outputs[0] == tokens).all())
+    return bool(close and outputs[0].dtype == np.uint32 and (outputs[0] == tokens).all())
 
 
 @pytest.mark.parametrize(("shape", "p"), [((1, 64), 1.0), ((130, 80), 0.7), ((3, 5000), 0.01)])
@@ -63,6 +63,18 @@ def test_the_last_token_is_drawn_by_the_largest_number() -> None:
         count = (kept > 0).sum(axis=1)
         wanted = [row[size - 1 if place else 0] for row, size in zip(order, count, strict=True)]
         np.testing.assert_array_equal(tokens[:, 0], wanted)
+
+
+def test_sums_that_meet_p_and_numbers_that_meet_a_border() -> None:
+    """Tokens that have p exactly are enough; a number between two tokens draws the second one."""
+    logits = np.full((4, 64), -1000, np.float32)
+    logits[:, [3, 7, 22, 40]] = 0  # a quarter each, exactly
+    numbers = np.arange(4, dtype=np.float32).reshape(4, 1) / 4
+    for p, wanted in ((1.0, [3, 7, 22, 40]), (0.5, [3, 3, 7, 7])):
+        tokens, kept = nkitools.simulate(top_p, logits, numbers, p).outputs
+        assert tokens[:, 0].tolist() == wanted
+        count = len(set(wanted))
+        np.testing.assert_array_equal(kept, np.tile(np.repeat([1 / count, 0], [count, 64 - count]), (4, 1)))
 
 
 MISTAKES = {

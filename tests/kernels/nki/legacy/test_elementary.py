@@ -58,6 +58,12 @@ def test_transpose_is_exact(run_kernel: Callable[..., Any], shape: tuple[int, in
     np.testing.assert_array_equal(run_kernel(transpose, x), x.T)
 
 
+def test_transpose_is_exact_by_products_with_an_identity() -> None:
+    """As NeuronCore-v2 makes it: what was never loaded would reach whole columns of the tile."""
+    x = normal(129, 257)
+    np.testing.assert_array_equal(nkitools.simulate(transpose, x, chip="trn1").outputs, x.T)
+
+
 @pytest.mark.parametrize(("kernel", "axis"), [(row_sums, 1), (column_sums, 0)], ids=["rows", "columns"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sums_along_either_axis(run_kernel: Callable[..., Any], shape: tuple[int, int], kernel: Any, axis: int) -> None:
