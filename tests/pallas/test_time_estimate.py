@@ -17,7 +17,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
-from nkitools.pallas import check, checking, compiler, estimate, sweep, time_estimate  # noqa: E402
+from nkitools.pallas import check, compiler, estimate, one_check, sweep, time_estimate  # noqa: E402
 from nkitools.pallas.block_traffic import traffic  # noqa: E402
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
@@ -157,7 +157,7 @@ def test_without_a_compiler_there_is_no_estimate(monkeypatch: pytest.MonkeyPatch
 def profiled(monkeypatch: pytest.MonkeyPatch, cycles: int) -> None:
     """Let the compiler be there, and say so many cycles of every kernel."""
     monkeypatch.setattr(compiler, "_has_libtpu", lambda: True)
-    for module in (time_estimate, checking):
+    for module in (time_estimate, one_check):
         monkeypatch.setattr(module, "why_not", lambda: "")
     monkeypatch.setattr(time_estimate, "profiler", lambda: SimpleNamespace(profile=lambda *_: Profile(cycles)))
 
