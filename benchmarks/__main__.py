@@ -1,7 +1,7 @@
 """``python -m benchmarks``: what the simulator costs, beside untiled NumPy and the same tiles in bare NumPy.
 
 The kernel's Python runs each time, and beside it the steps of a recorded run (replay). Times are the processor's; of
-what is compared, each takes its turn in every round, and the least of the rounds count.
+what is compared, each takes its turn in every round, and the least of the rounds counts (of the gather their median).
 Then microseconds an instruction (also one on a tile that has an address, or was written in part) and an allocation, the
 start of a new process with a kernel of some 400 instructions that runs once, and the peak of its memory, and last the
 custom C++ operators: their kernels' time with all checks to that without any, and the checks' part of a whole call.
@@ -60,12 +60,13 @@ def measured(options: argparse.Namespace) -> list[Figures]:
         sides.append(InAnotherProcess(options.against, options.rules))
         trees.append(options.against.resolve())
     found: list[Figures] = [{} for _ in sides]
+    waiting = [each.name for each in here.workloads.values() if each.waits_for_memory]
     for name in [*here.workloads, measure.ACTIONS]:
         for side in sides:
             side.prepare(name)
         rounds = [[side.round() for side in sides] for _ in range(options.rounds)]
         for figures, of_side in zip(found, zip(*rounds, strict=True), strict=True):
-            figures[name] = measure.figures(name, measure.least(of_side))
+            figures[name] = measure.figures(name, measure.counted(of_side, waits_for_memory=name in waiting))
     for figures, tree in zip(found, trees, strict=True):
         figures[_MEAN] = _means(figures)
         figures[_START] = measure.cold_start(tree, max(1, options.rounds // 3))
