@@ -31,7 +31,7 @@ def column(values: Any, dtype: Any = I32) -> Any:
 
 
 def copied(view: Any, **kwargs: Any) -> np.ndarray:
-    """What a DMA reads through a view."""
+    """The elements that a DMA reads through a view."""
     out = placed(empty(view.shape, view.dtype, "private_hbm"))
     nisa.dma_copy(dst=out, src=view, **kwargs)
     return np.array(out.array)
