@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import nkitools
 from nkitools import options
-from nkitools.replay.kept_lists import KEPT
 
 nkitools.install_stand_in(prefer="builtin")
 
@@ -19,13 +17,6 @@ import nki.language as nl  # noqa: E402
 
 SHAPE = (4, 8)
 ONES = np.ones(SHAPE, np.float32)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept() -> Iterator[None]:
-    KEPT.clear()
-    yield
-    KEPT.clear()
 
 
 @nki.jit

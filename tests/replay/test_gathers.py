@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,6 @@ from kernels.nki.gather_scatter import gather_rows  # noqa: E402
 ROWS, WIDTH, COUNT = 40, 8, 200
 FIRST, RECORDED = "it is the first run of this form", "this run is recorded"
 LOOKED_AT = "its values call for a look at them"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept() -> Iterator[None]:
-    KEPT.clear()
-    yield
-    KEPT.clear()
 
 
 def drawn(seed: int, count: int = COUNT) -> tuple[Any, Any]:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.replay.kept_lists import KEPT
 from tests.nki_versions import SINCE_0_7
 
 nkitools.install_stand_in(prefer="builtin")
@@ -29,11 +28,6 @@ HELPERS.factor = 2.0  # type: ignore[attr-defined]
 ONES = np.ones((4, 8), np.float32)
 calls: list[str] = []
 seen = 0
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept() -> None:
-    KEPT.clear()
 
 
 def scaled(x: Any, factor: float) -> Any:

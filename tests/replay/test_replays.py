@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Iterator
 from contextvars import Context
 from typing import Any
 
@@ -32,13 +31,6 @@ SHAPE = (4, 8)
 ONES = np.ones(SHAPE, np.float32)
 FIRST, RECORDED = "it is the first run of this form", "this run is recorded"
 LOOKED_AT = "its values call for a look at them"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept() -> Iterator[None]:
-    KEPT.clear()
-    yield
-    KEPT.clear()
 
 
 @nki.jit
