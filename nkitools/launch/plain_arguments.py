@@ -34,9 +34,8 @@ def _may_be_same(one: Array, other: Array) -> bool:
     return one is other or (one.shape == other.shape and np.may_share_memory(one, other))
 
 
-def order_of(arrays: Sequence[Array] | None, entered: Sequence[Any]) -> list[int] | None:
+def order_of(arrays: Sequence[Array], entered: Sequence[Any]) -> list[int] | None:
     """Return where each argument that became a tensor is among the arrays of a call; None where one is not."""
-    numbers = {id(array): number for number, array in enumerate(arrays or ())}
-    if arrays is None or len(arrays) != len(entered) or any(id(each) not in numbers for each in entered):
-        return None
-    return [numbers[id(each)] for each in entered]
+    numbers = {id(array): number for number, array in enumerate(arrays)}
+    order = [numbers[id(each)] for each in entered if id(each) in numbers]
+    return order if len(order) == len(entered) == len(arrays) else None

@@ -315,4 +315,5 @@ def _are_apart(recorded: Recorded, inputs: Sequence[Array]) -> bool:
 def _order_of(recorded: Recorded, call: Call, arguments: Arguments) -> list[int] | None:
     """Return where the storages of plain arguments are among the arrays of their call; None where one needs a look."""
     places = (part for _, part in parts_of(recorded.places[0]) if isinstance(part, Place))
-    return order_of(plain_arrays(*call), arguments.originals) if all(each.is_whole for each in places) else None
+    arrays = plain_arrays(*call) if all(each.is_whole for each in places) else None
+    return None if arrays is None else order_of(arrays, arguments.originals)
