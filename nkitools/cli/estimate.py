@@ -84,8 +84,7 @@ def estimate_kernel(
     if measured is None:
         plain, pages = _estimated(file, name, inputs, chips, settings)
     else:
-        beside = _beside_timed_call if measured.is_file() else _beside_profile
-        plain, pages = beside(file, name, inputs, chips, settings, measured, calibration)
+        plain, pages = _beside_measured(file, name, inputs, chips, settings, measured, calibration)
     if base is not None:
         earlier = _at(base, file, name, chip, settings)
         plain = [{"before": one, "after": other} for one, other in zip(earlier, plain, strict=True)]
@@ -109,7 +108,7 @@ def _estimated(file: str, name: str, inputs: str | None, chips: list[str], setti
     return [each.as_plain() for each in estimates], pages
 
 
-def _beside_timed_call(
+def _beside_measured(
     file: str,
     name: str,
     inputs: str | None,
@@ -118,41 +117,28 @@ def _beside_timed_call(
     measured: Path,
     calibration: Path | None,
 ) -> _Shown:
-    """Return the estimate beside what a file of ``--benchmark-json`` has for the same call."""
-    from nkitools.cli.measured import call_of, call_text, calls_of, joined
-    from nkitools.report.estimate_text import estimate_text
-
-    calls, own = calls_of(measured, name, chips)
-    (run,) = runs_of(file, name, inputs, [own], settings)
-    estimate, call = run.estimate(), call_of(run, calls)
-    pages = [estimate_text(estimate), "\n" + call_text(call, estimate)]
-    if calibration is not None:
-        pages.append(joined(calibration, run, estimate, call, _settings(settings), measured))
-    return [{**estimate.as_plain(), "measured": call.as_plain()}], pages
-
-
-def _beside_profile(
-    file: str,
-    name: str,
-    inputs: str | None,
-    chips: list[str],
-    settings: tuple[str, ...],
-    measured: Path,
-    calibration: Path | None,
-) -> _Shown:
-    """Return the estimate beside a profile of Neuron Explorer."""
-    from nkitools.cli.measured import chip_of, joined, profile_of
+    """Return the estimate beside what was measured: a file of ``--benchmark-json``, or the folder of a profile."""
+    from nkitools.cli.measured import call_of, call_text, calls_of, chip_of, joined, profile_of
     from nkitools.report.estimate_text import estimate_text, measured_text
     from nkitools.timing.measured import beside
 
-    profile = profile_of(measured)
-    (run,) = runs_of(file, name, inputs, [chip_of(profile, chips)], settings)
-    estimate = run.estimate()
-    found = beside(run, estimate, profile)
-    pages = [estimate_text(estimate), "\n" + measured_text(found)]
+    source: Any  # of the latency that joins a calibration
+    if measured.is_file():
+        calls, own = calls_of(measured, name, chips)
+        (run,) = runs_of(file, name, inputs, [own], settings)
+        estimate = run.estimate()
+        source = call_of(run, calls)
+        plain, text = source.as_plain(), call_text(source, estimate)
+    else:
+        source = profile_of(measured)
+        (run,) = runs_of(file, name, inputs, [chip_of(source, chips)], settings)
+        estimate = run.estimate()
+        found = beside(run, estimate, source)
+        plain, text = found.as_plain(), measured_text(found)
+    pages = [estimate_text(estimate), "\n" + text]
     if calibration is not None:
-        pages.append(joined(calibration, run, estimate, profile, _settings(settings), measured))
-    return [{**estimate.as_plain(), "measured": found.as_plain()}], pages
+        pages.append(joined(calibration, run, estimate, source, _settings(settings), measured))
+    return [{**estimate.as_plain(), "measured": plain}], pages
 
 
 def _at(base: str, file: str, name: str, chip: str, settings: tuple[str, ...]) -> list[dict[str, Any]]:
