@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from enum import EnumMeta
 from functools import cache
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -165,6 +166,8 @@ def _whole_signature(name: str) -> inspect.Signature | None:
     if module is None or len(rest) != 1 or rest[0] not in module.__all__:
         return None
     found: Any = whole(vars(module), rest[0])
+    if isinstance(found, EnumMeta) or not callable(found):  # from Python 3.13 on each enum class has a signature
+        return None
     if isinstance(found, FunctionType) or hasattr(type(found), "__signature__") or hasattr(found, "__signature__"):
         return inspect.signature(found)
     return None
