@@ -165,8 +165,8 @@ def _serve(function: Callable[[Any], Any], pipe: Connection, memory: int) -> Non
             pipe.send(answer)
         except (BrokenPipeError, ConnectionResetError):
             return
-        except Exception:  # a result that goes to no other process; nothing of it was sent
-            pipe.send((False, traceback.format_exc()))
+        except Exception:  # nothing of the result was sent
+            pipe.send((False, f"its result cannot be pickled for another process\n{traceback.format_exc()}"))
 
 
 def _end_with(driver: int) -> None:

@@ -80,7 +80,7 @@ def staying(task: int) -> Any:
 
 def test_a_result_that_goes_to_no_other_process_says_so() -> None:
     """With the reason, instead of a worker that is lost three times."""
-    with pytest.raises(RuntimeError, match=r"a worker has failed:(.|\n)*pickle"):
+    with pytest.raises(RuntimeError, match=r"its result cannot be pickled(.|\n)*staying.<locals>.<lambda>"):
         list(LocalEngine(workers=1).run(staying, [1]))
 
 
