@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
@@ -18,6 +17,7 @@ from nkitools.lint.ignores import ignores_of, without_ignored
 from nkitools.lint.kernel_call_graph import dialect_of
 from nkitools.lint.outer_changes import changes_of_body, changes_of_running
 from nkitools.lint.project import Found, Running
+from nkitools.rules.code_lines import source_lines
 from nkitools.rules.finding import Finding
 
 _project = Running()
@@ -85,7 +85,7 @@ def _of_one(found: Found, language: LanguageVersion, *, launched: bool) -> tuple
 
 
 def _text(file: str) -> str:
-    return "".join(linecache.getlines(file))
+    return "".join(source_lines(file))
 
 
 def _found(function: FunctionType) -> Found | None:

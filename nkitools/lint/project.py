@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 from nkitools.lint.module import Module, Unreadable, parse, read
 from nkitools.lint.scope import LEGACY, Definition, Scope
+from nkitools.rules.code_lines import source_lines
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _OTHERS = ("nki", LEGACY, "nkitools")
@@ -178,7 +178,7 @@ _MOST_TEXTS = 512
 
 def _text_of(file: str) -> str:
     """Return the text of a source file; it is one object for as long as linecache keeps the same lines."""
-    lines = linecache.getlines(file)
+    lines = source_lines(file)
     if file not in _texts or _texts[file][0] is not lines:
         if len(_texts) >= _MOST_TEXTS:
             _texts.clear()

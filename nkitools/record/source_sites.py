@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from itertools import islice
 from types import CodeType, FrameType, TracebackType
 
 from nkitools.record.bytecode import bound_name, is_returned, returned_element, unpacked_name
-from nkitools.rules.code_lines import line_at
+from nkitools.rules.code_lines import line_at, source_lines
 from nkitools.rules.finding import is_own
 
 _internal: dict[str, bool] = {}
@@ -197,8 +196,7 @@ def source_texts(files: Iterable[str]) -> dict[str, str]:
     """Return the text of each of ``files`` as it is now, without those that cannot be read."""
     found = {}
     for file in sorted(set(files)):
-        linecache.checkcache(file)
-        lines = linecache.getlines(file)
+        lines = source_lines(file, fresh=True)
         if lines:
             found[file] = "".join(lines)
     return found

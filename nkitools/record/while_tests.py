@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from functools import lru_cache
 from itertools import islice
 from types import CodeType
+
+from nkitools.rules.code_lines import source_lines
 
 _COMPOSED = (ast.BoolOp, ast.Compare, ast.UnaryOp)
 
@@ -18,7 +19,7 @@ def is_while_test(code: CodeType, offset: int) -> bool:
     Where the source is not at hand the answer is yes: NKI 0.6 has no other use for the truth value of a register.
     """
     position = next(islice(code.co_positions(), offset // 2, None), None)
-    lines = tuple(linecache.getlines(code.co_filename))
+    lines = tuple(source_lines(code.co_filename))
     if position is None or position[0] is None or not lines:
         return True
     line, _, column, _ = position

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
+from nkitools.rules.code_lines import source_lines
 
 
 def source_line(file: str, line: int) -> str:
     """Return a line of the author's source as it is now; '' where there is none (code made by ``exec``)."""
-    linecache.checkcache(file)
-    return linecache.getline(file, line).rstrip()
+    lines = source_lines(file, fresh=True)
+    return lines[line - 1].rstrip() if 1 <= line <= len(lines) else ""
 
 
 def excerpt(file: str, line: int, column: int | None) -> list[str]:

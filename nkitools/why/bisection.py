@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from nkitools.chip.numerics import Array
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.runs import Half
 from nkitools.record.run import Run
+from nkitools.rules.code_lines import source_lines
 from nkitools.why.changed_arguments import ChangedArguments
 from nkitools.why.lost_digits import LostDigits, lost_digits
 from nkitools.why.suspect import Suspect
@@ -197,7 +197,7 @@ def _place(full: Half, trace: Trace, suspect: Suspect) -> Place:
 def loop_line(file: str, line: int, counter: str) -> int:
     """Return the line of the innermost ``for`` around a line whose counter has a name; 0 where there is none."""
     found = 0
-    for first, last, names in _loops(file, "".join(linecache.getlines(file))):
+    for first, last, names in _loops(file, "".join(source_lines(file))):
         if first < line <= last and counter in names:
             found = max(found, first)
     return found

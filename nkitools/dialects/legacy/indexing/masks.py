@@ -8,7 +8,6 @@ each bound one axis is such a smaller tile, a box; other masks are a predicate o
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +20,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.indexing.mask_and import waits, was_lost, with_left_side
 from nkitools.record.source_sites import author_frame
-from nkitools.rules.code_lines import line_of
+from nkitools.rules.code_lines import line_of, source_lines
 from nkitools.rules.finding import refuse
 
 # What stands in the brackets behind an index, a mask or a tensor: numbers, slices, indices and tiles.
@@ -294,7 +293,7 @@ def _joined_by_words(frame: FrameType | None) -> bool:
     if frame is None:
         return False
     try:
-        tests, joined = _conditions("".join(linecache.getlines(frame.f_code.co_filename)))
+        tests, joined = _conditions("".join(source_lines(frame.f_code.co_filename)))
     except SyntaxError:
         return False
 

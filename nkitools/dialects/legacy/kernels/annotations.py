@@ -7,7 +7,6 @@ compared with the variable's value as soon as the kernel makes its next tensor, 
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.record.source_sites import Site, author_frame
-from nkitools.rules.code_lines import line_of
+from nkitools.rules.code_lines import line_of, source_lines
 from nkitools.rules.finding import report
 
 
@@ -39,7 +38,7 @@ class Statement:
 def statements(file: str) -> tuple[Statement, ...]:
     """Return the statements of a file that annotate a variable with what may be a tensor of known sizes."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse("".join(source_lines(file)))
     except SyntaxError:
         return ()
     return tuple(

@@ -6,7 +6,6 @@ Where there is no source (a session without history, a compiled module) nothing 
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +20,7 @@ from nkitools.lint.legacy_scopes import Scopes, SourceFinding
 from nkitools.lint.module import Unreadable, parse
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.record.source_sites import Site
+from nkitools.rules.code_lines import source_lines
 from nkitools.rules.finding import report
 
 
@@ -34,8 +34,7 @@ def functions_of(source: str) -> dict[tuple[int, str], tuple[Function, Scope]]:
 
 def source_of(file: str) -> str:
     """Return the text of a file, or of a notebook's cell; '' where it is not at hand."""
-    linecache.checkcache(file)
-    return "".join(linecache.getlines(file))
+    return "".join(source_lines(file, fresh=True))
 
 
 @lru_cache(maxsize=256)
