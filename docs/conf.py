@@ -21,6 +21,7 @@ from docs.generate_options import option_page  # noqa: E402
 from docs.generate_page_pictures import page_pictures  # noqa: E402
 from docs.generate_pictures import pictures_page  # noqa: E402
 from docs.generate_rules import rule_page  # noqa: E402
+from docs.generate_supported_versions import supported_versions_page  # noqa: E402
 
 project = "nkitools"
 author = "the nkitools authors"
@@ -39,6 +40,7 @@ GENERATED = {
     "calibration.md": calibration_page, "cheat_sheet.md": cheat_sheet, "chips.md": chip_page,
     "coverage.md": coverage_page, "options.md": option_page,
     "instructions.md": lambda: INTRODUCTION, "rules.md": rule_page,
+    "supported-versions.md": supported_versions_page,
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
+from nkitools.facts.supported_versions import imported_outside
 from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
 from nkitools.pytest_plugin.marks import asked_devices, uses_ours
 from nkitools.pytest_plugin.report_files import warn, write_report
@@ -140,7 +141,8 @@ class Recorder:
             seen = frozenset() if self._live is None else self._live.shown
             shown = first_prints(self._prints(seen), *_OF_A_PASS) if options.value("prints") else []
             self._add_probes()
-            summary = {"tally": tally.as_plain(), "prints": shown, "watched": self._watched}
+            outside = imported_outside()
+            summary = {"tally": tally.as_plain(), "prints": shown, "watched": self._watched, "outside": outside}
             setattr(report, SUMMARY, summary)
 
     def _prints(self, besides: Set[int] = frozenset()) -> Iterator[Print]:

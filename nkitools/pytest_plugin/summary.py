@@ -44,10 +44,12 @@ class Summary:
         where = f"; report in {directory}" if directory else ""
         total = self._sum(self._told)
         terminalreporter.write_line(f"nki: {total.sentence()}{where}")
+        for sentence in dict.fromkeys(each for _, plain in self._told for each in plain["outside"]):
+            terminalreporter.write_line(f"nki: {sentence}")
         if not self._failed and options.value("why") != "off":
-            from nkitools.report.never_met import sentence
+            from nkitools.report import never_met
 
-            missing = sentence(total.met)
+            missing = never_met.sentence(total.met)
             if missing:
                 terminalreporter.write_line(f"nki: {missing}")
 

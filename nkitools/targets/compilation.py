@@ -23,11 +23,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nkitools.facts.supported_versions import release
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.free_memory import memory_limit
 from nkitools.launch.nested_arguments import mapped
 from nkitools.targets import machine
-from nkitools.targets.known_bugs import release
 from nkitools.targets.neuron_time import ARTIFACTS, as_numpy, empty_own_folder
 from nkitools.targets.packages import aws_package, version_of
 from nkitools.targets.target import function_of, kernel_name, refuse

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nkitools.chip.generations import generation_of
+from nkitools.facts import supported_versions
 from nkitools.targets.choice import COMPILER, DEVICES
 from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron import NeuronDevice
@@ -40,7 +41,16 @@ class Part:
 
 def examine() -> list[Part]:
     """Look for all of it. Opens no device; imports AWS's nki if it is here, and asks a compiler for its version."""
-    return [*_python(), *_packages(), *_simulators(), *_devices(), *_known_bugs(), *_compilers(), *_environment()]
+    return [
+        *_python(),
+        *_packages(),
+        *_simulators(),
+        *_devices(),
+        *_known_bugs(),
+        *_outside_of_the_tested(),
+        *_compilers(),
+        *_environment(),
+    ]
 
 
 def as_plain(parts: list[Part]) -> dict[str, Any]:
@@ -140,6 +150,17 @@ def _known_bugs() -> Iterator[Part]:
     """Yield what is known to go wrong with the versions of AWS's packages that are here, on the chip that is here."""
     for bug in known_bugs(NeuronDevice().chip()):
         yield Part(KNOWN, bug.package, False, f"{bug.installed}: {bug.what}", f"AWS Neuron documentation, {bug.source}")
+
+
+def _outside_of_the_tested() -> Iterator[Part]:
+    """Yield the packages that are installed in a version outside of those that nkitools was tested with."""
+    for package in supported_versions.packages():
+        found = supported_versions.installed(package)
+        sentence = supported_versions.outside(package, found) if found is not None else ""
+        if sentence:
+            yield Part(
+                KNOWN, package, False, sentence, "the documentation's page Supported versions names those tested"
+            )
 
 
 def _compilers() -> Iterator[Part]:

@@ -6,11 +6,11 @@ The table is ``known_bugs.tsv``: package, first version, first version without, 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from nkitools.facts.supported_versions import release
 from nkitools.targets.packages import version_of
 
 _TABLE = Path(__file__).with_name("known_bugs.tsv")
@@ -42,11 +42,6 @@ def known_bugs(chip: str, version: Callable[[str], str | None] = version_of) -> 
                 continue
             if _within(installed, row["from"], row["below"]):
                 yield KnownBug(row["package"], installed, row["what"], row["source"])
-
-
-def release(version: str) -> tuple[int, ...]:
-    """Return the numbers that a version begins with: (2, 14, 3, 0) of ``2.14.3.0+abc``."""
-    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0]))
 
 
 def _within(version: str, first: str, below: str) -> bool:

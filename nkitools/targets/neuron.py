@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools import options
 from nkitools.chip.generations import CHIPS, TABLES, generation_of
+from nkitools.facts.supported_versions import release
 from nkitools.targets import machine
-from nkitools.targets.known_bugs import release
 from nkitools.targets.neuron_packages import LAST_LEGACY, torch_backend, ways
 from nkitools.targets.packages import aws_package, is_installed, version_of
 from nkitools.targets.target import Availability, Device, OtherDegree, Prepared, function_of, kernel_name, refuse

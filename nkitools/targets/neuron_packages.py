@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nkitools.chip.generations import generation_of
-from nkitools.targets.known_bugs import release
+from nkitools.facts.supported_versions import release
 from nkitools.targets.packages import aws_package, is_installed, version_of
 
 _NATIVE = (2, 10)

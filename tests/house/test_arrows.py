@@ -20,6 +20,7 @@ FOR_ALL = frozenset(
     {
         "chip.generations",
         "dialects.versions",
+        "facts",
         "options",
         "rules.catalogue",
         "rules.code_lines",
@@ -32,6 +33,7 @@ FOR_ALL = frozenset(
 ARROWS: dict[str, set[str]] = {
     "chip.generations": set(),
     "dialects.versions": set(),
+    "facts": set(),
     "options": set(),
     "rules.catalogue": {"rules"},  # gathers the families, which are data; see the test of what is light
     "rules.code_lines": set(),

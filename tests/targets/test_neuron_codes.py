@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from nkitools.facts.supported_versions import release
 from nkitools.pytest_plugin.failure_codes import explained
 from nkitools.rules.catalogue import rule_named
-from nkitools.targets.known_bugs import known_bugs, release
+from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron_codes import code_named, codes, codes_in, is_terminal
 from tests.fakes import machines
 

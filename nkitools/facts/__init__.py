@@ -1,0 +1,1 @@
+"""Facts that depend on no code of this package: tables, and what reads them."""
