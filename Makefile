@@ -17,7 +17,8 @@ N ?= 10000
 .PHONY: help sim quick test soak fuzz bench mutants field calibrate compare-official lint format docs dist clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@while IFS= read -r line; do case "$$line" in \
+	    [a-z]*:*'## '*) printf 'make %-17s%s\n' "$${line%%:*}" "$${line##*'## '}";; esac; done <$(firstword $(MAKEFILE_LIST))
 
 # JAX compiles the Pallas examples for longer than they run: without the optimizations that these small sizes never repay.
 QUICK_TO_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true

@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.careful",
     "tests.nki_versions",
     "tests.processes",
+    "tests.session_results",
     "tests.skips",
     "tests.soak",
 ]

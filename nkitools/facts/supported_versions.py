@@ -108,3 +108,16 @@ def imported_outside() -> list[str]:
 @cache
 def _outside_of(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(installed_outside(names))
+
+
+def beside_the_table() -> Iterator[str]:
+    """Yield a line for each package of the table: the version that is installed here, and those that were tested."""
+    for package in packages():
+        here = installed(package)
+        if here is not None:
+            remark = f": {sentence}" if (sentence := outside(package, here)) else ""
+            yield f"{package} {here}, tested {', '.join(tested(package))}{remark}"
+
+
+if __name__ == "__main__":
+    print("\n".join(beside_the_table()))
