@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
+
+from nkitools.output_streams import lasting_streams
+
+_SERVERS = {"lsp", "mcp"}  # their stdout carries a protocol, and its end is theirs
 
 
 def main(name: str | None = None) -> None:
@@ -10,13 +15,14 @@ def main(name: str | None = None) -> None:
 
     ``name``: of the command in its usage, as it was started where None.
     """
-    try:
-        from nkitools.cli import main as command_line
+    with nullcontext() if set(sys.argv[1:2]) & _SERVERS else lasting_streams():
+        try:
+            from nkitools.cli import main as command_line
 
-        command_line(prog_name=name)
-    except KeyboardInterrupt:
-        print("nkitools: interrupted", file=sys.stderr)
-        sys.exit(130)
+            command_line(prog_name=name)
+        except KeyboardInterrupt:
+            print("nkitools: interrupted", file=sys.stderr)
+            sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, Unpack, cast
@@ -15,6 +16,7 @@ from nkitools.chip.core import CORE
 from nkitools.launch.launch import Launch, Said
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
+from nkitools.output_streams import write_line
 from nkitools.rules.finding import refuse
 
 P = ParamSpec("P")  # the parameters of a kernel, as its author wrote them
@@ -158,4 +160,4 @@ def as_launch(
 
 def print_now(text: str) -> None:
     """Print a device print as it comes, as AWS's simulator does it."""
-    print(text, flush=True)
+    write_line(text, sys.stdout)

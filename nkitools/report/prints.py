@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
+from nkitools.output_streams import write_line
+
 if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print
 
@@ -27,7 +29,7 @@ def first_prints(prints: Iterable[Print], limit: int, lines: int) -> list[str]:
 def show_print(one: Print, file: TextIO) -> None:
     """Write a print: into a terminal as it suits that, into anything else as plain text."""
     width = shutil.get_terminal_size().columns if file.isatty() else None
-    print(terminal_text(one, width, color="NO_COLOR" not in os.environ), file=file, flush=True)
+    write_line(terminal_text(one, width, color="NO_COLOR" not in os.environ), file)
 
 
 def terminal_text(one: Print, width: int | None, *, color: bool) -> str:

@@ -22,6 +22,7 @@ FOR_ALL = frozenset(
         "dialects.versions",
         "facts",
         "options",
+        "output_streams",
         "rules.catalogue",
         "rules.code_lines",
         "rules.finding",
@@ -35,6 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "dialects.versions": set(),
     "facts": set(),
     "options": set(),
+    "output_streams": set(),
     "rules.catalogue": {"rules"},  # gathers the families, which are data; see the test of what is light
     "rules.code_lines": set(),
     "rules.finding": set(),
