@@ -16,6 +16,7 @@ pytest_plugins = [
     "tests.session_results",
     "tests.skips",
     "tests.soak",
+    "tests.time_limits",
 ]
 
 # Where libtpu is installed for its compiler alone, JAX would try to start a TPU in every process.

@@ -1,6 +1,7 @@
 """A test that starts a process carries the mark ``process``: it takes seconds where others take milliseconds.
 
-``make quick`` leaves these tests out. A test without the mark that starts a process fails and says so.
+``make quick`` leaves these tests out. A test without the mark that starts a process fails and says so. The idle workers
+of operators, which nkitools keeps for the next call, end with the file of the tests that called them.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import functools
 import multiprocessing.process
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -52,12 +54,22 @@ def _watch(owner: type, name: str) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Hold the test's fixtures and itself to its marks; the benchmarks on hardware are no tests of a room."""
-    if item.get_closest_marker("process") is not None or item.nodeid.startswith("benchmarks/"):
-        return (yield)
-    _unmarked.append(item)
+    is_marked = item.get_closest_marker("process") is not None or item.nodeid.startswith("benchmarks/")
+    if not is_marked:
+        _unmarked.append(item)
     try:
         return (yield)
     finally:
-        _unmarked.pop()
+        if not is_marked:
+            _unmarked.pop()
+        if nextitem is None or nextitem.path != item.path:
+            end_idle_workers()
+
+
+def end_idle_workers() -> None:
+    """End the processes in which this process has run operators."""
+    workers = sys.modules.get("nkitools.customop.process")
+    for worker in [] if workers is None else list(workers._workers.values()):
+        workers.forget(worker)

@@ -185,9 +185,10 @@ class HardwareProcess:
         here, there = Pipe()
         hidden = {name for device in self._devices for name in device.hidden}
         outside = {name: value for name, value in outside_environment().items() if name not in hidden}
-        # A group of its own: a compiler that it started must end with it.
+        # A group of its own: a compiler that it started must end with it. Unbuffered: what Python has printed before a
+        # crash is in the log, and under -s it comes out in the order in which it and the runtime write.
         process = subprocess.Popen(
-            [sys.executable, _SCRIPT, str(there.fileno()), str(self._log.fileno())],
+            [sys.executable, "-u", _SCRIPT, str(there.fileno()), str(self._log.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=None if _shows_all(self._config) else self._log,
             stderr=None if _shows_all(self._config) else self._log,

@@ -9,12 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import nkitools
 from nkitools.customop import Operator, process
+from tests import processes
 
 from .conftest import Builder, places
 
@@ -232,6 +235,21 @@ def test_a_lost_worker_is_reported_and_replaced(operators: dict[str, Operator]) 
     os.kill(worker._process.pid, signal.SIGKILL)
     worker._process.wait()
     assert operators["fine"].run(VALUES).findings == []
+
+
+def test_idle_workers_end_with_the_file_that_called_them(operators: dict[str, Operator]) -> None:
+    """Those of the tests: between two tests of a file they stay, and a later call starts others."""
+    operators["fine"].run(VALUES)
+    worker = process.worker_for(*_halves(operators["fine"]))
+    item: Any = SimpleNamespace(get_closest_marker=lambda _: True, nodeid="", path=Path("test_a.py"))
+    other: Any = SimpleNamespace(path=Path("test_b.py"))
+    for following, is_kept in ((item, True), (other, False), (None, False)):
+        worker = process.worker_for(*_halves(operators["fine"]))
+        protocol = processes.pytest_runtest_protocol(item, following)
+        next(protocol)
+        assert list(protocol) == []
+        assert (worker._process.poll() is None) == is_kept
+        assert operators["fine"].run(VALUES).findings == []
 
 
 def test_an_interrupt_leaves_nothing_running(
