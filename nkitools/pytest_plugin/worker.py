@@ -119,6 +119,9 @@ def main() -> None:
     The first message says what to collect.
     """
     _end_with_parent()
+    # In a session of its own no terminal reaches this process: Ctrl-C comes from the one that asks, which a shell may
+    # have started to ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     connection, log = map(int, sys.argv[1:3])
     for file in (connection, log):  # a compiler that outlives this process would keep them open
         os.set_inheritable(file, False)

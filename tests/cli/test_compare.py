@@ -16,6 +16,7 @@ import pytest
 from nkitools.targets import comparison_worker
 from nkitools.targets.target import OtherDegree
 from tests.cases import FULL
+from tests.children import has_ended
 from tests.fakes import machines
 
 pytestmark = pytest.mark.process
@@ -197,12 +198,7 @@ def test_a_target_that_crashes_or_hangs(author: Author, plug: str, said: str) ->
     assert '__init__.py", line' in done.stderr
     assert done.stdout == ""
     # The environment stood before the file was imported, which then began this process.
-    assert _has_ended(int((author.directory / "process").read_text()))
-
-
-def _has_ended(process: int) -> bool:
-    told = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
-    return told.stdout.strip()[:1] in ("", "Z")
+    assert has_ended(int((author.directory / "process").read_text()))
 
 
 PALLAS = """

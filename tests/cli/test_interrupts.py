@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +16,7 @@ from click.testing import CliRunner, Result
 import nkitools
 from nkitools import __main__ as entry
 from nkitools.cli import commands, main
+from tests.children import line_of, python, started
 from tests.launch.kernels import doubled
 
 ONE_LINE = "nkitools: interrupted\n"
@@ -111,9 +111,9 @@ import threading, numpy as np, nki, nki.language as nl
 @nki.jit
 def kernel(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    threading.Timer(0.2, press).start()
-    for _ in range(10**9):
+    for turn in range(10**9):
         nl.store(out, nl.load(x))
+        turn != 4 or threading.Timer(0.2, press).start()
     return out
 
 kernel(np.ones((4, 4), np.float32))
@@ -125,7 +125,8 @@ def test_inside_an_instruction(capsys: pytest.CaptureFixture[str]) -> None:
     Path("script.py").write_text(PRESS + LONG)
     done = command("run", "--save", "run.json", "script.py")
     said = capsys.readouterr().err + done.stderr
-    assert (done.exit_code, said.splitlines()[0]) == (130, "nkitools: interrupted at script.py:12")
+    assert done.exit_code == 130
+    assert said.splitlines()[0] in [f"nkitools: interrupted at script.py:{line}" for line in (10, 11, 12)]
     assert "Traceback" not in said
     assert len(nkitools.load_run("run.json").instructions) > 3
 
@@ -134,17 +135,10 @@ def test_inside_an_instruction(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_process_that_ctrl_c_ends() -> None:
     """As a terminal sends it, to the whole group: one line, no traceback of a worker, 130."""
     Path("script.py").write_text(PRESS + "import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nkitools", "run", "script.py"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    with started(python("-m", "nkitools", "run", "script.py")) as process:
+        assert line_of(process) == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
     # Python may see the signal as the print ends, one line before.
     lines = [f"nkitools: interrupted at script.py:{line}" for line in (6, 7)]
     assert process.returncode == 130

@@ -10,6 +10,7 @@ import pickle
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from nkitools.customop import BuildError, load, load_library, process, toolchain
+from tests.children import has_ended
 
 KERNEL = "#include <torch/torch.h>\ntorch::Tensor kernel(const torch::Tensor& t_in) { return torch::abs(t_in); }\n"
 SHAPE = (
@@ -176,15 +178,25 @@ def test_a_cache_that_cannot_be_written_is_reported(
 
 
 @pytest.mark.process
-def test_ctrl_c_ends_compilers_and_what_they_have_started(ctrl_c: None) -> None:
+def test_ctrl_c_ends_compilers_and_what_they_have_started(ctrl_c: None, tmp_path: Path) -> None:
     """Sent to this process alone, as by a notebook: a build waited for them."""
+    compiler = (
+        "import pathlib, subprocess, sys\nprocess = subprocess.Popen(['sleep', '100'])\n"
+        "pathlib.Path(sys.argv[1]).write_text(str(process.pid))\nprocess.wait()"
+    )
+    paths = [tmp_path / "0", tmp_path / "1"]
+
+    def press() -> None:
+        while not all(path.exists() and path.read_text() for path in paths):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
     began = time.monotonic()
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Thread(target=press, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        toolchain.run_together([["sh", "-c", "sleep 67.25 & wait"]] * 2)
+        toolchain.run_together([[sys.executable, "-c", compiler, str(path)] for path in paths])
     assert time.monotonic() - began < 60
-    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "sleep 67.25" not in running
+    assert all(has_ended(int(path.read_text())) for path in paths)
 
 
 @pytest.mark.parametrize("who", ["python", "compiler"])

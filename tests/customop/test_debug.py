@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 import numpy as np
 import pytest
 
 from nkitools.customop import Operator
 from nkitools.customop.sanitizers import findings_of_reports
+from tests.children import running
 
 from .conftest import Builder, places
 
@@ -65,8 +65,7 @@ def test_the_sanitizers_speak(operators: dict[str, Operator], name: str, rule: s
     run = operators[name].run(np.ones(1000, np.float32), debug=True)
     assert places(run) == ([(rule, 5)] if rule else [])
     assert all(words in finding.message for finding in run.findings)
-    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert [line for line in running.splitlines() if line.startswith(os.environ["NKITOOLS_CACHE_DIR"])] == []
+    assert running(os.environ["NKITOOLS_CACHE_DIR"]) == []
 
 
 def test_reports_of_other_code_are_not_the_authors() -> None:

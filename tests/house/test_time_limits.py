@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import processes
+from tests.house.sources import nodes_of
 
 pytestmark = pytest.mark.process
 
@@ -58,3 +60,14 @@ def test_every_test_has_a_limit() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     assert 60 <= project["tool"]["pytest"]["ini_options"]["timeout"] <= 600
     assert any(each.startswith("pytest-timeout") for each in project["dependency-groups"]["test"] if type(each) is str)
+
+
+def test_processes_that_tests_talk_to_have_limits() -> None:
+    """A pipe that is read by hand, and a process that is waited for, are in `tests.children`, which gives up in time."""
+    found = [
+        f"{path.relative_to(REPOSITORY)}:{node.lineno}"
+        for path in sorted((REPOSITORY / "tests").rglob("*.py"))
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Popen", "subprocess.Popen")
+    ]
+    assert {place.partition(":")[0] for place in found} == {"tests/children.py"}, found

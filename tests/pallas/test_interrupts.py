@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 from nkitools.pallas import interrupts
 from nkitools.pallas.interrupts import ended_by_ctrl_c
+from tests.children import line_of, python, started
 
 ENDLESS = """\
 import sys
@@ -44,25 +43,14 @@ nkitools.pallas.run(endless, jnp.ones((8, 128), jnp.float32))
 
 @pytest.mark.process
 @pytest.mark.frameworks
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent to a process of its own")
-def test_a_loop_that_never_ends_is_ended(tmp_path: Path, ctrl_c: None) -> None:
+def test_a_loop_that_never_ends_is_ended(tmp_path: Path) -> None:
     """Exit code 130 and one line that names the function."""
     (tmp_path / "endless.py").write_text(ENDLESS)
-    process = subprocess.Popen(
-        [sys.executable, str(tmp_path / "endless.py")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("turn")
+    with started(python(str(tmp_path / "endless.py"))) as process:
+        assert line_of(process).startswith("turn")
         time.sleep(1)  # the print is made in Python, which Ctrl-C reaches; the turns after it are not
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
     assert process.returncode == 130
     assert said.splitlines()[-1] == (
         "nkitools: interrupted: endless does not end; look for a while_loop that never does"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.children import has_ended, python, started
 from tests.processes import LEAN
 
 ORDINARY = """
@@ -210,43 +210,20 @@ def test_long(guarded):
 """
 
 
-# What a shell starts in the background ignores Ctrl-C, and so does all that it starts.
-HEARING_CTRL_C = """
-import signal, sys, pytest
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(pytest.main())
-"""
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_outlives_the_session(inf2: Any, how: signal.Signals) -> None:
     """After Ctrl-C what fixtures undo is undone and the device is free at once; where pytest is killed too."""
     if how == signal.SIGKILL and sys.platform != "linux":
         pytest.skip("only Linux tells a process that its parent has died")
     inf2.write(test_it=inf2.header + WAITING)
-    session = subprocess.Popen([sys.executable, "-c", HEARING_CTRL_C], stdout=subprocess.PIPE, text=True)
     process = Path("process")
-    until = time.monotonic() + 60
-    while not process.exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    session.send_signal(how)
-    try:
+    with started(python("-m", "pytest", *LEAN)) as session:
+        until = time.monotonic() + 60
+        while not process.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        session.send_signal(how)
         out, _ = session.communicate(timeout=30)
-    except subprocess.TimeoutExpired:
-        session.kill()
-        out, _ = session.communicate()
-        pytest.fail(f"the session did not end:\n{out}")
-    while Path(f"/proc/{process.read_text()}").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not _is_alive(int(process.read_text()))
+    assert has_ended(int(process.read_text()))
     if how == signal.SIGINT:
         assert session.returncode == pytest.ExitCode.INTERRUPTED, out
         assert Path("torn_down").exists()
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from nkitools.sweeps.in_process import InProcess
 from nkitools.sweeps.local_engine import Ended
 from nkitools.sweeps.store import Store, StoreError
 from nkitools.sweeps.sweep import run_cases
+from tests.children import python, started
 from tests.sweeps import scaled_kernel
 from tests.sweeps.scaled_kernel import arguments, reference, scaled
 
@@ -148,11 +147,10 @@ def test_a_killed_sweep_goes_on_and_has_every_case_once(tmp_path: Path) -> None:
     """The driver is killed twice while it writes; afterwards every case is there once, as in one go."""
     stored = [0]
     for _ in range(2):
-        driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path / "s.db")], cwd=REPOSITORY)
-        while driver.poll() is None and count(tmp_path / "s.db") <= stored[-1]:
-            time.sleep(0.01)
-        driver.kill()
-        driver.wait()
+        with started(python("-c", DRIVER, str(tmp_path / "s.db")), cwd=REPOSITORY, stdout=None, stderr=None) as driver:
+            while driver.poll() is None and count(tmp_path / "s.db") <= stored[-1]:
+                time.sleep(0.01)
+            driver.kill()
         stored.append(count(tmp_path / "s.db"))
     assert 0 < stored[1] <= stored[2] <= 60  # the second one may have come to its end before the kill
     found = swept(tmp_path / "s.db")
