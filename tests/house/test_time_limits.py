@@ -63,7 +63,7 @@ def test_every_test_has_a_limit() -> None:
 
 
 def test_processes_that_tests_talk_to_have_limits() -> None:
-    """A pipe that is read by hand, and a process that is waited for, are in `tests.children`, which gives up in time."""
+    """Pipes that are read by hand, and processes that are waited for, are those of `tests.children`."""
     found = [
         f"{path.relative_to(REPOSITORY)}:{node.lineno}"
         for path in sorted((REPOSITORY / "tests").rglob("*.py"))
