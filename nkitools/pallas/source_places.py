@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 import sys
 import traceback
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from nkitools.pallas import jax_internals
@@ -13,7 +16,6 @@ from nkitools.pallas.jax_types import DebugInfo, SourceInfo
 from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import Finding, is_own
 
-_JAX = re.compile(r"[\\/](jax|jaxlib)[\\/]")
 _FUNCTION_AT = re.compile(r"(?P<function>.*) at (?P<file>.+):(?P<line>\d+)$")
 
 
@@ -36,7 +38,15 @@ NOWHERE = Place()
 
 def is_authors(file: str) -> bool:
     """Return whether a file is the author's: neither JAX's nor ours, and a file at all."""
-    return not (_JAX.search(file) or is_own(file) or file.startswith("<frozen"))
+    return not (file.startswith((*_folders_of_jax(), "<frozen")) or is_own(file))
+
+
+@cache
+def _folders_of_jax() -> tuple[str, ...]:
+    """Return the folders of JAX's own packages; an author's folder may be called jax as well."""
+    specs = [importlib.util.find_spec(name) for name in ("jax", "jaxlib")]
+    folders = [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
+    return tuple(os.path.join(folder, "") for folder in folders)
 
 
 def of_source(source_info: SourceInfo | None, otherwise: Place = NOWHERE) -> Place:
