@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,7 +36,22 @@ def abstract_mesh(chip: Chip, axes: Axes = ()) -> Any:
     platform = {"platform": "tpu"} if "platform" in known else {}  # jax before 0.10.1 asks for the kind alone
     device = sharding.AbstractDevice(device_kind=chip.device_kind, num_cores=1, **platform)
     names, sizes = tuple(name for name, _ in axes), tuple(size for _, size in axes)
-    return sharding.AbstractMesh(sizes, names, abstract_device=device)
+    return sharding.AbstractMesh(sizes, names, axis_types=_types(axes), abstract_device=device)
+
+
+def mesh_of(devices: Sequence[Any], axes: Axes) -> Any:
+    """Return a mesh along ``axes`` of the first ``devices``."""
+    names, sizes = [name for name, _ in axes], [size for _, size in axes]
+    some = np.array(devices[: devices_in(axes)]).reshape(sizes)
+    return jax_module("jax.sharding").Mesh(some, names, axis_types=_types(axes))
+
+
+def _types(axes: Axes) -> tuple[Any, ...]:
+    """Return the kinds of ``axes``: left to XLA, as JAX has them by default before 0.11.
+
+    Along axes of the newer kind ``shard_map`` takes arrays only that lie as it says, and a check's arguments do not.
+    """
+    return (jax_module("jax.sharding").AxisType.Auto,) * len(axes)
 
 
 def on_every_device(fn: Callable[..., Any], mesh: DeviceMesh) -> Any:
@@ -64,8 +79,7 @@ def on_simulated_devices(fn: Callable[..., Any], axes: Axes) -> Callable[..., An
             f"the mesh has {wanted} devices, and JAX has {len(devices)} on this CPU",
             f"Set XLA_FLAGS=--xla_force_host_platform_device_count={wanted} in the environment before JAX starts.",
         )
-    names, sizes = [name for name, _ in axes], [size for _, size in axes]
-    mesh = sharding.Mesh(np.array(devices[:wanted]).reshape(sizes), names)
+    mesh = mesh_of(devices, axes)
 
     @functools.wraps(fn)
     def spread(*args: Any, **kwargs: Any) -> Any:

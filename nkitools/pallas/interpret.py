@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from nkitools.pallas import jax_internals
 from nkitools.pallas.imports import jax_module
 
 # JAX's message for a pallas_call without interpret (jax 0.10).
@@ -19,14 +20,14 @@ _BUILT_EARLY = (
 
 
 @contextlib.contextmanager
-def interpreted(mode: Hashable) -> Iterator[None]:
+def interpreted(mode: object) -> Iterator[None]:
     """Run on the CPU and interpret every Pallas call that is traced within, as ``mode`` says (True or InterpretParams).
 
     The mode is part of the key under which ``jax.jit`` keeps its traces, so nothing traced within is used outside.
     """
     jax = jax_module()
     cpu = jax.local_devices(backend="cpu")[0]
-    with jax.default_device(cpu), _pallas_tpu().force_tpu_interpret_mode(mode):
+    with jax.default_device(cpu), jax_internals.forcing(mode):
         try:
             yield
         except ValueError as error:
@@ -36,17 +37,14 @@ def interpreted(mode: Hashable) -> Iterator[None]:
 
 
 def interpret_mode(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """Return the mode to force: the function's own where its ``interpret`` argument is an InterpretParams, else True.
+    """Return the mode to force: the function's own where its ``interpret`` argument has parameters, else True.
 
     Forcing overrides what the function says, and plain interpretation of a kernel that asked for TPU interpretation
     would not find what its author is looking for.
     """
     own = _argument(fn, "interpret", args, kwargs)
-    return own if isinstance(own, _pallas_tpu().InterpretParams) else True
-
-
-def _pallas_tpu() -> Any:
-    return jax_module("jax.experimental.pallas.tpu")
+    of_tpu = isinstance(own, jax_module("jax.experimental.pallas.tpu").InterpretParams)
+    return own if of_tpu or jax_internals.is_gpu_mode(own) else True
 
 
 def _argument(fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:

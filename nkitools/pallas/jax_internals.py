@@ -9,12 +9,12 @@ with the reason. Differences between the supported versions of JAX (0.10 to 0.12
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Thread
@@ -128,7 +128,13 @@ MARKS = (
     Mark(PLAIN_INTERPRETER, "pallas_call_hlo_interpret", ("args", "jaxpr", "grid_mapping"), SHADOW),
     Mark(GPU_PARAMETERS, "InterpretGPUParams", ("detect_races",), GPU),
     Mark(GPU_INTERPRETER, "reset_gpu_interpret_mode_state", (), GPU),
-    Mark(GPU_CALLBACKS, "RaceDetectionState", ("races_found",), GPU),
+    Mark(
+        GPU_CALLBACKS,
+        "GPURaceDetectionState",
+        ("races_found",),
+        GPU,
+        before=Mark(GPU_CALLBACKS, "RaceDetectionState", ("races_found",), GPU),
+    ),
 )
 
 
@@ -179,6 +185,47 @@ def bound_by(primitive: Any, bind: Callable[..., Any]) -> Iterator[None]:
             primitive.bind = before
 
 
+def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many constants a ``scan`` takes and how many values it carries, by the parameters of its equation."""
+    if "num_consts" in params:  # before 0.11
+        return int(params["num_consts"]), int(params["num_carry"])
+    constants, carried, _ = params["ft_in"].unpack()
+    return len(constants), len(carried)
+
+
+def gpu_parameters() -> Any:
+    """Return the class of parameters for interpreting Mosaic GPU kernels, which is public since 0.11."""
+    public = jax_module("jax.experimental.pallas.mosaic_gpu")
+    return getattr(public, "InterpretGPUParams", None) or of(GPU_PARAMETERS, "InterpretGPUParams")
+
+
+def is_gpu_mode(mode: object) -> bool:
+    """Return whether ``mode`` has parameters for interpreting Mosaic GPU kernels; JAX's module is not imported."""
+    return type(mode).__module__ == GPU_PARAMETERS
+
+
+def forcing(mode: object) -> AbstractContextManager[Any]:
+    """Return a context in which JAX interprets every Pallas call as ``mode`` says."""
+    public = jax_module("jax.experimental.pallas.mosaic_gpu") if is_gpu_mode(mode) else None
+    force = getattr(public, "force_gpu_interpret_mode", None)  # before 0.11 that of TPUs takes both
+    force = force or jax_module("jax.experimental.pallas.tpu").force_tpu_interpret_mode
+    return cast(AbstractContextManager[Any], force(mode))
+
+
+def race_detector(of_gpu: bool) -> tuple[Any, str]:
+    """Return the module that makes an interpreter's race detector, and the name of the class there."""
+    if not of_gpu:
+        return jax_module(INTERPRETER), "RaceDetectionState"
+    module = jax_module(GPU_CALLBACKS)
+    return module, "GPURaceDetectionState" if hasattr(module, "GPURaceDetectionState") else "RaceDetectionState"
+
+
+def reset_interpreter(of_gpu: bool) -> None:
+    """Let an interpreter forget the state of its last run."""
+    module, name = (GPU_INTERPRETER, "gpu") if of_gpu else (INTERPRETER, "tpu")
+    of(module, f"reset_{name}_interpret_mode_state")()
+
+
 def are_ordered(clock: Any, other: Any) -> bool:
     """Return whether one of the moments that two vector clocks show happened before the other."""
     if hasattr(clock, "ordered"):
@@ -194,5 +241,12 @@ def core_of(thread: Thread, cores_per_device: int) -> int:
 def access_of(*checked: Any) -> tuple[tuple[Any, Any], Any, Any, Any]:
     """Return what the race detector is to check: the thread (device and core), its clock, the buffer, the ranges."""
     *thread, clock, buffer, ranges = checked
-    device, core = thread if len(thread) == 2 else thread[0]
-    return (device, core), clock, buffer, ranges
+    device, core = _device_and_core(*thread)
+    return (device, core), clock, buffer, getattr(ranges, "range", ranges)  # of a GPU since 0.11 with a permutation
+
+
+def _device_and_core(*thread: Any) -> tuple[Any, Any]:
+    if len(thread) == 2:
+        return thread
+    (one,) = thread
+    return one if isinstance(one, tuple) else (one.device_id, 0)  # a GPU's threads are objects since 0.11

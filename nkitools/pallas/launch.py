@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from nkitools.pallas.interpret import interpret_mode, interpreted
 from nkitools.pallas.interrupts import ended_by_ctrl_c
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
+from nkitools.pallas.reported_races import reporting_races
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
@@ -29,8 +30,9 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     """Run ``fn(*args, **kwargs)`` on the CPU, with every Pallas call that it makes interpreted.
 
     ``fn`` is any JAX function: jitted or not, a partial, a wrapper around several Pallas calls. It needs no
-    ``interpret`` argument; where it has one that is an ``InterpretParams``, all its calls are interpreted so, otherwise
-    plainly. A Pallas call is reached only if ``pl.pallas_call(...)`` itself is called during the run.
+    ``interpret`` argument; where it has one that is an ``InterpretParams`` (of TPUs or GPUs), all its calls are
+    interpreted so, otherwise plainly. Races that such parameters ask for are findings (PL203), and no exceptions. A
+    Pallas call is reached only if ``pl.pallas_call(...)`` itself is called during the run.
 
     NumPy arrays in give NumPy arrays out, in the structure that ``fn`` returns; as soon as one argument is a JAX array,
     the outputs stay JAX arrays. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in
@@ -45,9 +47,10 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
         raise TypeError(f"nkitools.pallas.run takes a JAX function and its arguments, not a {type(fn).__name__}")
     mode = interpret_mode(fn, args, kwargs)
     result = Run(kernel=name_of(fn), target=TARGET, chip="")
-    with session(result):
-        with interpreted(mode), _prints_into(result):
+    with session(result) as findings:
+        with reporting_races(mode) as races, interpreted(mode), _prints_into(result):
             outputs = finished(fn, args, kwargs)
+        findings.add(races.values())
         _check_is_jax(fn, outputs)
     result.outputs = as_given(outputs, (args, kwargs))
     return result
@@ -59,17 +62,16 @@ def interpreted_outputs(
     kwargs: dict[str, Any],
     result: Run,
     chip: Chip,
+    mode: object,
     *,
     silently: bool,
-    mode: Hashable = None,
 ) -> Any:
-    """Return the outputs of ``fn`` in plain interpretation, as if for ``chip``, or in another ``mode``.
+    """Return the outputs of ``fn`` interpreted as ``mode`` says (True: plainly), as if for ``chip``.
 
     ``silently``: the prints were captured before. Raises what ``fn`` raises, and TypeError for a function without any
     JAX.
     """
     __tracebackhide__ = True
-    mode = interpret_mode(fn, args, kwargs) if mode is None else mode
     prints = listening(None) if silently else _prints_into(result)
     with compiling_for(chip), interpreted(mode), prints:
         outputs = finished(fn, args, kwargs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from nkitools.pallas import gpu_interpret, jax_internals, launch
+from nkitools.pallas import jax_internals, launch
 from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, points
 from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import CHIPS, SPARSE, Chip
@@ -16,9 +16,11 @@ from nkitools.pallas.compiler import why_not
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.index_map_repairs import Repair, repair_of
+from nkitools.pallas.interpret import interpret_mode
 from nkitools.pallas.interpreter_limits import Meshes, gpu_language, limit, wants_sparse_cores, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
+from nkitools.pallas.reported_races import gpu_mode, reporting_races
 from nkitools.pallas.time_estimate import Estimate, estimate_of, nothing_to_estimate
 from nkitools.pallas.unlike_reference import Allowed, Returned, judged, pairs
 from nkitools.pallas.whole_function import calls_to_compile
@@ -209,13 +211,13 @@ class Check:
     def _interpreted(self, watched: Argument, chip: Chip, *, silently: bool) -> Any:
         """Return the outputs in plain interpretation, or of the watched run where the interpreter cannot run it."""
         __tracebackhide__ = True
-        run, mode = self.run, gpu_interpret.gpu_mode() if "Mosaic" in self.for_gpu else None
+        run, mode = self.run, self._mode()
         try:
-            with whole_tracebacks(), gpu_interpret.reporting_races(mode) as found:
+            with whole_tracebacks(), reporting_races(mode) as races:
                 outputs = launch.interpreted_outputs(
-                    self.running, self.args, self.kwargs, run, chip, silently=silently, mode=mode
+                    self.running, self.args, self.kwargs, run, chip, mode, silently=silently
                 )
-            self._tell(found)
+            self._tell(races.values())
             return outputs
         except Exception as error:
             no_outputs = watched is None and is_raised("error", self.plan.rules)
@@ -224,6 +226,12 @@ class Check:
                 raise
             run.left_out["interpret"] = reason
             return watched
+
+    def _mode(self) -> object:
+        """Return how to interpret plainly: as the function's own parameters say, if it has any."""
+        own = interpret_mode(self.fn, self.args, self.kwargs)
+        of_gpu = gpu_mode() if own is True and "Mosaic" in self.for_gpu else None
+        return own if of_gpu is None else of_gpu
 
     def _no_watch(self) -> bool:
         moved = jax_internals.moved(jax_internals.WATCH)

@@ -79,15 +79,16 @@ class Widening:
             branches = [self._closed(branch) for branch in params["branches"]]
             return list(lax.switch(values[0], branches, *values[1:]))
         if name == "scan":
-            consts, carry = params["num_consts"], params["num_consts"] + params["num_carry"]
+            consts, carried = jax_internals.scan_counts(params)
             body = self._closed(params["jaxpr"])
 
             def step(state: Any, slices: Any) -> Any:
                 results = body(*values[:consts], *state, *slices)
-                return results[: params["num_carry"]], results[params["num_carry"] :]
+                return results[:carried], results[carried:]
 
             options = {key: params[key] for key in ("length", "reverse", "unroll")}
-            last, stacked = lax.scan(step, values[consts:carry], values[carry:], **options)
+            first = consts + carried
+            last, stacked = lax.scan(step, values[consts:first], values[first:], **options)
             return [*last, *stacked]
         first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
         condition, body = self._closed(params["cond_jaxpr"]), self._closed(params["body_jaxpr"])

@@ -10,12 +10,9 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-import numpy as np
-
-from nkitools.pallas.device_axes import Axes, devices_in, on_every_device
+from nkitools.pallas.device_axes import mesh_of, on_every_device
 from nkitools.pallas.imports import jax_module
 
 
@@ -41,7 +38,7 @@ def compile_program(program: dict[str, Any]) -> dict[str, Any]:
     jax, export = jax_module(), jax_module("jax.export")
     topologies = jax_module("jax.experimental.topologies")
     topology = topologies.get_topology_desc(program["topology"], platform="tpu", chips_per_host_bounds=[1, 1, 1])
-    mesh = _mesh(topology.devices, program["axes"])
+    mesh = mesh_of(topology.devices, program["axes"])
     shardings = jax_module("jax.sharding")
     if program["axes"]:
         sharding = shardings.NamedSharding(mesh, shardings.PartitionSpec())
@@ -68,12 +65,6 @@ def compile_program(program: dict[str, Any]) -> dict[str, Any]:
     analysis = compiled.memory_analysis()
     size = int(getattr(analysis, "generated_code_size_in_bytes", 0))
     return {"accepted": True, "seconds": seconds, "code_bytes": size}
-
-
-def _mesh(devices: Sequence[Any], axes: Axes) -> Any:
-    """Return a mesh along ``axes`` of as many of the devices."""
-    names, sizes = [name for name, _ in axes], [size for _, size in axes]
-    return jax_module("jax.sharding").Mesh(np.array(devices[: devices_in(axes)]).reshape(sizes), names)
 
 
 def _aval(shape: tuple[int, ...], dtype: str) -> Any:

@@ -16,7 +16,6 @@ from tests.pallas.kernels import like
 DEVICES = 4
 WHOLE = pl.BlockSpec(memory_space=pl.ANY)
 DMA = pltpu.SemaphoreType.DMA
-BY_MESH = (pl if hasattr(pl, "DeviceIdType") else pltpu).DeviceIdType.MESH
 
 
 def ring(body: Callable[..., Any], out: PartitionSpec) -> Callable[..., Any]:
@@ -33,7 +32,7 @@ def neighbours() -> tuple[Any, Any, Any]:
 
 def send(source: Any, target: Any, sent: Any, received: Any, device: Any) -> None:
     """Copy to another device, and wait for what this one receives."""
-    copy = pltpu.make_async_remote_copy(source, target, sent, received, device_id=(device,), device_id_type=BY_MESH)
+    copy = pltpu.make_async_remote_copy(source, target, sent, received, device_id=(device,))
     copy.start()
     copy.wait()
 
@@ -43,7 +42,7 @@ def meet() -> None:
     barrier = pltpu.get_barrier_semaphore()
     _, before, after = neighbours()
     for each in (before, after):
-        pl.semaphore_signal(barrier, 1, device_id=(each,), device_id_type=BY_MESH)
+        pl.semaphore_signal(barrier, 1, device_id=(each,))
     pl.semaphore_wait(barrier, 2)
 
 
@@ -127,9 +126,7 @@ def gather_at_once(x: Any) -> Any:
         own = jax.lax.axis_index("x")
         meet_all()
         copies = [
-            pltpu.make_async_remote_copy(
-                x_ref, out_ref.at[own], sent.at[to], received, device_id=(to,), device_id_type=BY_MESH
-            )
+            pltpu.make_async_remote_copy(x_ref, out_ref.at[own], sent.at[to], received, device_id=(to,))
             for to in range(DEVICES)
         ]
         for copy in copies:
@@ -154,7 +151,7 @@ def meet_all() -> None:
     """Wait until all devices have come to this point."""
     barrier = pltpu.get_barrier_semaphore()
     for each in range(DEVICES):
-        pl.semaphore_signal(barrier, 1, device_id=(each,), device_id_type=BY_MESH)
+        pl.semaphore_signal(barrier, 1, device_id=(each,))
     pl.semaphore_wait(barrier, DEVICES)
 
 

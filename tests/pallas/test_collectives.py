@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec  # noqa: E402
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
-from tests.pallas.collectives import BY_MESH, DEVICES, DMA, WHOLE, hands_on, meet, neighbours, ring, send  # noqa: E402
+from tests.pallas.collectives import DEVICES, DMA, WHOLE, hands_on, meet, neighbours, ring, send  # noqa: E402
 from tests.pallas.kernels import like, ramp  # noqa: E402
 
 pytestmark = pytest.mark.skipif(len(jax.devices()) < DEVICES, reason="XLA_FLAGS asks for fewer devices")
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.skipif(len(jax.devices()) < DEVICES, reason="XLA_FLAGS 
 
 def signal(device: Any, semaphore: Any) -> None:
     """Signal a semaphore of another device."""
-    pl.semaphore_signal(semaphore, 1, device_id=(device,), device_id_type=BY_MESH)
+    pl.semaphore_signal(semaphore, 1, device_id=(device,))
 
 
 def to_the_next(x_ref: Any, out_ref: Any, sent: Any, received: Any) -> Any:
     """Return the copy to the next device."""
     after = neighbours()[2]
-    return pltpu.make_async_remote_copy(x_ref, out_ref, sent, received, device_id=(after,), device_id_type=BY_MESH)
+    return pltpu.make_async_remote_copy(x_ref, out_ref, sent, received, device_id=(after,))
 
 
 def right(x_ref: Any, out_ref: Any, sent: Any, received: Any) -> None:

@@ -15,7 +15,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
-from nkitools.pallas import check, gpu_interpret  # noqa: E402
+from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from tests.pallas import collectives  # noqa: E402
@@ -337,8 +337,7 @@ def doubles_on_a_gpu(x: Any) -> Any:
 @pytest.mark.parametrize("waits_first", [True, False])
 def test_mosaic_gpu_kernels_are_interpreted_with_their_races(waits_first: bool, capsys: Any) -> None:
     """By JAX's own interpreter of GPUs; a copy that is not waited for is a race at the line that reads too early."""
-    if gpu_interpret.gpu_mode() is None:
-        pytest.skip("the installed JAX has no interpreter for GPUs, or absl is missing")
+    pytest.importorskip("absl", reason="JAX's Mosaic GPU takes absl-py")
     from jax.experimental.pallas import mosaic_gpu as plgpu
 
     def adds_one(x: Any) -> Any:
