@@ -16,6 +16,7 @@ from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.estimate_differences import what_differs
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.time_estimate import KernelEstimate, estimated
 from nkitools.rules.finding import Finding
 from nkitools.sweeps.space import Space, points_of
@@ -173,7 +174,8 @@ def sweep(
         raise ValueError("blocks is empty; give the choices to try")
     plan = Plan(chips=chosen(chips), modes=("lower", "aot"), timeout=timeout)
     attempts = (_attempt(make_fn, block, args, chip, plan) for block in choices for chip in plan.chips)
-    return Sweep(_timed(*each, plan.timeout) if estimates else each[0] for each in attempts)
+    with without_jax_warnings():
+        return Sweep(_timed(*each, plan.timeout) if estimates else each[0] for each in attempts)
 
 
 def _timed(attempt: Attempt[Block], calls: Sequence[Call], timeout: float) -> Attempt[Block]:

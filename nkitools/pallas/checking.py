@@ -12,6 +12,7 @@ from nkitools.pallas.chips import chosen, in_topology
 from nkitools.pallas.device_axes import axes_of, on_simulated_devices
 from nkitools.pallas.imports import check_version
 from nkitools.pallas.jax_types import Argument, DeviceMesh
+from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.one_check import Check, CheckedRun
 from nkitools.pallas.unlike_reference import Allowed
 from nkitools.record.run_session import session
@@ -137,6 +138,6 @@ def checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     check_version()
     run = CheckedRun(launch.name_of(fn), launch.TARGET, " ".join(chip.name for chip in plan.chips))
     run.settings = {"rules": plan.rules, "modes": list(plan.modes), "cores": plan.cores}
-    with session(run, plan.rules) as findings:
+    with without_jax_warnings(), session(run, plan.rules) as findings:
         Check(fn, on_simulated_devices(fn, plan.axes), args, kwargs, plan, run, findings).go()
     return run

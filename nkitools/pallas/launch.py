@@ -17,6 +17,7 @@ from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpret_mode, interpreted
 from nkitools.pallas.interrupts import ended_by_ctrl_c
 from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
 from nkitools.pallas.reported_races import reporting_races
 from nkitools.record.prints.device_print import Print
@@ -47,7 +48,7 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
         raise TypeError(f"nkitools.pallas.run takes a JAX function and its arguments, not a {type(fn).__name__}")
     mode = interpret_mode(fn, args, kwargs)
     result = Run(kernel=name_of(fn), target=TARGET, chip="")
-    with session(result) as findings:
+    with without_jax_warnings(), session(result) as findings:
         with reporting_races(mode) as races, interpreted(mode), _prints_into(result):
             outputs = finished(fn, args, kwargs)
         findings.add(races.values())

@@ -17,6 +17,7 @@ from nkitools.pallas.chips import CHIPS
 from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument, Device, DTypeLike, Jaxpr
+from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.launch import name_of
 
 
@@ -162,7 +163,9 @@ def measure(
         )
     chip = _chip(device)
     on_device = jax.device_put(args, device)
-    if _interprets(jax.make_jaxpr(fn)(*on_device).jaxpr):
+    with without_jax_warnings():
+        traced = jax.make_jaxpr(fn)(*on_device)
+    if _interprets(traced.jaxpr):
         refuse(
             f"measure was asked to time `{name}`, which interprets a Pallas call; such a time is not its performance",
             "Give pallas_call interpret=False, and call measure outside of force_tpu_interpret_mode.",
@@ -170,7 +173,8 @@ def measure(
     counted = dtype if dtype is not None else _first_dtype(jax, on_device)
     cores = getattr(device, "num_cores", None)
     peak(counted, chip, cores=cores)  # a dtype without one is refused before the device is kept busy
-    times = tuple(_seconds(jax, jax.jit(fn), on_device, trials, calls))
+    with without_jax_warnings():
+        times = tuple(_seconds(jax, jax.jit(fn), on_device, trials, calls))
     middle = statistics.median(times)
     return Measurement(
         function=name,

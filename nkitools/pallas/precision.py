@@ -8,6 +8,7 @@ from typing import Any
 
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.launch import TARGET, as_given, run
 from nkitools.pallas.widened import Widening
 from nkitools.precision.difference import exact
@@ -40,8 +41,9 @@ def precision_split(
     __tracebackhide__ = True
     precise = run(fn, *args, **kwargs)
     jax, widening = jax_module(), Widening()
-    traced, shapes = jax.make_jaxpr(lambda: fn(*args, **kwargs), return_shape=True)()
-    outputs = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shapes), widening.outputs(traced))
+    with without_jax_warnings():
+        traced, shapes = jax.make_jaxpr(lambda: fn(*args, **kwargs), return_shape=True)()
+        outputs = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shapes), widening.outputs(traced))
     full = _WideRun(
         precise.kernel, TARGET, precision="full", outputs=as_given(outputs, ()), bits_of=dict(widening.rounded)
     )

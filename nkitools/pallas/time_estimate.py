@@ -13,6 +13,7 @@ from nkitools.pallas.compiler import Crashed, why_not
 from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import check_version, jax_module
 from nkitools.pallas.jax_types import Argument, Array, ClosedJaxpr
+from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.launch import name_of
 from nkitools.pallas.lowering import Program, lower
 from nkitools.pallas.performance import PEAKS
@@ -134,7 +135,7 @@ def estimate(
     _must_have_compiler()
     calls = {}
     for chip in chosen(chips):
-        with compiling_for(chip):
+        with without_jax_warnings(), compiling_for(chip):
             calls[chip.name] = calls_to_compile(_traced(fn, args, kwargs))
     return estimate_of(name_of(fn), calls, timeout)
 
@@ -148,7 +149,8 @@ def _must_have_compiler() -> None:
 def estimate_of(function: str, calls: Mapping[str, Iterable[Call]], timeout: float) -> Estimate:
     """Return the estimate of Pallas calls that were traced for the chips of those names; NK607 without libtpu."""
     _must_have_compiler()
-    found = tuple(estimated(call, CHIPS[chip], timeout) for chip, those in calls.items() for call in those)
+    with without_jax_warnings():
+        found = tuple(estimated(call, CHIPS[chip], timeout) for chip, those in calls.items() for call in those)
     return Estimate(function=function, kernels=found)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from nkitools import options
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.targets import machine
 from nkitools.targets.packages import is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, WrongDevice, kernel_name
@@ -200,7 +200,7 @@ class GpuDevice(JaxDevice):
         traced = jax.jit(function).trace(*arrays)
         try:
             # JAX warns of the backend that lowers to a GPU (0.12), and will again when the function runs on one.
-            with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            with without_jax_warnings():
                 traced.lower(lowering_platforms=(self.lowers_to,))
         except Exception as error:  # any: JAX raises what it likes for what it cannot lower
             said = str(error).strip().splitlines() or [""]
