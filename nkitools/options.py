@@ -238,10 +238,10 @@ _TABLE = (
     ),
     Option(
         name="replay",
-        choices=("auto", "on", "off"),
-        default="auto",
-        help="record the second run of a kernel with arguments of one form and replay the later ones (auto), record "
-        "the first and fail where that is not possible (on), or run the kernel's Python each time (off)",
+        choices=("off", "auto", "on"),
+        default="off",
+        help="run the kernel's Python each time (off), record the second run of a kernel with arguments of one form "
+        "and replay the later ones (auto), or record the first and fail where that is not possible (on)",
     ),
     Option(
         name="marks",

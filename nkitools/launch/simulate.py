@@ -42,10 +42,10 @@ def simulate(
     function of the `Print`. Prefix is the tensor's name, or the line. `WatchWarning` names a watch that has recorded
     nothing.
 
-    ``replay``: ``"auto"`` records the second run of a kernel with arguments of one form (shapes, dtypes, other values)
-    and executes what was computed there in later ones, in place of the kernel's Python; ``"on"`` records the first run
-    and raises `NotReplayable`, a ValueError, where that cannot be done; ``"off"`` always runs the kernel
-    (``run.replayed``).
+    ``replay``: ``"off"``, the default, always runs the kernel; ``"auto"`` records the second run of a kernel with
+    arguments of one form (shapes, dtypes, other values) and executes what was computed there in later ones, in place of
+    the kernel's Python; ``"on"`` records the first run and raises `NotReplayable`, a ValueError, where that cannot be
+    done (``run.replayed``).
 
     ``ranks=N``: N communicating ranks (``nki.collectives``) run the kernel, each on as many cores as the grid says.
     Then the arguments are one tuple or list a rank, ``simulate(kernel, (x0, w), (x1, w), ranks=2)``; keywords go to

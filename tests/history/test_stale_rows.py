@@ -21,7 +21,7 @@ def sbuf(*shape: int) -> Any:
 
 
 def found(kernel: Any, x: Any = X) -> list[tuple[int, str]]:
-    """Return line and sentence of each finding; a second run, which is replayed or remembered, has to give the same."""
+    """Return line and sentence of each finding; a second run, which may be remembered, has to give the same."""
     runs = [nkitools.simulate(kernel, x, rules="report") for _ in range(2)]
     said = [[(each.line, each.message) for each in run.findings if each.rule == "NK511"] for run in runs]
     assert said[0] == said[1]

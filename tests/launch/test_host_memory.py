@@ -41,7 +41,7 @@ def test_the_peak_is_of_arguments_and_tensors_in_hbm() -> None:
 
 def test_a_replayed_run_has_the_peak_of_the_recorded_one() -> None:
     """The third run is a replay."""
-    runs = [nkitools.simulate(doubled, X, 2) for _ in range(3)]
+    runs = [nkitools.simulate(doubled, X, 2, replay="auto") for _ in range(3)]
     assert runs[-1].replayed.done
     assert {run.peak_bytes for run in runs} == {2 * MIB + 2 * X.nbytes}
 

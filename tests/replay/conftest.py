@@ -1,4 +1,4 @@
-"""Forms of calls and recorded lists are kept for the whole process: each test of replays begins without any."""
+"""The tests of replay ask for it. What a process keeps of forms and recorded lists is gone before each test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from nkitools.replay.kept_lists import KEPT
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept() -> Iterator[None]:
+def _replays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("NKITOOLS_REPLAY", "auto")
     KEPT.clear()
     yield
     KEPT.clear()

@@ -101,6 +101,13 @@ def test_the_third_run_of_a_form_is_a_replay() -> None:
     assert nkitools.simulate(exponential, ONES, chip="trn1").replayed.reason == FIRST
 
 
+def test_replay_is_off_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the argument and the option each run is the kernel's Python, however often its form comes."""
+    monkeypatch.delenv("NKITOOLS_REPLAY")
+    runs = [nkitools.simulate(exponential, ONES) for _ in range(4)]
+    assert [run.replayed.reason for run in runs] == ["replay is off"] * 4
+
+
 def test_the_option_decides() -> None:
     """The argument before the option; "on" records the first run; other words are refused."""
     with options.override(replay="on"):
@@ -108,7 +115,7 @@ def test_the_option_decides() -> None:
         assert nkitools.simulate(exponential, ONES).replayed.done
         off = nkitools.simulate(exponential, ONES, replay="off").replayed
     assert (off.done, off.reason) == (False, "replay is off")
-    with pytest.raises(ValueError, match="replay: must be one of auto, on, off"):
+    with pytest.raises(ValueError, match="replay: must be one of off, auto, on"):
         nkitools.simulate(exponential, ONES, replay="maybe")
 
 
