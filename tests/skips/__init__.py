@@ -1,7 +1,8 @@
 """``--skips FILE``: a test that is skipped for another reason than those in FILE fails the session.
 
 FILE has a regular expression a line, for the whole reason; `#` begins a comment. Each job of ``.github/workflows``
-that runs tests names its own list, so that a package that was not installed is noticed.
+that runs tests names its own list, so that a package that was not installed is noticed. The end of every session says
+what was not tested (`not_tested`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.skips.not_tested import NotTested
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
@@ -19,8 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Watch the reports, in the process that has all of them."""
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(NotTested(config.rootpath), "not-tested")
     path = config.getoption("--skips")
-    if path is not None and not hasattr(config, "workerinput"):
+    if path is not None:
         config.pluginmanager.register(UnlistedSkips(path), "unlisted-skips")
 
 
