@@ -29,5 +29,5 @@ def check_version() -> None:
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
         refuse(
             f"Pallas kernels are checked with jax {'.'.join(map(str, OLDEST))} or newer; jax {version} is installed",
-            "Install a newer one with `pip install --upgrade 'nkitools[pallas]'`.",
+            "Install a newer one with `pip install --upgrade jax`.",
         )

@@ -44,7 +44,7 @@ def run_from_json(text: str | bytes, kind: type[_Run], most_bytes: int = MOST_BY
     if found > VERSION:
         raise SavedRunError(
             f"a saved run of version {found}, made by nkitools {plain.get('made_by')}; this nkitools reads up to "
-            f"version {VERSION}. Install a later one (pip install --upgrade nkitools), or save the run again with this."
+            f"version {VERSION}. Install a later one, or save the run again with this."
         )
     try:
         with limited_arrays(most_bytes), layouts_in_use():
