@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 MIB = 1 << 20
 
@@ -50,7 +51,17 @@ _TABLE = (
 )
 
 CHIPS = {chip.name: chip for chip in _TABLE}
-SPARSE = "v6e"  # the chip that a kernel for SparseCores is checked for where none of the chosen ones has them
+
+
+class Part(NamedTuple):
+    """A part that some chips have not; ``instead`` is checked where none of the chosen ones has it."""
+
+    name: str
+    instead: str
+
+
+SPARSE_CORES = Part("SparseCores", "v6e")
+ACCUMULATORS = Part("accumulators (pltpu.ACC)", "tpu7x")
 
 
 def chosen(names: str | Iterable[str]) -> tuple[Chip, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nkitools.pallas import source_places
 from nkitools.pallas.calls import equations
+from nkitools.pallas.chips import ACCUMULATORS, SPARSE_CORES, Part
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import ClosedJaxpr
 from nkitools.pallas.lowering import first_sentences
@@ -40,7 +41,7 @@ def limit(error: BaseException) -> str:
 
     The error is one of :func:`whole_tracebacks`.
     """
-    return f"{type(error).__name__}: {_telling_line(error)}" if _is_interpreters(error) else ""
+    return _in_words(error) if _is_interpreters(error) else ""
 
 
 def _is_interpreters(error: BaseException) -> bool:
@@ -54,6 +55,28 @@ def _is_interpreters(error: BaseException) -> bool:
             return True
         own = own.__cause__
     return False
+
+
+def _in_words(error: BaseException) -> str:
+    """Return what JAX does not interpret, by its name where the error has one; otherwise what the error says."""
+    text = str(error)
+    for pattern, sentence in _NOT_INTERPRETED:
+        found = re.search(pattern, text)
+        if found is not None:
+            return found.expand(sentence)
+    return f"{type(error).__name__}: {_telling_line(error)}"
+
+
+_NOT_INTERPRETED = (
+    (r"MLIR translation rule for primitive '(\w+)' not found for platform cpu", r"JAX has no interpretation of `\1`"),
+    (r"No state discharge rule implemented for primitive: (\w+)", r"JAX has no interpretation of `\1`"),
+    (r"AccMemorySpace\(mxu_id=(\d+)\)", r"JAX has no interpretation of accumulators (pltpu.ACC(\1))"),
+    (r"<MemorySpace\.(\w+): '\w+'>", r"JAX has no interpretation of \1 memory"),
+    (
+        r"Unsupported memory space: (\w+)@\w+",
+        r"JAX has no interpretation of \1 memory that is allocated outside of the kernel",
+    ),
+)
 
 
 def _telling_line(error: BaseException) -> str:
@@ -83,9 +106,13 @@ def gpu_language(closed_jaxpr: ClosedJaxpr) -> str:
 _GPU_LANGUAGES = {"pallas.mosaic_gpu": "Mosaic GPU", "pallas.triton": "Triton"}
 
 
-def wants_sparse_cores(error: BaseException) -> bool:
-    """Return whether an error says that a kernel for SparseCores was built for a chip without them."""
-    return isinstance(error, RuntimeError) and "does not have SparseCores" in str(error)
+def lacking(error: BaseException) -> Part | None:
+    """Return the part that a kernel takes and its chip has not; None where an error says something else."""
+    said = str(error) if isinstance(error, RuntimeError | ValueError) else ""
+    return next((part for pattern, part in _LACKING.items() if pattern in said), None)
+
+
+_LACKING = {"does not have SparseCores": SPARSE_CORES, "Accumulators are not available on TPU": ACCUMULATORS}
 
 
 @dataclass(frozen=True)

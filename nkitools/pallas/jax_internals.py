@@ -24,6 +24,7 @@ INTERPRETER = f"{_INTERPRET}.interpret_pallas_call"
 SHARED_MEMORY = f"{_INTERPRET}.shared_memory"
 RACES = f"{_INTERPRET}.race_detection_state"
 VECTOR_CLOCK = f"{_INTERPRET}.vector_clock"
+INTERPRETER_RANGES = f"{_INTERPRET}.utils"
 LOWERING = "jax._src.pallas.mosaic.lowering"
 PLAIN_INTERPRETER = "jax._src.pallas.hlo_interpreter"
 PALLAS_CORE = "jax._src.pallas.core"
@@ -59,6 +60,7 @@ CHECKS = "the checks in a kernel"
 KINDS = "the chip of a function's own mesh"
 SHADOW = "the shadow in float32"
 GPU = "interpreting Mosaic GPU kernels"
+ANNOTATED = "accesses by references with annotations"
 COPIES = "copies of the values that the interpreter hands to callbacks"
 STATIC = "the source lines of a kernel"
 CALLS = "compiling what was seen while it ran"
@@ -121,6 +123,7 @@ MARKS = (
     _memory("swap_buffer_content", "key", "rnge", "value", "mask", "thread", "logging_info"),
     _memory("append_semaphore_task", "semaphore_id", "global_core_id", "task"),
     _memory("get_sempahores_with_nonzero_count", "device_id"),
+    Mark(INTERPRETER_RANGES, "to_range", ("transforms",), ANNOTATED),
     Mark(SOURCES, "user_frames", (), STATIC),
     Mark(SOURCES, "current", (), GRID_PRINTS),
     Mark(LOWERING, "lowering_rules", (), PRIMITIVES),

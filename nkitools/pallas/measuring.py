@@ -18,6 +18,7 @@ _STEP = 4 << 10
 _DUMP = "*final_hlo-static-per-bundle-utilization.txt"
 _AROUND = ("-TLP-", "-<late-initialization>-", "-<late-finalization>-")
 _SPILL_COLUMN = "VSTORE:SPILL"
+_UNITS = {"MATMUL": "MXU"}  # since libtpu 0.0.52, which counts the loading of weights apart (MATPUSH)
 DUMP_FLAGS = "--xla_jf_dump_to={} --xla_jf_dump_llo_text=true"
 
 
@@ -83,7 +84,7 @@ def _counted(text: str) -> Bundles:
     used = {name: sum(row[index] for row in rows) for index, name in enumerate(columns)}
     # What spills or fills counts among the stores and loads too.
     units = {
-        name: used[name] / max(size * len(rows), 1)
+        _UNITS.get(name, name): used[name] / max(size * len(rows), 1)
         for name, size in zip(columns, slots, strict=True)
         if ":" not in name
     }

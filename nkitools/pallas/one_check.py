@@ -10,14 +10,14 @@ from typing import Any
 from nkitools.pallas import jax_internals, launch
 from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, points
 from nkitools.pallas.check_modes import Plan
-from nkitools.pallas.chips import CHIPS, SPARSE, Chip
+from nkitools.pallas.chips import CHIPS, Chip, Part
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.compiler import why_not
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.index_map_repairs import Repair, repair_of
 from nkitools.pallas.interpret import interpret_mode
-from nkitools.pallas.interpreter_limits import Meshes, gpu_language, limit, wants_sparse_cores, whole_tracebacks
+from nkitools.pallas.interpreter_limits import Meshes, gpu_language, lacking, limit, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.pallas.reported_races import gpu_mode, reporting_races
@@ -100,18 +100,16 @@ class Check:
 
     def _trace(self) -> bool:
         """Find the Pallas calls; False where tracing shows a mistake that leaves nothing to run."""
-        without_cores: list[Chip] = []
+        without: dict[Chip, Part] = {}
         for chip in self.plan.chips:
             try:
                 self._trace_for(chip)
             except Exception as error:
-                if wants_sparse_cores(error):
-                    without_cores.append(chip)
-                    continue
-                return self._untraceable(error)
-        if not without_cores:
-            return True
-        return self._with_sparse_cores(without_cores)
+                part = lacking(error)
+                if part is None:
+                    return self._untraceable(error)
+                without[chip] = part
+        return self._without(without) if without else True
 
     def _trace_for(self, chip: Chip) -> None:
         with compiling_for(chip, self.plan.axes), whole_tracebacks():
@@ -139,13 +137,14 @@ class Check:
         self.untraceable = error
         return True
 
-    def _with_sparse_cores(self, without: list[Chip]) -> bool:
-        """Go on with the chips that have SparseCores, or with one that does; say which do not."""
+    def _without(self, without: dict[Chip, Part]) -> bool:
+        """Go on with the chips that have what the kernel takes, or with one that does; say which do not."""
         chips = tuple(chip for chip in self.plan.chips if chip not in without)
-        instead = "" if chips else f"; {SPARSE} was taken in their place"
-        self.plan = replace(self.plan, chips=chips or (CHIPS[SPARSE],))
-        for chip in without:
-            self.run.compiled[chip.name] = Compiled(chip.name, left_out=f"{chip.name} has no SparseCores{instead}")
+        other = next(iter(without.values())).instead
+        instead = "" if chips else f"; {other} was taken in their place"
+        self.plan = replace(self.plan, chips=chips or (CHIPS[other],))
+        for chip, part in without.items():
+            self.run.compiled[chip.name] = Compiled(chip.name, left_out=f"{chip.name} has no {part.name}{instead}")
         return bool(chips) or self._trace()
 
     def _lower_and_compile(self, calls: dict[str, list[Call]]) -> None:

@@ -57,6 +57,9 @@ def watching(
         (jax_module(jax_internals.SHARED_MEMORY), "SharedMemory"): classes["SharedMemory"],
         (jax_module(jax_internals.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
     }
+    if not jax_internals.moved(jax_internals.ANNOTATED):
+        utilities = jax_module(jax_internals.INTERPRETER_RANGES)
+        replaced[utilities, "to_range"] = partial(_range_without_annotations, utilities.to_range)
     if not jax_internals.moved(jax_internals.COPIES):
         replaced[jax_module(jax_internals.CALLBACK), "io_callback_impl"] = _called
     watch = Watch(known, otherwise, traced_bytes=traced_bytes)
@@ -82,6 +85,11 @@ def _called(*args: Any, callback: Callable[..., Any], **_: Any) -> Any:
     """
     tree_map = jax_module().tree_util.tree_map
     return tree_map(np.asarray, callback(*(np.array(each) for each in args)))
+
+
+def _range_without_annotations(theirs: Callable[..., Any], transforms: Iterable[Any]) -> Any:
+    """Return the elements of an access to a reference; ``pltpu.annotate`` changes none of them, and JAX ends there."""
+    return theirs([each for each in transforms if type(each).__name__ != "AccessAssumptionTransform"])
 
 
 def _no_check(*values: Any) -> Any:

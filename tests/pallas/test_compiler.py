@@ -150,6 +150,8 @@ def test_counts_of_a_dump() -> None:
     """A row is a bundle, and spills where its column for spilling stores is not zero."""
     text = "== CAPACITY:\nMXU, VSTORE, VSTORE:SPILL, SALU\n 4 1 1 2\n== UTILIZATION:\n0 0 0 1\n0 1 1 0\n0 0 1 0\n"
     assert measuring._counted(text) == (3, 2, {"MXU": 0.0, "VSTORE": 1 / 3, "SALU": 1 / 6})
+    text = "== CAPACITY:\nMATMUL, MATPUSH, VSTORE:SPILL\n 1 2 1\n== UTILIZATION:\n1 0 0\n0 1 0\n"
+    assert measuring._counted(text) == (2, 0, {"MXU": 1 / 2, "MATPUSH": 1 / 4})
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_messages_have_their_rules(text: str, rule: str) -> None:
 def test_the_line_of_a_message_is_the_authors() -> None:
     """Of the frames of a location the first that is not JAX's."""
     text = (
-        'at location: loc("get:"("get"(callsite("f"("/v/site-packages/jax/_src/x.py":3:1 to :2) at '
+        f'at location: loc("get:"("get"(callsite("f"("{jax.jit.__code__.co_filename}":3:1 to :2) at '
         '"kernel"("/home/me/mine.py":14:13 to :34)))))'
     )
     assert place_in(text, NOWHERE)[:2] == ("/home/me/mine.py", 14)
