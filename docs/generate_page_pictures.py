@@ -16,6 +16,7 @@ import numpy as np
 
 from docs.generate_pictures import browser, photograph, selected
 from kernels import references
+from nkitools.comparison.rule import Rule
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
@@ -24,7 +25,6 @@ from nkitools.pallas.checking import check
 from nkitools.record.watch.watching import watching
 from nkitools.report.page.differences import Against
 from nkitools.report.page.document import write_page
-from nkitools.report.tolerance import Tolerance
 from nkitools.targets.imports import stand_in
 
 WINDOW = 1280, 1000
@@ -69,7 +69,7 @@ def _shots() -> list[Shot]:
     flash = _watched(attention, *rows)
     logits = random.standard_normal((512, 256)).astype(np.float32)
     right, spoiled = (_watched(softmax, each) for each in (logits, _spoiled(logits)))
-    before = Against(right, "yesterday.json", Tolerance())
+    before = Against(right, "yesterday.json", Rule())
     halves = [(each.astype(np.float32),) for each in np.split(random.standard_normal((256, 256)), 2)]
     ranks = _watched(shared_sum, *halves, ranks=2)
     last = flash.writes[-1]

@@ -38,7 +38,7 @@ _STDERR = 2  # what a process prints is no output of the command
 )
 @click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep arguments, runs and outputs here.")
-@click.option("--rtol", type=click.FloatRange(0), help="Allowed: so much of the larger value.  [default: by dtype]")
+@click.option("--rtol", type=click.FloatRange(0), help="Allowed: so much of B's value.  [default: by dtype]")
 @click.option("--atol", type=click.FloatRange(0), help="Allowed: so much.  [default: by dtype]")
 @click.option("--tolerance", type=click.Choice(["auto"]), help="auto: what the kernel's dtypes and sums explain.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)

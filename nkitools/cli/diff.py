@@ -29,7 +29,7 @@ def _from_zero(_: click.Context, param: click.Parameter, value: float | None) ->
 
 @click.command("diff", short_help="Compare two saved runs: first difference, findings.", cls=ArrayCommand)
 @click.option(
-    "--rtol", type=float, callback=_from_zero, help="Allowed beside: so much of the larger value.  [default: by dtype]"
+    "--rtol", type=float, callback=_from_zero, help="Allowed beside: so much of SECOND's value.  [default: by dtype]"
 )
 @click.option("--atol", type=float, callback=_from_zero, help="Allowed beside: so much.  [default: by dtype]")
 @click.option("--all", "every", is_flag=True, help="List all prints and findings that only one run has.")
@@ -68,12 +68,12 @@ def diff_runs(
 
 
 def _write_page(runs: tuple[Run, Run], path: str, name: str, rtol: float | None, atol: float | None) -> None:
+    from nkitools.comparison.rule import Rule
     from nkitools.report.page import write_page
     from nkitools.report.page.differences import Against
-    from nkitools.report.tolerance import Tolerance
 
     first, second = runs
-    against = Against(first, os.path.basename(name), Tolerance(rtol, atol))
+    against = Against(first, os.path.basename(name), Rule(rtol, atol))
     write_page(second, path, first.outputs, rtol=rtol, atol=atol, against=against)
 
 

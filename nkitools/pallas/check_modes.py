@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nkitools.comparison.rule import BY_DTYPE, Rule
 from nkitools.pallas.chips import Chip, known_names
 from nkitools.pallas.device_axes import Axes
-from nkitools.pallas.unlike_reference import Allowed
 
 MODES = ("interpret", "tpu_interpret", "lower", "aot", "device")
 DEFAULT = MODES[:-1]
@@ -29,7 +29,7 @@ class Plan:
     rules: str = "report"
     axes: Axes = ()  # of the devices that the function is spread over
     reference: Any = None  # the expected outputs, or a function of the arguments that returns them
-    allowed: Allowed | None = None  # the difference from it; None: as the dtype says
+    rule: Rule = BY_DTYPE  # by which the outputs agree with it
     quick: bool = False  # whether to leave out TPU interpretation where it would take long
 
 

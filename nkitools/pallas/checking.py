@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nkitools import options
+from nkitools.comparison.rule import stated_rule
 from nkitools.pallas import launch
 from nkitools.pallas.check_modes import Plan, chosen_modes
 from nkitools.pallas.chips import chosen, in_topology
@@ -14,7 +15,6 @@ from nkitools.pallas.imports import check_version
 from nkitools.pallas.jax_types import Argument, DeviceMesh
 from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.one_check import Check, CheckedRun
-from nkitools.pallas.unlike_reference import Allowed
 from nkitools.record.run_session import session
 
 
@@ -62,10 +62,10 @@ def check(
     the place of ``chips``, by default the smallest with as many devices.
 
     ``reference`` is what the outputs should be, or a function of the arguments. Where they differ by more than ``rtol``
-    and ``atol`` (by default as the dtype says), and no other error explains it, PL211 names the blocks, the grid points
-    that wrote them and the index map. ``.left_out`` says which modes were not gone through and why. Findings are
-    collected; with ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not reach
-    ``fn``.
+    and ``atol`` (by default than their dtype can explain), and no other error explains it, PL211 names the blocks, the
+    grid points that wrote them and the index map. ``.left_out`` says which modes were not gone through and why.
+    Findings are collected; with ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names
+    do not reach ``fn``.
 
     Raises what ``fn`` raises, unchanged. A mode that cannot run the function is left out, and the outputs are those of
     a mode that can. Where none can, the outputs are None, and ``rules="error"`` raises what JAX says. ``TypeError``
@@ -84,7 +84,7 @@ def check(
         bundles=bundles,
         estimates=estimates,
         reference=reference,
-        allowed=Allowed(rtol, atol),
+        rule=stated_rule(rtol, atol),
         rules=_possible_level(rules),
     )
     return checked(fn, args, kwargs, plan)

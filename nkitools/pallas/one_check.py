@@ -22,7 +22,7 @@ from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.pallas.reported_races import gpu_mode, reporting_races
 from nkitools.pallas.time_estimate import Estimate, estimate_of, nothing_to_estimate
-from nkitools.pallas.unlike_reference import Allowed, Returned, judged, pairs
+from nkitools.pallas.unlike_reference import Returned, judged, pairs, unlike
 from nkitools.pallas.whole_function import calls_to_compile
 from nkitools.record.run import Run
 from nkitools.record.run_session import Findings
@@ -190,15 +190,15 @@ class Check:
             return
         if callable(expected):
             expected = expected(*self.args, **self.kwargs)
-        allowed, chip = self.plan.allowed or Allowed(), self.plan.chips[0]
+        rule, chip = self.plan.rule, self.plan.chips[0]
 
         def is_right(values: Any) -> bool:
-            return not any(allowed.unlike(*pair).any() for pair in pairs(values, expected))
+            return not any(unlike(*pair, rule).any() for pair in pairs(values, expected))
 
         def repair(call: Call) -> Repair | None:
             return repair_of(call, lambda: self.fn(*self.args, **self.kwargs), chip, is_right)
 
-        self._tell(judged(outputs, expected, self.returned, allowed, repair))
+        self._tell(judged(outputs, expected, self.returned, rule, repair))
 
     def _not_plainly(self, watched: Argument) -> bool:
         """Return whether plain interpretation would compute something else than a TPU."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
 from nkitools.chip.element_boxes import boxes_text
+from nkitools.comparison.bounds import bound_of
+from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.rule import Rule
 from nkitools.pallas.calls import Call, Operand, show_shape
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.index_map_repairs import Repair
@@ -20,26 +22,9 @@ from nkitools.rules.finding import Finding
 _MOST_BLOCKS = 16  # so many differing blocks are compared with the reference's other ones
 
 
-class Allowed(NamedTuple):
-    """The difference that is allowed; without either number the dtype of the output decides."""
-
-    rtol: float | None = None
-    atol: float | None = None
-
-    def unlike(self, got: Array, want: Array) -> Array:
-        """Return which elements differ by more; a NaN agrees with a NaN."""
-        if self.rtol is not None or self.atol is not None:
-            given, wanted = got.astype(np.float64), want.astype(np.float64)
-            return ~np.isclose(given, wanted, rtol=self.rtol or 0.0, atol=self.atol or 0.0, equal_nan=True)
-        numpy = jax_module("jax.numpy")
-        if not numpy.issubdtype(got.dtype, numpy.inexact):
-            return np.asarray(got != want)
-        given, wanted = got.astype(np.float64), want.astype(np.float64)
-        finite = np.abs(wanted[np.isfinite(wanted)])
-        # Sums of a few thousand products in another order stay far below this; a block of another place does not.
-        share = max(2e-5, 2 * float(numpy.finfo(got.dtype).eps))
-        most = share * float(finite.max(initial=0.0))
-        return ~np.isclose(given, wanted, rtol=0.0, atol=most, equal_nan=True)
+def unlike(got: Array, want: Array, rule: Rule) -> Array:
+    """Return which elements differ; where no number is stated by more than what is possible with their dtype."""
+    return compared(got, want, rule if rule.is_stated else bound_of(got, want)).wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +42,19 @@ def judged(
     outputs: Argument,
     reference: Argument,
     returned: Sequence[Returned],
-    allowed: Allowed,
+    rule: Rule,
     repair: Callable[[Call], Repair | None],
 ) -> list[Finding]:
     """Return a finding for each output that differs from the reference.
 
-    ``repair`` returns the change of an index map of a call after which all outputs are the reference's. ValueError
-    where the reference has other outputs, or other shapes.
+    ``rule``: the allowed difference. ``repair`` returns the change of an index map of a call after which all outputs
+    are the reference's. ValueError where the reference has other outputs, or other shapes.
     """
     found: list[Finding] = []
     for index, (got, want) in enumerate(pairs(outputs, reference)):
-        unlike = allowed.unlike(got, want)
-        if unlike.any():
-            found.append(_finding(index, got, want, unlike, returned, allowed, repair))
+        where = unlike(got, want, rule)
+        if where.any():
+            found.append(_finding(index, got, want, where, returned, rule, repair))
     return found
 
 
@@ -87,17 +72,17 @@ def _finding(
     index: int,
     got: Array,
     want: Array,
-    unlike: Array,
+    where: Array,
     returned: Iterable[Returned],
-    allowed: Allowed,
+    rule: Rule,
     repair: Callable[[Call], Repair | None],
 ) -> Finding:
     shown = next((each for each in returned if _is_content(each, got)), None)
     if shown is None:
-        text = boxes_text(f"outputs[{index}]", unlike)
+        text = boxes_text(f"outputs[{index}]", where)
         return NOWHERE.finding("PL211", f"{text}: unlike the reference; no Pallas call returned this array as it is")
     shape = shown.operand.shape
-    blocks = _Blocks(shown, got.reshape(shape), want.reshape(shape), unlike.reshape(shape), allowed)
+    blocks = _Blocks(shown, got.reshape(shape), want.reshape(shape), where.reshape(shape), rule)
     message = f"{shown.operand.text()}: {blocks.text()}, in kernel `{shown.call.name}`"
     place = shown.call.kernel_place
     mended = repair(shown.call)
@@ -119,8 +104,8 @@ def _is_content(returned: Returned, got: Array) -> bool:
 class _Blocks:
     """The blocks of one output, and those that differ from the reference's."""
 
-    def __init__(self, returned: Returned, got: Array, want: Array, unlike: Array, allowed: Allowed) -> None:
-        self.returned, self.got, self.want, self.allowed = returned, got, want, allowed
+    def __init__(self, returned: Returned, got: Array, want: Array, unlike: Array, rule: Rule) -> None:
+        self.returned, self.got, self.want, self.rule = returned, got, want, rule
         self.unlike = unlike
         operand = returned.operand
         self.all = [tuple(int(each) for each in at) for at in np.ndindex(*operand.blocks)]
@@ -147,10 +132,9 @@ class _Blocks:
         if theirs.shape != mine.shape:
             return False
         first = (slice(0, 1),) * mine.ndim
-        limits = Allowed(self.allowed.rtol or 1e-3, self.allowed.atol or 0.0)
-        if limits.unlike(mine[first], theirs[first]).any():
+        if unlike(mine[first], theirs[first], Rule(self.rule.rtol or 1e-3, self.rule.atol or 0.0)).any():
             return False
-        return not self.allowed.unlike(mine, theirs).any()
+        return not unlike(mine, theirs, self.rule).any()
 
     def point_of(self, block: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return the point of the grid that wrote a block last; None where no point did."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.comparison.compared_arrays import compared, index_of
+from nkitools.comparison.rule import EXACT
 from nkitools.record.prints.summaries import as_numbers
 
 
@@ -29,22 +31,17 @@ class Difference:
     @classmethod
     def of(cls, values: Array, truth: Array) -> Difference:
         """Return the difference of float64 ``values`` from ``truth``, of one shape."""
+        found = compared(values, truth, EXACT)
+        if not found.size:
+            return cls(0.0, 0.0, 0.0, (), 0, 0)
+        error = np.where(np.isnan(found.distance), np.inf, found.distance)
         with np.errstate(all="ignore"):
-            error = np.abs(values - truth)
-            error[(values == truth) | (np.isnan(values) & np.isnan(truth))] = 0
-            error[np.isnan(error)] = np.inf
             relative = error / np.abs(truth)
             relative[np.isnan(relative) & (error > 0)] = np.inf
             relative[(truth == 0) | (error == 0)] = 0
-            worst = np.unravel_index(int(error.argmax()), error.shape)
-            return cls(
-                max_abs=float(error[worst]),
-                rms=float(np.sqrt(np.mean(np.square(error)))),
-                max_relative=float(relative.max()),
-                index=tuple(int(axis) for axis in worst),
-                different=int(np.count_nonzero(error)),
-                size=error.size,
-            )
+            worst = index_of(int(error.argmax()), error.shape)
+            rms = float(np.sqrt(np.mean(np.square(error))))
+        return cls(float(error[worst]), rms, float(relative.max()), worst, found.count, found.size)
 
 
 def exact(array: Array) -> Array:

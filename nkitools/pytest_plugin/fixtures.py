@@ -162,7 +162,7 @@ class KernelRunner:
         if tolerance == "auto":
             _explain_tolerance(run, rtol, atol, self._target)
         if run.reference is not None and run.reference.is_stated:
-            from nkitools.pytest_plugin.wrong_elements import assert_as_expected
+            from nkitools.pytest_plugin.reference_check import assert_as_expected
 
             assert_as_expected(run.outputs, run.reference)
         outputs: Outputs = run.outputs

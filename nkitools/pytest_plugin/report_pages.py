@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,11 +11,8 @@ from nkitools.pytest_plugin.recording import Recorder
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nkitools.pytest_plugin.compared_arguments import Pair
     from nkitools.record.run import Run
-
-# What the assertions of numpy.testing and torch.testing call the two sides.
-_SIDES = (("actual", "desired"), ("actual", "expected"), ("x", "y"))
-_ASSERTING = ("numpy.testing", "torch.testing")
 
 
 class Pages:
@@ -38,41 +33,32 @@ class Pages:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
         """Return where numpy.testing or torch.testing has compared an output, that is the run's reference."""
         if call.excinfo is not None:
-            for variables in _compared(call.excinfo):
-                _learn(variables, self._recorder.runs)
+            _learn(call.excinfo.value, self._recorder.runs)
         return (yield)
 
 
-def _compared(failure: pytest.ExceptionInfo[BaseException]) -> Iterator[Mapping[str, Any]]:
-    """Yield the variables of the frames in which an assertion of arrays has failed, the outermost first."""
-    for frame, _ in traceback.walk_tb(failure.value.__traceback__):
-        if str(frame.f_globals.get("__name__", "")).startswith(_ASSERTING):
-            yield frame.f_locals
+def _learn(failure: BaseException, runs: list[Run]) -> None:
+    """Take what a failed assertion has compared an output with for its run's reference."""
+    from nkitools.pytest_plugin.compared_arguments import compared_pairs
+
+    for pair in compared_pairs(failure.__traceback__, of_library=True):
+        for run in reversed(runs):
+            if run.reference is None and _take(run, pair):
+                return
 
 
-def _learn(variables: Mapping[str, Any], runs: list[Run]) -> None:
-    for first, second in _SIDES:
-        if first in variables and second in variables:
-            sides = variables[first], variables[second]
-            for run in reversed(runs):
-                if run.reference is None and _take(run, *sides, variables):
-                    return
-
-
-def _take(run: Run, actual: Any, desired: Any, variables: Mapping[str, Any]) -> bool:
+def _take(run: Run, pair: Pair) -> bool:
     """Return whether one of two compared arrays is an output of the run; the other is then what that should be."""
     from nkitools.record.expected_outputs import Reference
-    from nkitools.record.saved.encoding import as_array, leaves
+    from nkitools.record.saved.encoding import leaves
 
     outputs = [value for _, value in leaves(run.outputs)]
-    for ours, theirs in ((actual, desired), (desired, actual)):
-        array, other = as_array(ours), as_array(theirs)
-        at = None if array is None else next((at for at, each in enumerate(outputs) if _is_same(each, array)), None)
-        if at is not None and other is not None:
+    for ours, theirs in ((pair.actual, pair.expected), (pair.expected, pair.actual)):
+        at = next((at for at, each in enumerate(outputs) if _is_same(each, ours)), None)
+        if at is not None:
             known: list[Any] = [None] * len(outputs)
-            known[at] = other
-            rtol, atol = _number(variables.get("rtol")), _number(variables.get("atol"))
-            run.reference = Reference(known, rtol, atol, variables.get("equal_nan") is not False)
+            known[at] = theirs
+            run.reference = Reference(known, pair.rule.rtol, pair.rule.atol, pair.rule.equal_nan)
             return True
     return False
 
@@ -84,7 +70,3 @@ def _is_same(output: Any, array: NDArray[Any]) -> bool:
     if not isinstance(output, np.ndarray) or output.shape != array.shape:
         return False
     return output is array or np.shares_memory(output, array) or output.tobytes() == array.tobytes()
-
-
-def _number(value: float | None) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None

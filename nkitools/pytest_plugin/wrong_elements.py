@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
 import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from nkitools import options
-from nkitools.record.saved.encoding import as_array, leaves
-from nkitools.report.tolerance import Tolerance, diverging, numbers_of
-from nkitools.rules.code_lines import line_at
+from nkitools.comparison.compared_arrays import ComparedArrays, compared
+from nkitools.comparison.rule import EXACT, Rule
+from nkitools.pytest_plugin.compared_arguments import compared_pairs
+from nkitools.record.saved.encoding import leaves
 from nkitools.rules.shown_text import shown
 from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
 
 if TYPE_CHECKING:
-    from nkitools.chip.argument_types import Argument
     from nkitools.chip.numerics import Array
-    from nkitools.record.expected_outputs import Reference
     from nkitools.record.instruction_record import InstructionRecord
     from nkitools.record.run import Run
 
 HEADING = "nki why"
-_PAIRS = (("actual", "desired"), ("actual", "expected"), ("x", "y"), ("a", "b"))
-"""The names that functions which compare arrays have for what came out, and for what should have."""
-
 _NEAREST = 4  # instructions before the one that wrote the element
 _MOST_BISECTED = 5_000  # instructions of a run whose first wrong line is looked for
 _MOST_SAVED = 200_000  # instructions of a run that is saved for the command
@@ -42,31 +36,12 @@ _MOST_SAVED = 200_000  # instructions of a run that is saved for the command
 
 @dataclass(frozen=True, eq=False)
 class _Difference:
-    """A result of a run, and what a test has expected of it; ``apart``: the elements that differ."""
+    """A result of a run, compared with what a test has expected of it, by the rule of the test."""
 
     run: Run
     place: int
-    actual: Array
-    expected: Array
-    apart: Array
-    stated: tuple[float | None, float | None]  # the relative and the absolute tolerance of the test
-
-
-def assert_as_expected(outputs: Argument, reference: Reference) -> None:
-    """Compare the outputs of a kernel with its reference, by the stated tolerance, as ``assert_allclose`` does."""
-    __tracebackhide__ = True
-    found, wanted = dict(leaves(outputs)), dict(leaves(reference.values))
-    if found.keys() != wanted.keys():
-        raise AssertionError(f"the kernel returns {', '.join(found)}; the reference has {', '.join(wanted)}")
-    for place, value in found.items():
-        np.testing.assert_allclose(
-            numbers_of(value),
-            numbers_of(wanted[place]),
-            reference.rtol or 0.0,
-            reference.atol or 0.0,
-            equal_nan=reference.equal_nan,
-            err_msg=place if len(found) > 1 else "",
-        )
+    elements: ComparedArrays
+    rule: Rule
 
 
 def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, runs: Sequence[Run]) -> list[str]:
@@ -78,12 +53,7 @@ def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, r
 
 
 def _differences(traceback: TracebackType | None, runs: Sequence[Run]) -> Iterator[_Difference]:
-    """Yield the results that the frames of a failure compare, the innermost frame first."""
-    frames = []
-    while traceback is not None:
-        frame = traceback.tb_frame
-        frames.append((frame, line_at(frame.f_code, traceback.tb_lasti, traceback.tb_lineno)))
-        traceback = traceback.tb_next
+    """Yield the results that the frames of a failure compare, and that differ by the rule of the comparison."""
     results = [
         (run, place, array)
         for run in reversed(runs)
@@ -91,38 +61,12 @@ def _differences(traceback: TracebackType | None, runs: Sequence[Run]) -> Iterat
         for place, (_, array) in enumerate(leaves(run.outputs))
         if isinstance(array, np.ndarray) and array.dtype.names is None
     ]
-    for frame, line in reversed(frames):
-        for actual, expected in _compared(frame, line):
-            for run, place, result in results:
-                if _is_same(result, actual):
-                    stated = _tolerance(frame)
-                    apart = _apart(stated, result, expected)
-                    if apart.any():
-                        yield _Difference(run, place, result, expected, apart, stated)
-
-
-def _compared(frame: FrameType, line: int) -> Iterator[tuple[Array, Array]]:
-    """Yield pairs of arrays that a frame compares: by the names of such functions, else those of the failed line."""
-    values = {name: array for name, value in frame.f_locals.items() if (array := as_array(value)) is not None}
-    for actual, expected in _PAIRS:
-        if actual in values and expected in values and values[actual].shape == values[expected].shape:
-            yield values[actual], values[expected]
-    named = [values[name] for name in _names(frame, line) if name in values]
-    for at, first in enumerate(named):
-        for second in named[at + 1 :]:
-            if first.shape == second.shape:
-                yield first, second
-                yield second, first
-
-
-def _names(frame: FrameType, line: int) -> list[str]:
-    """Return the names on a line of source, in their order."""
-    text = linecache.getline(frame.f_code.co_filename, line).strip()
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:  # a statement of several lines
-        return []
-    return list(dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)))
+    for pair in compared_pairs(traceback):
+        for run, place, result in results:
+            if _is_same(result, pair.actual):
+                found = compared(result, pair.expected, pair.rule)
+                if found.count:
+                    yield _Difference(run, place, found, pair.rule)
 
 
 def _is_same(result: Array, seen: Array) -> bool:
@@ -130,31 +74,14 @@ def _is_same(result: Array, seen: Array) -> bool:
     if result.shape != seen.shape or seen.dtype.names is not None:
         return False
     is_view = result.__array_interface__["data"] == seen.__array_interface__["data"]
-    return is_view or bool(np.array_equal(numbers_of(result), numbers_of(seen), equal_nan=True))
-
-
-def _tolerance(frame: FrameType) -> tuple[float | None, float | None]:
-    """Return the tolerances that a frame has."""
-    limits = [frame.f_locals.get(name) for name in ("rtol", "atol")]
-    relative, absolute = (float(each) if isinstance(each, (int, float)) else None for each in limits)
-    return relative, absolute
-
-
-def _apart(stated: tuple[float | None, float | None], result: Array, expected: Array) -> Array:
-    """Return which elements differ, within the stated tolerances, else by dtype."""
-    names = [each.dtype.name for each in (result, expected)]
-    return diverging(numbers_of(expected), numbers_of(result), *Tolerance(*stated).of(names))
+    return is_view or compared(result, seen, EXACT).agree
 
 
 # --- what is said of it ---------------------------------------------------------------------------------------------
 
 
 def _lines(config: pytest.Config, nodeid: str, found: _Difference) -> list[str]:
-    first = tuple(int(at) for at in np.argwhere(found.apart)[0])
-    with np.errstate(all="ignore"):
-        far = np.abs(numbers_of(found.actual) - numbers_of(found.expected))
-    far = np.where(found.apart, np.where(np.isnan(far), np.inf, far), -1)
-    worst = tuple(int(at) for at in np.unravel_index(int(far.argmax()), far.shape))
+    first = found.elements.first
     number, access = [
         (number, access) for number, record in enumerate(found.run.all_records) for access in record.outputs
     ][found.place]
@@ -162,10 +89,10 @@ def _lines(config: pytest.Config, nodeid: str, found: _Difference) -> list[str]:
     wanted[first] = True
     steps = nearest_steps(found.run, Asked(number, access, wanted), _NEAREST + 1)
     name = found.run.all_records[number].name_of(access.storage) or f"result {found.place}"
-    count = int(np.count_nonzero(found.apart))
+    elements = found.elements
     lines = [
-        f"first wrong: {_element(name, first, found)}; {count} of {found.apart.size} differ",
-        f"worst wrong: {_element(name, worst, found)}",
+        f"first wrong: {elements.element(name, first)}; {elements.count} of {elements.size} differ",
+        f"worst wrong: {elements.element(name, elements.worst)}",
         f"{name}{_shown(first)} was {f'written by {_place(steps[0])}' if steps else 'never written'}",
     ]
     if len(steps) > 1:
@@ -175,13 +102,13 @@ def _lines(config: pytest.Config, nodeid: str, found: _Difference) -> list[str]:
 
 def _too_close(found: _Difference) -> list[str]:
     """Return a sentence where the test allows less than its run's dtypes and sums explain."""
-    if found.stated == (None, None) or len(found.run.instructions) > _MOST_BISECTED:
+    if not (found.rule.rtol or found.rule.atol) or len(found.run.instructions) > _MOST_BISECTED:
         return []
     try:
         explained = found.run.tolerance()[found.place]
     except (ValueError, IndexError):  # the run cannot be repeated
         return []
-    sentence = explained.too_narrow(found.stated[0] or 0.0, found.stated[1] or 0.0)
+    sentence = explained.too_narrow(found.rule.rtol or 0.0, found.rule.atol or 0.0)
     return [f"tolerance: {sentence}"] if sentence else []
 
 
@@ -196,10 +123,6 @@ def _bisected(run: Run) -> list[str]:
     except Exception as error:  # a mistake in the reference must not hide the failure of the test
         return [f"bisect: {type(error).__name__}: {error}"]
     return [] if found is None or not found.places else [f"bisect: {line.strip()}" for line in found.lines()[:6]]
-
-
-def _element(name: str, index: tuple[int, ...], found: _Difference) -> str:
-    return f"{name}{_shown(index)} is {found.actual[index]}, expected {found.expected[index]}"
 
 
 def _shown(index: tuple[int, ...]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nkitools.comparison.rule import Rule
+
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument
 
@@ -15,7 +17,7 @@ class Reference:
     """The expected outputs, in the same containers, and their allowed difference.
 
     Where ``rtol`` or ``atol`` is stated an element agrees that is within ``atol + rtol * abs(expected)``, as in NumPy
-    and torch. Without both the dtype of the output decides, see `nkitools.report.tolerance`.
+    and torch. Without both the dtype of the output decides, see `nkitools.comparison.dtype_table`.
     """
 
     values: Argument
@@ -26,6 +28,11 @@ class Reference:
     expect: Mapping[str, Callable[..., Any]] | None = None  # the same of tensors in the kernel, by their names
 
     @property
+    def rule(self) -> Rule:
+        """Return the rule by which an output agrees."""
+        return Rule(self.rtol, self.atol, self.equal_nan)
+
+    @property
     def is_stated(self) -> bool:
         """Return whether a tolerance was stated."""
-        return self.rtol is not None or self.atol is not None
+        return self.rule.is_stated

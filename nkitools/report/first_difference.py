@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.report.tolerance import Tolerance, diverging, numbers_of
+from nkitools.comparison.compared_arrays import ComparedArrays, compared, shown
+from nkitools.comparison.rule import Rule
 
 if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print
@@ -76,31 +77,14 @@ class Diverging:
         return [*found, f"  written by {self.writers.text()}"] if self.writers is not None else found
 
 
-def values_of(
-    first: Array, second: Array, tolerance: tuple[float, float], counted: Array | None = None
-) -> Values | None:
-    """Return how two arrays of one shape diverge; None where they do not. ``counted``: the elements to look at."""
-    numbers = [numbers_of(each) for each in (first, second)]
-    apart = diverging(numbers[0], numbers[1], *tolerance)
-    if counted is not None:
-        apart &= counted
-    if not apart.any():
+def values_of(found: ComparedArrays) -> Values | None:
+    """Return how two compared arrays diverge; None where they do not."""
+    if not found.count:
         return None
-    flat = int(np.argmax(apart))
-    index = tuple(int(at) for at in np.unravel_index(flat, apart.shape))
-    with np.errstate(all="ignore"):
-        distances = np.abs(numbers[0] - numbers[1])[apart]
-    worst = float(distances.max()) if np.isfinite(distances).all() else None
-    shown = [_shown(each, index) for each in (first, second)]
-    rtol, atol = tolerance
-    return Values(index, flat, shown[0], shown[1], int(np.count_nonzero(apart)), apart.size, worst, rtol, atol)
-
-
-def _shown(array: Array, index: tuple[int, ...]) -> str:
-    value = np.asarray(array)[index[: np.ndim(array)]]
-    if np.asarray(array).dtype.names:
-        return f"{int(value[value.dtype.names[0]]):#x}"
-    return str(value)
+    index = found.first
+    flat = int(np.argmax(found.wrong))
+    first, second = (shown(each, index) for each in (found.actual, found.expected))
+    return Values(index, flat, first, second, found.count, found.size, found.largest, found.rtol, found.atol)
 
 
 def place_of(name: str, rank: int | None, program: tuple[int, ...], loops: dict[str, int], file: str, line: int) -> str:
@@ -110,14 +94,14 @@ def place_of(name: str, rank: int | None, program: tuple[int, ...], loops: dict[
     return ", ".join([f"{name} at {file}:{line}", *parts])
 
 
-def prints_of(first: Run, second: Run, tolerance: Tolerance) -> tuple[Diverging | None, tuple[list[str], list[str]]]:
+def prints_of(first: Run, second: Run, rule: Rule) -> tuple[Diverging | None, tuple[list[str], list[str]]]:
     keys = [_print_keys(run, first, second) for run in (first, second)]
     there = dict(zip(keys[1], second.prints, strict=True))
     diverging_print = None
     for key, one in zip(keys[0], first.prints, strict=True):
         other = there.get(key)
         if other is not None and diverging_print is None:
-            diverging_print = _print_difference(one, other, tolerance)
+            diverging_print = _print_difference(one, other, rule)
     only = [
         [one.header() for key, one in zip(mine, run.prints, strict=True) if key not in theirs]
         for run, mine, theirs in ((first, keys[0], set(keys[1])), (second, keys[1], set(keys[0])))
@@ -146,7 +130,7 @@ def _print_keys(run: Run, first: Run, second: Run) -> list[Hashable]:
     return keys
 
 
-def _print_difference(one: Print, other: Print, tolerance: Tolerance) -> Diverging | None:
+def _print_difference(one: Print, other: Print, rule: Rule) -> Diverging | None:
     what, place = f"print {one.prefix!r}", Place(one.place(), other.place())
     if one.shape != other.shape:
         return Diverging(what, place, None, f"shapes {list(one.shape)} and {list(other.shape)}")
@@ -158,8 +142,7 @@ def _print_difference(one: Print, other: Print, tolerance: Tolerance) -> Divergi
     hidden = left_out(one)
     if not np.array_equal(hidden, left_out(other)):
         return Diverging(what, place, None, "other elements are masked or were never written")
-    dtypes = (one.dtype, other.dtype, one.value.dtype.name, other.value.dtype.name)
-    values = values_of(one.value, other.value, tolerance.of(dtypes), ~hidden)
+    values = values_of(compared(one.value, other.value, rule, dtypes=(one.dtype, other.dtype), looked_at=~hidden))
     return None if values is None else Diverging(what, place, values)
 
 
@@ -177,7 +160,7 @@ def left_out(one: Print | Written) -> Array:
     return found
 
 
-def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None:
+def writes_of(first: Run, second: Run, rule: Rule) -> Diverging | None:
     """Return the first write that diverges, where both runs kept values: by tensor, program and counters."""
     there = dict(keyed(second.writes))
     for key, one in keyed(first.writes):
@@ -185,8 +168,8 @@ def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None
         if other is None or one.value is None or other.value is None or one.shape != other.shape:
             continue
         written = ~(left_out(one) | left_out(other))
-        names = (one.dtype, other.dtype, one.value.dtype.name, other.value.dtype.name)
-        values = values_of(one.value, other.value, tolerance.of(names), written)
+        found = compared(one.value, other.value, rule, dtypes=(one.dtype, other.dtype), looked_at=written)
+        values = values_of(found)
         if values is not None:
             return Diverging(
                 f"write to {one.tensor or 'a tensor'}", Place(_write_place(one), _write_place(other)), values

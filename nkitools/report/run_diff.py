@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.rule import Rule, stated_rule
 from nkitools.record.columns import Columns
 from nkitools.record.instruction_reader import instruction_at
 from nkitools.record.last_writer import last_writer
 from nkitools.record.run import must_be_run
 from nkitools.record.saved.encoding import leaves
 from nkitools.report.first_difference import Diverging, Place, place_of, prints_of, values_of, writes_of
-from nkitools.report.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from nkitools.record.instruction_record import InstructionRecord
@@ -67,18 +68,18 @@ class Comparison:
 def compare_runs(first: Run, second: Run, *, rtol: float | None = None, atol: float | None = None) -> Comparison:
     """Compare two runs of a kernel, each as it comes or out of a file.
 
-    Two numbers are the same where ``|a - b| <= max(atol, rtol * max(|a|, |b|))``, as in `math.isclose`; what is not
-    given goes by the coarser of their dtypes, see `nkitools.report.tolerance`. Prints are matched by prefix, rank,
-    program and loop counters, whatever their lines, so that two versions of a kernel can be compared; findings by rule,
-    function and message. TypeError for what is no run.
+    Two numbers are the same where ``|first - second| <= atol + rtol * |second|``, as in `numpy.testing`; where neither
+    is given the coarser of their dtypes decides, see `nkitools.comparison.dtype_table`. Prints are matched by prefix,
+    rank, program and loop counters, whatever their lines, so that two versions of a kernel can be compared; findings by
+    rule, function and message. TypeError for what is no run, ValueError for a tolerance that is no finite number.
     """
     for run in (first, second):
         must_be_run(run, "compare_runs")
-    tolerance = Tolerance(rtol, atol)
+    rule = stated_rule(rtol, atol)
     found = Comparison(about=_about(first, second), ended=_ended(first, second))
-    found.prints, found.prints_only = prints_of(first, second, tolerance)
-    found.writes = writes_of(first, second, tolerance)
-    found.outputs = _outputs(first, second, tolerance)
+    found.prints, found.prints_only = prints_of(first, second, rule)
+    found.writes = writes_of(first, second, rule)
+    found.outputs = _outputs(first, second, rule)
     simulated = [bool(run.all_records) for run in (first, second)]
     if all(simulated):
         found.instructions = _instructions(first, second)
@@ -109,7 +110,7 @@ def _end(run: Run) -> str:
     return f"ended by {type(run.error).__name__}: {str(run.error).partition(chr(10))[0]}"
 
 
-def _outputs(first: Run, second: Run, tolerance: Tolerance) -> list[Diverging]:
+def _outputs(first: Run, second: Run, rule: Rule) -> list[Diverging]:
     parts = [dict(leaves(run.outputs)) for run in (first, second)]
     found = []
     for path in dict.fromkeys([*parts[0], *parts[1]]):
@@ -118,13 +119,13 @@ def _outputs(first: Run, second: Run, tolerance: Tolerance) -> list[Diverging]:
             found.append(Diverging(path, None, None, f"only the {which} run has it"))
             continue
         one, other = (part[path] for part in parts)
-        difference = _output_difference(path, one, other, tolerance)
+        difference = _output_difference(path, one, other, rule)
         if difference is not None:
             found.append(_with_writers(difference, first, second))
     return found
 
 
-def _output_difference(path: str, one: Any, other: Any, tolerance: Tolerance) -> Diverging | None:
+def _output_difference(path: str, one: Any, other: Any, rule: Rule) -> Diverging | None:
     are_numbers = all(isinstance(each, (int, float)) for each in (one, other))
     if not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and not are_numbers:
         return None if one == other else Diverging(path, None, None, f"{one!r} and {other!r}")
@@ -133,8 +134,9 @@ def _output_difference(path: str, one: Any, other: Any, tolerance: Tolerance) ->
     arrays = [np.asarray(each) for each in (one, other)]
     if arrays[0].shape != arrays[1].shape:
         return Diverging(path, None, None, f"shapes {list(arrays[0].shape)} and {list(arrays[1].shape)}")
-    values = values_of(arrays[0], arrays[1], tolerance.of([each.dtype.name for each in arrays]))
-    return None if values is None else Diverging(path, None, values)
+    found = compared(arrays[0], arrays[1], rule)
+    values = values_of(found)
+    return None if values is None and not found.message else Diverging(path, None, values, found.message)
 
 
 def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:

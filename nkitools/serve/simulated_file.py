@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nkitools import options
+from nkitools.comparison.compared_arrays import ComparedArrays, numbers_of, shown
+from nkitools.comparison.compared_arrays import compared as compared_arrays
+from nkitools.comparison.rule import stated_rule
 from nkitools.launch.simulate import simulate
 from nkitools.precision.runs import copied
 from nkitools.record.saved.encoding import leaves
@@ -71,7 +74,7 @@ def compared(request: Plain) -> Plain:
             return {"error": said, "findings": findings}
         rtol, atol = _tolerance(run, request)
         pairs = zip(every, wanted, strict=True)
-        rows = [_apart(np.asarray(one), np.asarray(other), rtol, atol) for one, other in pairs]
+        rows = [_row(compared_arrays(one, other, stated_rule(rtol, atol))) for one, other in pairs]
         agrees = all(each["agrees"] for each in rows)
         return {"agrees": agrees, "rtol": rtol, "atol": atol, "outputs": rows, "findings": findings}
 
@@ -85,22 +88,25 @@ def _tolerance(run: Run, request: Plain) -> tuple[float, float]:
     return float(explained.rtol), float(explained.atol)
 
 
-def _apart(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], rtol: float, atol: float) -> Plain:
-    if found.shape != wanted.shape:
-        return {"agrees": False, "shapes": [list(found.shape), list(wanted.shape)]}
-    one, other = found.astype(np.float64), wanted.astype(np.float64)
-    near = np.isclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
-    wrong = np.argwhere(~near)
-    error = np.abs(one - other)
-    row: Plain = {
-        "agrees": not len(wrong),
-        "max_error": float(np.nanmax(error)) if error.size else 0.0,
-        "wrong": len(wrong),
-    }
-    if len(wrong):
-        first = tuple(int(each) for each in wrong[0])
-        row |= {"first": list(first), "is": float(one[first]), "should_be": float(other[first])}
+def _row(found: ComparedArrays) -> Plain:
+    """Return one output, compared, as plain data; a number that JSON does not have is None."""
+    if found.message:
+        return {"agrees": False, "why": found.message, "shapes": [list(found.actual.shape), list(found.expected.shape)]}
+    error = float(found.distance.max(initial=0.0))
+    row: Plain = {"agrees": found.agree, "max_error": error if np.isfinite(error) else None, "wrong": found.count}
+    if found.count:
+        row |= {
+            "first": list(found.first),
+            "is": _plain(found.actual, found),
+            "should_be": _plain(found.expected, found),
+        }
     return row
+
+
+def _plain(array: np.ndarray[Any, Any], found: ComparedArrays) -> float | str:
+    """Return the first element that differs as a number; as text where JSON has no such number."""
+    number = complex(numbers_of(array)[found.first])
+    return number.real if not number.imag and np.isfinite(number) else shown(array, found.first)
 
 
 def reasons(request: Plain) -> Plain:

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from nkitools.chip.argument_types import Kernel
+from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.dtype_table import tolerance_of
+from nkitools.comparison.rule import Rule
 from nkitools.launch.kernel import as_launch
 from nkitools.precision.difference import Difference, exact
 from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of
 from nkitools.record.run import Run
-from nkitools.report.tolerance import Tolerance, diverging
 from nkitools.rules.finding import Finding, KernelError, NotModelled
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
 from nkitools.sweeps.named_function import NamedFunction, named
@@ -129,7 +129,7 @@ class CheckedCall:
             return not far
         explained = {each.name: each for each in run.tolerance().outputs}  # dear: the kernel runs five times more
         return all(
-            each.name in explained and _within(each, explained[each.name].rtol, explained[each.name].atol)
+            each.name in explained and _within(each, Rule(explained[each.name].rtol, explained[each.name].atol))
             for each in far
         )
 
@@ -142,8 +142,8 @@ class CheckedCall:
         if result.right is None:
             return False
         if self._is_stated:
-            return not _within(result, self.rtol or 0.0, self.atol or 0.0)
-        return bool(diverging(result.rounded, result.right, *Tolerance().of([result.dtype])).any())
+            return not _within(result, Rule(self.rtol, self.atol))
+        return not compared(result.rounded, result.right, Rule(*tolerance_of([result.dtype]))).agree
 
     def _run(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Run a kernel of another kind, or ranks of an NKI kernel."""
@@ -238,9 +238,8 @@ def _results(outputs: Any, right: Any) -> list[Result]:
     ]
 
 
-def _within(result: Result, rtol: float, atol: float) -> bool:
-    assert result.right is not None
-    return bool(np.allclose(result.rounded, result.right, rtol=rtol, atol=atol, equal_nan=True))
+def _within(result: Result, rule: Rule) -> bool:
+    return compared(result.rounded, result.right, rule).agree
 
 
 def _most(differences: Iterable[Difference | None]) -> float | None:

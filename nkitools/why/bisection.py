@@ -136,7 +136,7 @@ def bisection_of_run(run: Run) -> Bisection | None:
     if known is None or call is None:
         return None
     reference = known.values if known.function is None else known.function
-    return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs))
+    return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs, known.rule))
 
 
 def bisection_of(call: Call, expected: Expected) -> Bisection:
@@ -236,7 +236,7 @@ def _of_precision(call: Call, expected: Expected, full: Half, note: str) -> Bise
     call.run(wide)
     precise = call.run(narrow, precision="precise")
     results = results_of(precise, expected, call.args, call.kwargs)
-    wrong = [_beyond(each) for each in results]
+    wrong = [_beyond(each, expected) for each in results]
     first = next((each for each in wrong if each.wrong.any()), None)
     if first is None:
         return Bisection(call.name, "right", None, (), (), None, note)
@@ -247,10 +247,10 @@ def _of_precision(call: Call, expected: Expected, full: Half, note: str) -> Bise
     return Bisection(call.name, "precision", first, (), (place,), lost, note)
 
 
-def _beyond(target: Target) -> Target:
-    """Return a target whose wrong elements are those beyond one rounding of its dtype."""
+def _beyond(target: Target, expected: Expected) -> Target:
+    """Return a target whose wrong elements are those beyond the author's rule, else beyond a rounding of its dtype."""
     step = _STEPS.get(target.access.layout.dtype.name, 2.0**-20)
-    wrong: Array = differing(target.got, target.want, step)
+    wrong: Array = differing(target.got, target.want, step, expected.rule)
     values = {**vars(target), "wrong": wrong}
     return Target(**values)
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.numerics import Array
+from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.rule import Rule
 from nkitools.precision.difference import exact
 from nkitools.precision.reference import references_of
 from nkitools.precision.runs import Half, arrays_in, in_float64
@@ -47,10 +49,13 @@ class Target:
 
 
 class Expected:
-    """The right results and intermediates of a kernel, for any arguments."""
+    """The right results and intermediates of a kernel, for any arguments; ``rule``: the author's, for results."""
 
-    def __init__(self, reference: Argument, expect: Mapping[str, Function], kwargs: Mapping[str, Any]) -> None:
+    def __init__(
+        self, reference: Argument, expect: Mapping[str, Function], kwargs: Mapping[str, Any], rule: Rule | None = None
+    ) -> None:
         self.reference = reference
+        self.rule = rule if rule is not None and rule.is_stated else None
         self.expect = dict(expect)
         for name, function in self.expect.items():
             if not callable(function):
@@ -122,7 +127,7 @@ def results_of(half: Half, expected: Expected, args: tuple[Any, ...], kwargs: Ma
         if want is None or access.layout.shape != want.shape:
             continue
         end = half.run.all_records[number].count
-        wrong = differing(values.array, want)
+        wrong = differing(values.array, want, rule=expected.rule)
         found.append(Target(name, {}, (), number, end, access, values.array, want, wrong))
     return found
 
@@ -156,10 +161,9 @@ def _target(held: Held, want: Array, wrong: Array) -> Target:
     )
 
 
-def differing(got: Array, want: Array, relative: float = RELATIVE) -> Array:
-    """Return the elements that differ by more than a reference in float32 explains."""
+def differing(got: Array, want: Array, relative: float = RELATIVE, rule: Rule | None = None) -> Array:
+    """Return the elements that differ: by the author's rule, else by more than a reference in float32 explains."""
+    if rule is not None:
+        return compared(got, want, rule).wrong
     finite = np.abs(want[np.isfinite(want)])
-    limit = relative * float(finite.max(initial=0.0))
-    with np.errstate(all="ignore"):
-        same = (np.abs(got - want) <= limit) | (got == want) | (np.isnan(got) & np.isnan(want))
-    return np.asarray(~same)
+    return compared(got, want, Rule(atol=relative * float(finite.max(initial=0.0)))).wrong

@@ -42,9 +42,10 @@ ARROWS: dict[str, set[str]] = {
     "rules.finding": set(),
     "rules.shown_text": set(),
     "chip": set(),
+    "comparison": set(),
     "mx": {"chip"},
     "engines": {"chip"},
-    "record": {"chip"},
+    "record": {"chip", "comparison"},
     "history": {"chip", "record"},
     "issue": {"chip", "engines", "record"},
     "isa": {"chip", "engines", "issue", "record"},
@@ -52,21 +53,20 @@ ARROWS: dict[str, set[str]] = {
     "language": {"chip", "engines", "isa", "issue", "record"},
     "lint": set(),  # reads sources; what it knows of NKI's signatures comes from outside (lint.interface)
     "replay": {"chip", "issue", "record"},
-    "why": {"chip", "issue", "launch", "precision", "record"},
+    "why": {"chip", "comparison", "issue", "launch", "precision", "record"},
     "launch": {"chip", "history", "lint", "record", "replay", "rules"},
     "timing": {"chip", "history", "record"},
-    "precision": {"chip", "launch", "record"},
+    "precision": {"chip", "comparison", "launch", "record"},
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
     "suggestions": {"lint", "lint.interface"},
     "sweeps.space": set(),
-    "pallas": {"chip", "precision", "record", "rules", "sweeps.space"},
+    "pallas": {"chip", "comparison", "precision", "record", "rules", "sweeps.space"},
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}
-ARROWS["report.tolerance"] = {"chip"}
-ARROWS["sweeps"] = {*ARROWS["targets"], "report.tolerance", "targets"}  # any kind of kernel, wherever it runs
-ARROWS["report"] = {"chip", "history", "issue", "record", "report.tolerance", "rules", "suggestions", "timing"}
+ARROWS["sweeps"] = {*ARROWS["targets"], "targets"}  # any kind of kernel, wherever it runs
+ARROWS["report"] = {"chip", "comparison", "history", "issue", "record", "rules", "suggestions", "timing"}
 ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
 ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["sweeps"], "sweeps", "report", "expect"}

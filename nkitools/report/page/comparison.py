@@ -5,19 +5,19 @@ writer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.comparison.compared_arrays import compared as compared_arrays
 from nkitools.record.columns import Columns
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.last_writer import last_writers
 from nkitools.record.record import Record
 from nkitools.record.rows import Access
 from nkitools.record.saved.encoding import leaves
-from nkitools.report.tolerance import Tolerance, diverging, numbers_of
 
 _BINS = 32
 _TILES = 200  # wrong tiles that are listed
@@ -62,70 +62,38 @@ class Comparison:
         return {**counts, "from": low, "to": max(high, low + 1), "bins": bins.tolist()}
 
 
-def compared(outputs: Any, reference: Reference, *, passed: bool = False) -> list[Comparison]:
+def compared(outputs: Any, reference: Reference, *, passed: bool = False, is_second: bool = False) -> list[Comparison]:
     """Return a comparison for each array among the outputs, in their order.
 
     ``passed``: the outputs are those of a test that has passed. If it states no tolerance, numbers of any difference
-    agree, and only a NaN or an infinity that the reference has not is wrong.
+    agree, and only a NaN or an infinity that the reference has not is wrong. ``is_second``: the reference is the first
+    of two runs that `compare_runs` compares, and the outputs are those of the second.
     """
     ours = list(leaves(outputs))
     theirs = list(leaves(reference.values, "reference"))
     if len(ours) != len(theirs):
         message = f"the kernel returns {len(ours)} arrays, the reference has {len(theirs)}"
         return [Comparison(message) for _ in ours]
-    return [_compare(mine, other, reference, passed=passed) for (_, mine), (_, other) in zip(ours, theirs, strict=True)]
+    pairs = zip(ours, theirs, strict=True)
+    return [_compare(mine, other, reference, passed=passed, is_second=is_second) for (_, mine), (_, other) in pairs]
 
 
-def _compare(ours: Any, theirs: Any, reference: Reference, *, passed: bool) -> Comparison:
+def _compare(ours: Any, theirs: Any, reference: Reference, *, passed: bool, is_second: bool) -> Comparison:
     if theirs is None:
         return Comparison("no reference was given for this output")
     if not isinstance(ours, np.ndarray) or not isinstance(theirs, (np.ndarray, int, float)):
         return Comparison("only arrays can be compared")
-    theirs = np.asarray(theirs)
-    if theirs.shape not in (ours.shape, ()):
-        return Comparison(f"the output has shape {list(ours.shape)}, the reference {list(theirs.shape)}")
-    try:
-        first, second = numbers_of(ours), np.broadcast_to(numbers_of(theirs), ours.shape)
-        dtypes = ours.dtype.name, _narrowed(theirs)
-        rtol, atol, tolerance, wrong = _judged(first, second, dtypes, reference, passed=passed)
-    except (TypeError, ValueError) as error:
-        return Comparison(f"the output and the reference cannot be compared: {error}")
-    with np.errstate(all="ignore"):
-        distance = np.where(first == second, 0.0, np.abs(first - second))
-    return Comparison("", np.asarray(theirs), wrong, distance, rtol, atol, tolerance, _worst(wrong, distance))
-
-
-def _judged(
-    first: Array, second: Array, dtypes: tuple[str, str], reference: Reference, *, passed: bool
-) -> tuple[float, float, str, Array]:
-    """Return the tolerances, where they come from, and which elements are wrong."""
-    if reference.is_stated:
-        rtol, atol, tolerance = reference.rtol or 0.0, reference.atol or 0.0, "stated"
-        with np.errstate(all="ignore"):
-            near = np.abs(first - second) <= atol + rtol * np.abs(second)
-        finite = np.isfinite(first) & np.isfinite(second)
-        wrong = ~((first == second) | (near & finite) | (np.isnan(first) & np.isnan(second)))
-    else:
-        rtol, atol = Tolerance().of(dtypes)
-        tolerance = "none" if passed else "dtype"
-        wrong = diverging(first, second, rtol, atol)
-        if passed:
-            wrong &= ~(np.isfinite(first) & np.isfinite(second))
-    if not reference.equal_nan:
-        wrong |= np.isnan(first) & np.isnan(second)
-    return rtol, atol, tolerance, wrong
-
-
-def _narrowed(array: Array) -> str:
-    """Return a reference is often reckoned in float64 or Python's integers, which asks for no more precision."""
-    return array.dtype.name if array.dtype.kind not in "fiub" or array.dtype.itemsize < 8 else "float64"
-
-
-def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
-    if not wrong.any() and not (distance > 0).any():
-        return ()
-    ranked = np.where(wrong | ~wrong.any(), np.where(np.isnan(distance), np.inf, distance), -1.0)
-    return tuple(int(at) for at in np.unravel_index(int(np.argmax(ranked)), ranked.shape))
+    actual, expected = (theirs, ours) if is_second else (ours, theirs)
+    found = compared_arrays(actual, expected, reference.rule)
+    if found.message:
+        return Comparison(f"the output and the reference cannot be compared: {found.message}")
+    tolerance = "stated" if reference.is_stated else "dtype"
+    if passed and not reference.is_stated:
+        tolerance = "none"
+        found = replace(found, wrong=found.wrong & ~np.isfinite(found.distance))
+    return Comparison(
+        "", np.asarray(theirs), found.wrong, found.distance, found.rtol, found.atol, tolerance, found.worst
+    )
 
 
 def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[list[int]]:

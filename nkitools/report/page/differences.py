@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.rule import Rule
 from nkitools.record.run import Run
 from nkitools.record.watch.written import Written
 from nkitools.report.first_difference import keyed, left_out
-from nkitools.report.tolerance import Tolerance, diverging, numbers_of
 
 
 class Against(NamedTuple):
@@ -19,7 +20,7 @@ class Against(NamedTuple):
 
     run: Run
     name: str
-    tolerance: Tolerance
+    rule: Rule
 
 
 class WriteDifference(NamedTuple):
@@ -55,22 +56,19 @@ def compared_writes(run: Run, against: Against) -> Compared:
         elif write.value is None or other.value is None:
             unknown += 1
         else:
-            found += _differences(write, other, against.tolerance)
+            found += _differences(write, other, against.rule)
     return Compared(found, unknown, alone)
 
 
-def _differences(write: Written, other: Written, tolerance: Tolerance) -> Iterator[WriteDifference]:
+def _differences(write: Written, other: Written, rule: Rule) -> Iterator[WriteDifference]:
     """Yield the difference of two writes of one shape, where there is one."""
     assert write.value is not None
     assert other.value is not None
-    first, second = numbers_of(other.value), numbers_of(write.value)
-    names = (other.dtype, write.dtype, other.value.dtype.name, write.value.dtype.name)
-    apart = diverging(first, second, *tolerance.of(names)) & ~(left_out(write) | left_out(other))
-    if not apart.any():
+    written = ~(left_out(write) | left_out(other))
+    found = compared(other.value, write.value, rule, dtypes=(other.dtype, write.dtype), looked_at=written)
+    if not found.count:
         return
     with np.errstate(all="ignore"):
-        distance = np.where(apart, np.abs(first - second), 0.0).astype(np.float32)
-    ranked = np.where(apart & ~np.isfinite(distance), np.inf, distance)
-    yield WriteDifference(
-        write, other, int(np.count_nonzero(apart)), int(np.argmax(ranked)), int(np.argmax(apart)), distance
-    )
+        distance = np.where(found.wrong, found.distance, 0.0).astype(np.float32)
+    worst = int(np.ravel_multi_index(found.worst, found.wrong.shape))
+    yield WriteDifference(write, other, found.count, worst, int(np.argmax(found.wrong)), distance)

@@ -73,6 +73,7 @@ class Gathering:
         self.run = run
         self.reference = reference
         self.passed = passed
+        self.is_second = against is not None
         self._shown: list[Shown] = []
         self._columns = [Columns(record) for record in run.all_records]
         # Of ranks the instructions of one follow those of the other.
@@ -333,7 +334,7 @@ class Gathering:
         ]
 
     def _compared(self, reference: Reference) -> list[Comparison]:
-        return compared(self.run.outputs, reference, passed=self.passed)
+        return compared(self.run.outputs, reference, passed=self.passed, is_second=self.is_second)
 
     def _output(
         self, name: str, value: Any, comparison: Comparison | None, place: tuple[int, Access] | None
