@@ -94,7 +94,15 @@ def run_sweep(
     """
     from nkitools.sweeps.checked_call import Case
     from nkitools.sweeps.space import drawn_points
-    from nkitools.sweeps.sweep import check_names, checked_call, chips_of, make_engine, run_cases
+    from nkitools.sweeps.sweep import (
+        check_names,
+        checked_call,
+        chips_of,
+        make_engine,
+        not_reused,
+        run_cases,
+        surroundings,
+    )
     from nkitools.targets.comparison_worker import BadRequest, kernel_of
     from nkitools.targets.imports import stand_in
 
@@ -110,6 +118,7 @@ def run_sweep(
             points = drawn_points(cases_of, sample, seed)
             check_names(call, points[0])
             chips = chips_of(call.kind, [each.strip() for each in chip.split(",") if each.strip()])
+            surroundings(call.kind)  # an option that means nothing is no result of a case
             where = make_engine(engine, workers, timeout, int(memory * 2**30), address)
         except BadRequest as error:
             raise click.UsageError(str(error)) from None
@@ -121,6 +130,8 @@ def run_sweep(
         say(failure_line(row))
     if len(found.failed) > 10:
         say(f"... and {len(found.failed) - 10} more")
+    if found.each_time:
+        say(not_reused(found))
     say(f"{found}{f' ({found.stored} of them stored before)' if found.stored else ''}")
     context.exit(int(bool(found.failed)))
 

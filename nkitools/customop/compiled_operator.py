@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nkitools.customop.abi import MAX_CORES, Call
-from nkitools.customop.build import Built
+from nkitools.customop.build import Built, contents_of
+from nkitools.customop.cache import digest
 from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.options import OPTIONS
@@ -108,6 +109,13 @@ class CompiledOperator:
     def parameters(self) -> tuple[str, ...]:
         """Return the names of the kernel's parameters; () where its source does not say them plainly."""
         return parameter_names(self.library.built.recipe.compute, self.kernel, len(self.signature) - 1)
+
+    @property
+    def content_key(self) -> str:
+        """The same for operators that do the same: of their library as it lies on disk."""
+        library = self.library
+        settings = f"{self.name} {library.multicore} {library.stack_size}"
+        return digest([settings, *contents_of((library.built.shape, library.built.compute))])
 
     def kernel_place(self) -> Place:
         """Return where the kernel is defined."""

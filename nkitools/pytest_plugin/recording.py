@@ -15,6 +15,7 @@ from nkitools.facts.supported_versions import imported_outside
 from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
 from nkitools.pytest_plugin.marks import asked_devices, uses_ours
 from nkitools.pytest_plugin.report_files import warn, write_report
+from nkitools.pytest_plugin.sweep_mark import EACH_TIME
 from nkitools.record.run_listeners import collect_runs
 
 if TYPE_CHECKING:
@@ -141,8 +142,14 @@ class Recorder:
             seen = frozenset() if self._live is None else self._live.shown
             shown = first_prints(self._prints(seen), *_OF_A_PASS) if options.value("prints") else []
             self._add_probes()
-            outside = imported_outside()
-            summary = {"tally": tally.as_plain(), "prints": shown, "watched": self._watched, "outside": outside}
+            each_time = "" if self._item is None else self._item.stash.get(EACH_TIME, "")
+            summary = {
+                "tally": tally.as_plain(),
+                "prints": shown,
+                "watched": self._watched,
+                "each_time": each_time,
+                "outside": imported_outside(),
+            }
             setattr(report, SUMMARY, summary)
 
     def _prints(self, besides: Set[int] = frozenset()) -> Iterator[Print]:

@@ -39,6 +39,8 @@ class Summary:
         _show_prints(terminalreporter, [(nodeid, plain["prints"]) for nodeid, plain in passing if plain["prints"]])
         if options.value("findings") == "all":
             _show_findings(terminalreporter, self._sum(passing))
+        for said in sorted({plain["each_time"] for _, plain in self._told} - {""}):
+            terminalreporter.write_line(f"nki: {said}", yellow=True)
         _show_watches(terminalreporter, [plain["watched"] for _, plain in self._told if plain["watched"] is not None])
         directory = options.value("report")
         where = f"; report in {directory}" if directory else ""

@@ -13,6 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from nkitools.sweeps.checked_call import Case, CheckedCall
 
+EACH_TIME = pytest.StashKey[str]()
+"""The sentence of a test whose case no store can keep for another session."""
 _COMPLAINT = pytest.StashKey[str]()
 _OF_PYTEST = ("engine", "workers", "timeout", "memory", "address")  # what a session decides
 
@@ -85,10 +87,13 @@ def _id(case: Case) -> str:
 def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the row of a test's case; one that the store has is not run again."""
     from nkitools.sweeps.in_process import InProcess
-    from nkitools.sweeps.sweep import run_cases
+    from nkitools.sweeps.sweep import not_reused, run_cases
 
     marked: MarkedCase = request.param
-    (row,) = run_cases(marked.call, [marked.case], InProcess(), marked.store).rows
+    found = run_cases(marked.call, [marked.case], InProcess(), marked.store)
+    (row,) = found.rows
+    if found.each_time:
+        request.node.stash[EACH_TIME] = f"{found.kernel}: {not_reused(found)}"
     request.node.stash[_COMPLAINT] = "" if row["outcome"] == "pass" else _complaint(marked.case, row)
     return row
 

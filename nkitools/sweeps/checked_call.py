@@ -87,7 +87,7 @@ class CheckedCall:
         bound = {*list(inspect.signature(self.kernel).parameters)[: len(args)], *made, *LAUNCH}
         return {name: value for name, value in keywords_of(self.kernel, case.values).items() if name not in bound}
 
-    def _truth(self, case: Case, *args: Any, **kwargs: Any) -> Any:
+    def truth(self, case: Case, *args: Any, **kwargs: Any) -> Any:
         """Return what is right: the reference takes the arguments by position, and names of the case as keywords."""
         assert self.reference is not None
         own = [value for name, value in kwargs.items() if name not in case.values]
@@ -111,7 +111,7 @@ class CheckedCall:
         if any(each.severity == "error" for each in findings):
             return _result("finding", findings, estimate_us=_estimate(precise.run))
         full = run_half(launch, "full", args, kwargs)
-        truth = None if self.reference is None else partial(self._truth, case)
+        truth = None if self.reference is None else partial(self.truth, case)
         results = results_of(precise, full, truth, args, kwargs)
         return _result(
             "pass" if self._are_near(precise.run, results) else "wrong",
@@ -150,7 +150,7 @@ class CheckedCall:
         right = None
         if self.reference is not None:
             own, given = copied((args, kwargs))
-            right = self._truth(case, *own, **given)
+            right = self.truth(case, *own, **given)
         own, given = copied((args, kwargs))
         given |= {name: case.values[name] for name in LAUNCH if name in case.values}
         given |= {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}.get(self.kind, {})

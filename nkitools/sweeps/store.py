@@ -1,5 +1,7 @@
 """The store of sweeps: one SQLite file, in which a case is there once for each hash of all that decides its results.
 
+What came from outside of a case is no result of it, such as a missing file or a time limit: it is stored, not reused.
+
 Write-ahead logging keeps every row that was committed, wherever the driver is killed, and lets several sweeps write.
 """
 
@@ -11,10 +13,12 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 VERSION = 1
+_FROM_OUTSIDE = ("error", "timeout")  # outcomes that another run may not have
 _PATIENCE = 60.0  # seconds to wait for other sweeps
 COLUMNS = (
     "hash", "kernel", "case_key", "code", "recipe", "versions", "values_json", "chip", "outcome", "findings", "error",
@@ -34,8 +38,9 @@ CREATE TABLE IF NOT EXISTS sweeps (
 CREATE TABLE IF NOT EXISTS members (
     sweep TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (sweep, hash)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS cases_by_key ON cases (case_key);
 """
-_INSERT = f"INSERT OR IGNORE INTO cases ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_INSERT = f"INSERT OR REPLACE INTO cases ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
 class StoreError(ValueError):
@@ -80,31 +85,56 @@ class Store:
     def _version(self) -> int:
         return int(self._database.execute("PRAGMA user_version").fetchone()[0])
 
-    def begin(self, sweep: str, kernel: str, file: str, code: str, hashes: Sequence[str], call: str = "") -> None:
-        """Note a sweep and its cases; one that is there already stays. ``call``: how its functions are found again."""
+    def begin(self, sweep: str, kernel: str, file: str, code: str, wanted: int, call: str = "") -> None:
+        """Note a sweep, which has no cases yet; one that is there already stays.
+
+        ``wanted``: how many cases it will have. ``call``: how its functions are found again.
+        """
         with self._writing():
             self._database.execute(
                 "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (sweep, kernel, file, code, call, time.time(), len(hashes)),
+                (sweep, kernel, file, code, call, time.time(), wanted),
             )
-            self._database.executemany(
-                "INSERT OR IGNORE INTO members VALUES (?, ?)", ((sweep, each) for each in hashes)
-            )
+            self._database.execute("DELETE FROM members WHERE sweep = ?", (sweep,))
+
+    def join(self, sweep: str, hashes: Iterable[str]) -> None:
+        """Note stored cases as those of a sweep."""
+        with self._writing():
+            self._join(sweep, hashes)
+
+    def _join(self, sweep: str, hashes: Iterable[str]) -> None:
+        self._database.executemany("INSERT OR IGNORE INTO members VALUES (?, ?)", ((sweep, each) for each in hashes))
 
     def done(self, hashes: Iterable[str]) -> set[str]:
         """Return those of the hashes whose cases are stored."""
-        found: set[str] = set()
-        waiting = list(hashes)
-        for start in range(0, len(waiting), 500):
-            part = waiting[start : start + 500]
-            marks = ", ".join("?" * len(part))
-            found |= {row[0] for row in self._database.execute(f"SELECT hash FROM cases WHERE hash IN ({marks})", part)}
+        return {row[0] for row in self._where("SELECT hash FROM cases WHERE hash IN", hashes)}
+
+    def reusable(self, case_keys: Iterable[str]) -> dict[str, set[str]]:
+        """Return the hashes that are stored of cases, by their keys: without errors and timeouts."""
+        found: dict[str, set[str]] = {}
+        for key, each, outcome in self._where("SELECT case_key, hash, outcome FROM cases WHERE case_key IN", case_keys):
+            if outcome not in _FROM_OUTSIDE:
+                found.setdefault(key, set()).add(each)
         return found
 
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Store cases, in one transaction; of a hash that is there already the first one stays."""
+    def rows_of(self, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the cases of hashes, by hash."""
+        query = f"SELECT {', '.join(COLUMNS)} FROM cases WHERE hash IN"
+        return {row["hash"]: row for row in map(_plain, self._where(query, hashes))}
+
+    def _where(self, query: str, values: Iterable[str]) -> Iterator[Any]:
+        """Yield the rows of a query that ends in IN."""
+        waiting = iter(values)
+        while part := list(islice(waiting, 500)):
+            yield from self._database.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall()
+
+    def add(self, rows: Iterable[Mapping[str, Any]], sweep: str | None = None) -> None:
+        """Store cases, in one transaction, those of a sweep; they take the place of cases of the same hash."""
+        new = [[row[column] for column in COLUMNS] for row in rows]
         with self._writing():
-            self._database.executemany(_INSERT, ([row[column] for column in COLUMNS] for row in rows))
+            self._database.executemany(_INSERT, new)
+            if sweep is not None:
+                self._join(sweep, (row[0] for row in new))
 
     def rows(self, sweep: str | None = None) -> list[dict[str, Any]]:
         """Return the cases of a sweep, or all of them; findings and values as they were."""
@@ -125,14 +155,21 @@ class Store:
         return [dict(zip(names, row, strict=True)) for row in self._database.execute(query)]
 
     def merge(self, other: str | os.PathLike[str]) -> int:
-        """Take over the cases and sweeps of another store; return how many cases are new. StoreError: it is none."""
+        """Take over the cases and sweeps of another store; return how many cases are new. StoreError: it is none.
+
+        Of a case that both have the later one stays.
+        """
         Store(other, must_exist=True).close()
         self._database.execute("ATTACH DATABASE ? AS other", (os.fspath(other),))
         try:
             with self._writing():
-                before = self._database.total_changes
-                self._database.execute("INSERT OR IGNORE INTO cases SELECT * FROM other.cases")
-                new = self._database.total_changes - before
+                count = "SELECT count(*) FROM cases"
+                before = self._database.execute(count).fetchone()[0]
+                self._database.execute(
+                    "INSERT OR REPLACE INTO cases SELECT * FROM other.cases AS theirs WHERE NOT EXISTS "
+                    "(SELECT 1 FROM cases WHERE hash = theirs.hash AND finished >= theirs.finished)"
+                )
+                new: int = self._database.execute(count).fetchone()[0] - before
                 for table in ("sweeps", "members"):
                     self._database.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table}")
         finally:

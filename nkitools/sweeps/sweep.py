@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import sys
 import time
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from nkitools import options
+from nkitools.authors_code.content import content_of
 from nkitools.chip.argument_types import Kernel
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.generations import chips_with, generation_of
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
 from nkitools.sweeps.checked_call import LAUNCH, RESERVED, Case, CheckedCall, constants_of, kind_of, taken
-from nkitools.sweeps.fingerprint import fingerprint
 from nkitools.sweeps.local_engine import Ended, LocalEngine
+from nkitools.sweeps.reuse import NUMBERS, ReusingCall, Task, digest_of, no_results
 from nkitools.sweeps.space import Space, drawn_points, table_of
 from nkitools.sweeps.store import Store
 from nkitools.sweeps.variants import keywords_of
@@ -28,7 +32,9 @@ from nkitools.sweeps.worker_limits import MEMORY
 
 ENGINES = ("local", "ray")
 _COMMIT = 0.25  # seconds of results that are written together
-_NUMBERS = ("max_error", "low_precision", "remaining", "estimate_us")
+_OPTIONS = ("nki_version", "schedule_seed", "memory", "pallas_modes")  # that decide what a run does
+# Environment variables that decide it, by the begins of their names.
+_VARIABLES = {"nki": ("NKI_", "NEURON_"), "pallas": ("JAX_", "XLA_", "LIBTPU_")}
 
 Progress = Callable[[int, int, int], None]  # how many cases are done, were stored before, and there are
 
@@ -40,12 +46,14 @@ class Sweep:
     ``rows``: one dictionary for each case, in the order of the space: the case's own names, ``chip``, ``outcome``
     (``pass``, ``wrong``, ``finding``, ``error``, ``timeout``), ``findings``, ``max_error``, ``estimate_us``,
     ``seconds``, and ``low_precision``, ``remaining``, ``error``. ``stored``: how many of them were in the store before.
+    ``each_time``: why the store keeps no case of this kernel for a later sweep; '' where it keeps them.
     """
 
     kernel: str
     name: str
     rows: list[dict[str, Any]] = field(repr=False)
     stored: int = 0
+    each_time: str = ""
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -94,7 +102,9 @@ def sweep(
     ``engine``: ``"local"``, processes of this machine, or ``"ray"`` (``nkitools[ray]``), where ``address`` names a
     cluster. ``workers``: how many at a time (default: as many as cores), ``timeout``: seconds of a case, ``memory``:
     bytes that a worker may take. ``store``: a file that keeps what is done; a second call goes on where the first one
-    has ended. A case is run again where the kernel, its helpers, its arguments or the versions have changed.
+    has ended. A case is run again where the kernel, what it reads, the arrays that it is given or that are right,
+    options or versions have changed; where it had an error or ran out of time; and where its kernel reads what cannot
+    be known, such as a file (`StoreWarning`).
 
     ValueError for a space or a name that does not fit, before anything runs.
     """
@@ -102,7 +112,19 @@ def sweep(
     points = drawn_points(space, sample, seed)
     cases = [Case(values, chip) for values in points for chip in chips_of(call.kind, chips)]
     check_names(call, points[0])
-    return run_cases(call, cases, make_engine(engine, workers, timeout, memory, address), store)
+    found = run_cases(call, cases, make_engine(engine, workers, timeout, memory, address), store)
+    if found.each_time:
+        warnings.warn(f"{found.kernel}: {not_reused(found)}", StoreWarning, stacklevel=2)
+    return found
+
+
+class StoreWarning(UserWarning):
+    """A store cannot say whether a case is the same as before: it is run each time."""
+
+
+def not_reused(found: Sweep) -> str:
+    """Return the sentence of a sweep whose cases are run each time."""
+    return f"every sweep runs its cases again, whatever the store has: {found.each_time}"
 
 
 def checked_call(
@@ -175,22 +197,58 @@ def run_cases(
 ) -> Sweep:
     """Run the cases that a store has not, and return all of them."""
     identity = Identity.of(call)
-    hashes = [identity.hash_of(case) for case in cases]
-    name = _digest([identity.plain(), sorted(hashes)])
-    unique = dict(zip(hashes, cases, strict=True))
+    tasks = {identity.base_of(case): case for case in cases}
+    name = _digest([identity.plain(), identity.recipe, sorted(tasks)])
+    told = _Told()
     with Store(store) as opened:
-        opened.begin(name, identity.kernel, identity.file, identity.code, list(unique), call.as_text())
-        before = opened.done(unique)
-        tasks = [(key, case) for key, case in unique.items() if key not in before]
-        done = len(before)
-        for ended in _written_together(engine.run(partial(_case_of, call), tasks)):
-            opened.add(identity.stored(*each) for each in ended)
-            done += len(ended)
+        opened.begin(name, identity.kernel, identity.file, identity.code, len(tasks), call.as_text())
+        known = {} if store is None else opened.reusable(map(identity.case_key, tasks.values()))
+        for ended in _written_together(engine.run(_function_of(call, store), _tasks(identity, tasks, known))):
+            opened.join(name, told.stored(ended))
+            opened.add((identity.stored(*each) for each in ended if not each[1]["is_stored"]), name)
             if progress is not None:
-                progress(done, len(before), len(unique))
-        found = {row["hash"]: row for row in opened.rows(name)}
-    rows = [row_of(found[key], case.values) for key, case in zip(hashes, cases, strict=True) if key in found]
-    return Sweep(kernel=identity.kernel, name=name, rows=rows, stored=len(before))
+                progress(len(told.hashes), told.count, len(tasks))
+        found = opened.rows_of(told.hashes.values())
+    of_cases = [(told.hashes.get(identity.base_of(case)), case) for case in cases]
+    rows = [row_of(found[key], case.values) for key, case in of_cases if key is not None]
+    return Sweep(kernel=identity.kernel, name=name, rows=rows, stored=told.count, each_time=told.unknown)
+
+
+def _function_of(call: CheckedCall, store: str | os.PathLike[str] | None) -> Callable[[Task], dict[str, Any]]:
+    """Return the function that runs a case; without a store it looks for nothing that is the same."""
+    if store is None:
+        return partial(_always, call)
+    function = inspect.unwrap(call.kernel)
+    is_rewritten = "@pytest_ar" in getattr(function, "__globals__", {})  # in this process alone, by pytest
+    return ReusingCall(call, "" if is_rewritten else content_of(call.kernel).code)
+
+
+def _always(call: CheckedCall, task: Task) -> dict[str, Any]:
+    return {**call(task.case), "hash": task.base, "is_stored": False, "unknown": ""}
+
+
+def _tasks(identity: Identity, cases: Mapping[str, Case], known: Mapping[str, set[str]]) -> Iterator[Task]:
+    for base, case in cases.items():
+        yield Task(base, case, frozenset(known.get(identity.case_key(case), ())))
+
+
+class _Told:
+    """The cases that have ended: their hashes, how many were stored before, why one is run each time."""
+
+    def __init__(self) -> None:
+        self.hashes: dict[str, str] = {}
+        self.count = 0
+        self.unknown = ""
+
+    def stored(self, ended: Iterable[tuple[Task, dict[str, Any]]]) -> list[str]:
+        """Note cases, and return the hashes of those that were stored."""
+        before = []
+        for task, found in ended:
+            self.hashes[task.base] = found["hash"]
+            self.unknown = self.unknown or found["unknown"]
+            before += [found["hash"]] * found["is_stored"]
+        self.count += len(before)
+        return before
 
 
 def row_of(stored: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,45 +277,64 @@ class Identity:
     code: str
     recipe: str
     versions: str
+    tolerance: tuple[float | None, float | None]
 
     @classmethod
     def of(cls, call: CheckedCall) -> Identity:
         """Return the identity of a call."""
         inner = getattr(call.kernel, "__wrapped__", call.kernel)
         code = getattr(inner, "__code__", None)
-        made, shown = call.arguments, ""
-        if isinstance(made, ArgumentRecipe):
-            shown = json.dumps(made.table, sort_keys=True, default=str)
-        recipe = shown or fingerprint(made)
-        tolerance = [call.rtol, call.atol]
-        packages = {name: version(name) for name in ("nkitools", "numpy", "ml_dtypes")}
+        shown = ""
+        if isinstance(call.arguments, ArgumentRecipe):
+            shown = json.dumps(call.arguments.table, sort_keys=True, default=str)
+        functions = shown or content_of(call.arguments).key, content_of(call.reference).key
         return cls(
             str(getattr(inner, "__name__", getattr(call.kernel, "name", type(call.kernel).__name__))),
             str(getattr(inner, "__module__", "")),
             "" if code is None else code.co_filename,
-            fingerprint(call.kernel),
-            _digest([recipe, fingerprint(call.reference), tolerance]) + f" {shown}" * bool(shown),
-            json.dumps({**packages, "python": ".".join(map(str, sys.version_info[:2]))}),
+            content_of(call.kernel).key,
+            _digest([functions, [call.rtol, call.atol]]) + f" {shown}" * bool(shown),
+            json.dumps(surroundings(call.kind)),
+            (call.rtol, call.atol),
         )
 
     def plain(self) -> list[str]:
-        """Return all of it but the file, as texts."""
-        return [self.module, self.kernel, self.code, self.recipe, self.versions]
+        """Return the kernel, its content and the surroundings, as texts."""
+        return [self.module, self.kernel, self.code, self.versions]
 
-    def hash_of(self, case: Case) -> str:
-        """Return the hash of a case."""
-        return _digest([*self.plain(), case.chip, shown_values(case.values)])
+    def case_key(self, case: Case) -> str:
+        """Return what a case has in common with itself in a sweep of another version of the kernel."""
+        return _digest([self.module, self.kernel, case.chip, shown_values(case.values)])
 
-    def stored(self, key: str, case: Case, found: Mapping[str, Any]) -> dict[str, Any]:
+    def base_of(self, case: Case) -> str:
+        """Return a hash of all that decides a case's results but the kernel and the arrays."""
+        return _digest([self.case_key(case), self.tolerance, self.versions])
+
+    def stored(self, task: Task, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the row of a store."""
-        values = shown_values(case.values)
         return {
-            "hash": key, "kernel": self.kernel, "case_key": _digest([self.module, self.kernel, case.chip, values]),
-            "code": self.code, "recipe": self.recipe, "versions": self.versions, "values_json": values,
-            "chip": case.chip, "outcome": found["outcome"], "findings": json.dumps(found["findings"]),
-            "error": found["error"], **{name: found[name] for name in _NUMBERS}, "seconds": found["seconds"],
+            "hash": found["hash"], "kernel": self.kernel, "case_key": self.case_key(task.case), "code": self.code,
+            "recipe": self.recipe, "versions": self.versions, "values_json": shown_values(task.case.values),
+            "chip": task.case.chip, "outcome": found["outcome"], "findings": json.dumps(found["findings"]),
+            "error": found["error"], **{name: found[name] for name in NUMBERS}, "seconds": found["seconds"],
             "finished": time.time(),
         }  # fmt: skip
+
+
+def surroundings(kind: str) -> dict[str, Any]:
+    """Return versions and options that decide the results of cases. ValueError for an option that means nothing."""
+    names = ("nkitools", "numpy", "ml_dtypes", *(("jax", "jaxlib", "libtpu") if kind == "pallas" else ()))
+    packages = {name: _version(name) for name in names}
+    said = {name: options.value(name) for name in _OPTIONS}
+    set_here = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(_VARIABLES.get(kind, ()))}
+    return {**packages, "python": ".".join(map(str, sys.version_info[:2])), **said, **set_here}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def shown_values(values: Mapping[str, Any]) -> str:
@@ -276,17 +353,13 @@ def _digest(parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
-def _case_of(call: CheckedCall, task: tuple[str, Case]) -> dict[str, Any]:
-    return call(task[1])
-
-
-def _written_together(ended: Iterator[Ended[tuple[str, Case]]]) -> Iterator[list[tuple[str, Case, dict[str, Any]]]]:
+def _written_together(ended: Iterator[Ended[Task]]) -> Iterator[list[tuple[Task, dict[str, Any]]]]:
     """Yield the results of a quarter of a second together; what is there at an interruption, too."""
-    rows: list[tuple[str, Case, dict[str, Any]]] = []
+    rows: list[tuple[Task, dict[str, Any]]] = []
     since = time.monotonic()
     try:
         for each in ended:
-            rows.append((*each.task, each.result if not each.reason else _unanswered(each)))
+            rows.append((each.task, each.result if not each.reason else _unanswered(each)))
             if time.monotonic() - since >= _COMMIT:
                 yield rows
                 rows, since = [], time.monotonic()
@@ -298,8 +371,7 @@ def _written_together(ended: Iterator[Ended[tuple[str, Case]]]) -> Iterator[list
         yield rows
 
 
-def _unanswered(ended: Ended[Any]) -> dict[str, Any]:
+def _unanswered(ended: Ended[Task]) -> dict[str, Any]:
     """Return the results of a case whose worker has not answered."""
-    outcome = "timeout" if ended.reason == "timeout" else "error"
-    numbers = dict.fromkeys(_NUMBERS)
-    return {"outcome": outcome, "findings": [], "error": ended.error, **numbers, "seconds": round(ended.seconds, 6)}
+    found = no_results("timeout" if ended.reason == "timeout" else "error", ended.error, ended.seconds)
+    return {**found, "hash": digest_of(ended.task.base, "unanswered"), "is_stored": False, "unknown": ""}

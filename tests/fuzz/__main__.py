@@ -77,13 +77,15 @@ def fuzz(
     code = content()
     keys = {key_of(code, against, seed): seed for seed in range(first, first + count)}
     with Store(path) as store:
-        store.begin(f"fuzz {against} {code} {first} {count}", f"fuzz {against}", "", code, list(keys))
+        name = f"fuzz {against} {code} {first} {count}"
+        store.begin(name, f"fuzz {against}", "", code, len(keys))
         done = store.done(keys)
+        store.join(name, done)
         seeds = [seed for key, seed in keys.items() if key not in done]
         for ended in LocalEngine(workers=workers, timeout=600).run(partial(judged, against), _batches(seeds)):
             if ended.reason:
                 raise SystemExit(f"programs {ended.task}: {ended.error}")
-            store.add(row(code, against, seed, said, seconds) for seed, _, said, seconds in ended.result)
+            store.add((row(code, against, seed, said, seconds) for seed, _, said, seconds in ended.result), name)
             for seed, names, said, _ in ended.result:
                 yield names, said, seed
 

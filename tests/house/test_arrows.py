@@ -43,6 +43,7 @@ ARROWS: dict[str, set[str]] = {
     "rules.shown_text": set(),
     "chip": set(),
     "comparison": set(),
+    "authors_code": set(),
     "mx": {"chip"},
     "engines": {"chip"},
     "record": {"chip", "comparison"},

@@ -27,7 +27,7 @@ HIDDEN = {
     "nkitools.targets.neuron": "AWS's packages",
     "nkitools.targets.comparison_worker": "the module of an author's file",
     "nkitools.sweeps.named_function": "the module of an author's file",
-    "nkitools.sweeps.fingerprint": "modules of the author's, which are imported already",
+    "nkitools.authors_code.content": "modules of the author's, which are imported already",
     "nkitools.targets.compilation": "AWS's packages, and the module of an author's kernel",
     "nkitools.pytest_plugin.benchmarks": "the module of an author's kernel, which the session has imported",
     "nkitools.customop.torch_modules": "torch_neuronx, for which nkitools stands in",

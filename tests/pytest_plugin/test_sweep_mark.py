@@ -45,6 +45,24 @@ def test_a_stored_case_is_not_run_again(scaled: tuple[Any, str]) -> None:
     assert "kernels run" not in result.stdout.str()
 
 
+def test_the_end_says_where_no_case_is_kept(scaled: tuple[Any, str]) -> None:
+    """Once for a kernel, with the function and what it uses; the cases run in each session."""
+    author, text = scaled
+    stored = text.replace("chips=", "store='cases.db', chips=").replace('["trn1", "trn3"]', '["trn1"]')
+    kernel = author.pytester.path / "scaled.py"
+    source = kernel.read_text()
+    (line,) = [each for each in source.splitlines() if each.startswith("def scaled(")]
+    helper = "def factor():\n    with open(__file__):\n        pass\n\n\n@nki.jit\n"
+    assert f"@nki.jit\n{line}\n" in source
+    kernel.write_text(source.replace(f"@nki.jit\n{line}\n", f"{helper}{line}\n    factor()\n"))
+    for _ in range(2):
+        result = author.run(test=stored)
+        result.assert_outcomes(passed=2)
+        assert "4 kernels run" in result.stdout.str()
+        said = "nki: scaled: every sweep runs its cases again, whatever the store has: `factor` calls open"
+        assert result.stdout.str().count(said) == 1
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -21,12 +21,12 @@ def row(number: int, **fields: Any) -> dict[str, Any]:
     return {**made, "estimate_us": 1.0, "seconds": 0.1, "finished": 1.0, **fields}
 
 
-def test_a_hash_is_stored_once_and_the_first_row_stays(tmp_path: Path) -> None:
-    """A second row of a hash changes nothing; a closed store has all rows again."""
+def test_a_hash_is_stored_once_and_the_last_row_stays(tmp_path: Path) -> None:
+    """A second row of a hash takes the place of the first; a closed store has all rows again."""
     with Store(tmp_path / "s.db") as store:
-        store.begin("one", "kernel", "file", "code", ["h1", "h2", "h3"])
-        store.add([row(1), row(2)])
-        store.add([row(1, outcome="wrong"), row(2)])
+        store.begin("one", "kernel", "file", "code", 3)
+        store.add([row(1, outcome="error"), row(2)], "one")
+        store.add([row(1), row(2)], "one")
         assert store.done(["h1", "h2", "h3"]) == {"h1", "h2"}
     with Store(tmp_path / "s.db", must_exist=True) as store:
         assert [(each["hash"], each["outcome"], each["values"]) for each in store.rows("one")] == [
@@ -34,6 +34,27 @@ def test_a_hash_is_stored_once_and_the_first_row_stays(tmp_path: Path) -> None:
             ("h2", "pass", {"n": 2}),
         ]
         assert [(each["wanted"], each["stored"]) for each in store.sweeps()] == [(3, 2)]
+
+
+def test_errors_and_timeouts_are_not_reused(tmp_path: Path) -> None:
+    """By the key of a case the store has the hashes of results; a case that another store key has is not among them."""
+    with Store(tmp_path / "s.db") as store:
+        outcomes = ("pass", "wrong", "finding", "error", "timeout")
+        store.add([row(number, outcome=each, case_key="mine") for number, each in enumerate(outcomes)])
+        store.add([row(9, case_key="other")])
+        assert store.reusable(["mine", "none"]) == {"mine": {"h0", "h1", "h2"}}
+
+
+def test_a_sweep_that_begins_again_has_no_cases_yet(tmp_path: Path) -> None:
+    """Its former cases stay stored; those that it confirms are its own again."""
+    with Store(tmp_path / "s.db") as store:
+        store.begin("one", "kernel", "file", "code", 2)
+        store.add([row(1), row(2)], "one")
+        store.begin("one", "kernel", "file", "code", 2)
+        assert store.rows("one") == []
+        store.join("one", ["h2"])
+        assert [each["hash"] for each in store.rows("one")] == ["h2"]
+        assert sorted(store.rows_of(["h1", "h2", "h3"])) == ["h1", "h2"]
 
 
 def test_rows_that_fail_together_are_all_left_out(tmp_path: Path) -> None:
@@ -67,13 +88,14 @@ def test_two_writers_share_a_store(tmp_path: Path) -> None:
 
 
 def test_merging_takes_over_what_is_new(tmp_path: Path) -> None:
-    """Cases, sweeps and their members; what is there already stays."""
+    """Cases, sweeps and their members; of a case that both have the later one stays, the own one of two of one time."""
     with Store(tmp_path / "a.db") as one, Store(tmp_path / "b.db") as other:
         one.add([row(1), row(2)])
-        other.begin("two", "kernel", "file", "code", ["h2", "h3"])
-        other.add([row(2, outcome="wrong"), row(3)])
+        other.begin("two", "kernel", "file", "code", 2)
+        other.add([row(1, outcome="wrong", finished=2.0), row(2, outcome="wrong"), row(3)])
+        other.join("two", ["h2", "h3"])
         assert one.merge(tmp_path / "b.db") == 1
-        assert {each["hash"]: each["outcome"] for each in one.rows()} == {"h1": "pass", "h2": "pass", "h3": "pass"}
+        assert {each["hash"]: each["outcome"] for each in one.rows()} == {"h1": "wrong", "h2": "pass", "h3": "pass"}
         assert [each["hash"] for each in one.rows("two")] == ["h2", "h3"]
         assert one.merge(tmp_path / "b.db") == 0
 

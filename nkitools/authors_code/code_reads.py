@@ -1,0 +1,91 @@
+"""The names that a function's code reads from outside of itself, each with its value."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from nkitools.authors_code.known_modules import BUILTINS, FRAMES, is_of_python, is_outside, is_trusted
+
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_SHOWN = ("_should_repr_global_name", "_saferepr")  # functions of pytest's module below, called with one value
+_OF_PYTEST = "@pytest_ar"  # its name in a rewritten assertion; no source can spell it
+_LEFT_OUT = ("CACHE", "PUSH_NULL", "EXTENDED_ARG")
+MISSING = object()
+
+
+class Read(NamedTuple):
+    """A name that code reads. ``unknown`` says why its value decides nothing or all; '' for a value that is known."""
+
+    name: str
+    value: Any
+    unknown: str = ""
+
+
+def reads_of(function: FunctionType) -> Iterator[Read]:
+    """Yield the global names that a function and the functions inside of it read, each once."""
+    seen: set[str] = set()
+    for code in _codes(function.__code__):
+        for each in _reads(code, function):
+            if each.name not in seen:
+                seen.add(each.name)
+                yield each
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _reads(code: CodeType, function: FunctionType) -> Iterator[Read]:
+    instructions = [each for each in dis.get_instructions(code) if each.opname not in _LEFT_OUT]
+    stored = {each.argval for each in instructions if each.opname == "STORE_NAME"}
+    for at, each in enumerate(instructions):
+        name = str(each.argval)
+        if each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name not in stored:
+            if not name.startswith("@") and not _is_shown(instructions[max(0, at - 2) : at]):
+                yield _global(name, function, instructions[at + 1 :])
+        elif each.opname == "IMPORT_NAME":
+            yield _late_import(name, code, function)
+        elif each.opname in _ATTRIBUTES and name in FRAMES:
+            yield Read(name, None, f"{function.__qualname__} reads `{name}` of an object")
+
+
+def _global(name: str, function: FunctionType, following: list[dis.Instruction]) -> Read:
+    """Return a global variable or builtin; of a module the attribute that the next instructions read of it."""
+    own, others = function.__globals__, vars(builtins)
+    value = own.get(name, others.get(name, MISSING))
+    if name not in own and value is not MISSING:
+        known = name in BUILTINS or (isinstance(value, type) and issubclass(value, BaseException))
+        return Read(name, value, "" if known or isinstance(value, FunctionType) else f"{_says(function)} calls {name}")
+    for each in following:
+        if each.opname not in _ATTRIBUTES or not isinstance(value, ModuleType):
+            break
+        module, attribute = value.__name__, str(each.argval)
+        name = f"{name}.{attribute}"
+        if is_outside(module, attribute) or (is_of_python(module) and not is_trusted(module)):
+            return Read(name, None, f"{_says(function)} uses {name}")
+        value = getattr(value, attribute, MISSING)
+    return Read(name, value)
+
+
+def _late_import(name: str, code: CodeType, function: FunctionType) -> Read:
+    """Return a module that a function imports: nothing of one that is known."""
+    uses_outside = any(is_outside(name, each) for each in code.co_names)
+    if is_trusted(name) and not uses_outside:
+        return Read(f"import {name}", None)
+    return Read(f"import {name}", None, f"{_says(function)} imports {name} while it runs")
+
+
+def _says(function: FunctionType) -> str:
+    return f"`{function.__qualname__}`"
+
+
+def _is_shown(before: list[dis.Instruction]) -> bool:
+    """Return whether a name is only shown by an assertion: the two instructions before call a function of pytest."""
+    return len(before) == 2 and before[0].argval == _OF_PYTEST and before[1].argval in _SHOWN
