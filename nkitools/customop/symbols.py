@@ -51,7 +51,7 @@ class Symbols:
         if not addresses:
             return
         self._frames.update((address, []) for address in addresses)
-        tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+        tool = _reader_of_debug_information()
         if tool is not None:
             self._with_addr2line(tool, addresses)
         elif shutil.which("atos") is not None:
