@@ -52,14 +52,14 @@ def test_the_end_says_where_no_case_is_kept(scaled: tuple[Any, str]) -> None:
     kernel = author.pytester.path / "scaled.py"
     source = kernel.read_text()
     (line,) = [each for each in source.splitlines() if each.startswith("def scaled(")]
-    helper = "def factor():\n    with open(__file__):\n        pass\n\n\n@nki.jit\n"
+    helper = "def opened():\n    with open(__file__):\n        pass\n\n\n@nki.jit\n"
     assert f"@nki.jit\n{line}\n" in source
-    kernel.write_text(source.replace(f"@nki.jit\n{line}\n", f"{helper}{line}\n    factor()\n"))
+    kernel.write_text(source.replace(f"@nki.jit\n{line}\n", f"{helper}{line}\n    opened()\n"))
     for _ in range(2):
         result = author.run(test=stored)
         result.assert_outcomes(passed=2)
         assert "4 kernels run" in result.stdout.str()
-        said = "nki: scaled: every sweep runs its cases again, whatever the store has: `factor` calls open"
+        said = "nki: scaled: every sweep runs its cases again, whatever the store has: `opened` calls open"
         assert result.stdout.str().count(said) == 1
 
 
