@@ -50,6 +50,7 @@ _TABLE = (
     Chip("tpu7x", "TPU7x", "tpu7x:1x1x1", 64 * MIB, 32 * MIB),
 )
 
+DEFAULT = "v5e"
 CHIPS = {chip.name: chip for chip in _TABLE}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from nkitools.pallas import jax_internals
@@ -17,8 +18,7 @@ def simulated_kinds(chip: Chip) -> Iterator[None]:
     if jax_internals.moved(jax_internals.KINDS):
         yield
         return
-    # A newer JAX hands the names on from another module; the one to change is where they are looked up.
-    module = jax_module(jax_internals.of(jax_internals.TPU_INFO, "get_device_kind").__module__)
+    module = _module()
     kind, cores = module.get_device_kind, module.get_num_device_cores
     own = {"get_device_kind": lambda: _instead(kind(), chip.device_kind), "get_num_device_cores": lambda: _count(cores)}
     before = {name: getattr(module, name) for name in own}
@@ -33,10 +33,19 @@ def simulated_kinds(chip: Chip) -> Iterator[None]:
         module.get_tpu_info.cache_clear()
 
 
+@cache
+def _module() -> Any:
+    """Return the module where the names are looked up: a newer JAX hands them on from another one."""
+    return jax_module(jax_internals.of(jax_internals.TPU_INFO, "get_device_kind").__module__)
+
+
 def _instead(kind: str, of_chip: str) -> str:
     return of_chip if kind == "cpu" else kind
 
 
 def _count(cores: Callable[[], Any]) -> int:
-    """Return the cores of a device; a device of the CPU has none, and stands for one."""
-    return int(cores() or 1)
+    """Return the cores of a device; a device of the CPU has none, or no such attribute, and stands for one."""
+    try:
+        return int(cores() or 1)
+    except AttributeError:
+        return 1

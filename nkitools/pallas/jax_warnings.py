@@ -1,4 +1,4 @@
-"""Keep warnings about lines of JAX and NumPy, which an author cannot mend, from ending or filling a run."""
+"""Keeps warnings of JAX and NumPy about lines of their own away from the author, who can do nothing about them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 
-# Modules whose lines are ignored, as regular expressions. No line of an author's belongs to them.
+# The modules of the lines that are warned of, as regular expressions. An author's own line is of none of them.
 _OTHERS = r"(jax|jaxlib|numpy|ml_dtypes)(\.|$)"
 OURS = r"nkitools\.pallas(\.|$)"
 
 
 @contextlib.contextmanager
 def without_jax_warnings() -> Iterator[None]:
-    """Ignore warnings about lines of JAX and NumPy, and deprecations about lines of this package, within the block.
+    """Ignore within what is warned of in lines of JAX and NumPy, and what is deprecated of it in lines of this package.
 
-    Under ``-W error`` they would end the run. A deprecated name in a line of the author's still warns.
+    Warnings that are errors (``-W error``) would end a run there. A deprecated name in a line of the author's warns as
+    ever.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=_OTHERS)

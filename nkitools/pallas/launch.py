@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from nkitools.pallas.calls import compiling_for
-from nkitools.pallas.chips import Chip
+from nkitools.pallas.chips import CHIPS, DEFAULT, Chip
 from nkitools.pallas.detect_pallas import is_pallas_function
+from nkitools.pallas.device_kinds import simulated_kinds
 from nkitools.pallas.grid_prints import placing_prints
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpret_mode, interpreted
@@ -33,7 +34,8 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     ``fn`` is any JAX function: jitted or not, a partial, a wrapper around several Pallas calls. It needs no
     ``interpret`` argument; where it has one that is an ``InterpretParams`` (of TPUs or GPUs), all its calls are
     interpreted so, otherwise plainly. Races that such parameters ask for are findings (PL203), and no exceptions. A
-    Pallas call is reached only if ``pl.pallas_call(...)`` itself is called during the run.
+    Pallas call is reached only if ``pl.pallas_call(...)`` itself is called during the run. A function that asks for its
+    chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) is told v5e, unless it has a mesh of another one.
 
     NumPy arrays in give NumPy arrays out, in the structure that ``fn`` returns; as soon as one argument is a JAX array,
     the outputs stay JAX arrays. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in
@@ -49,7 +51,7 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     mode = interpret_mode(fn, args, kwargs)
     result = Run(kernel=name_of(fn), target=TARGET, chip="")
     with without_jax_warnings(), session(result) as findings:
-        with reporting_races(mode) as races, interpreted(mode), _prints_into(result):
+        with simulated_kinds(CHIPS[DEFAULT]), reporting_races(mode) as races, interpreted(mode), _prints_into(result):
             outputs = finished(fn, args, kwargs)
         findings.add(races.values())
         _check_is_jax(fn, outputs)

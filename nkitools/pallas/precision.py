@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from nkitools.pallas.chips import CHIPS, DEFAULT
+from nkitools.pallas.device_kinds import simulated_kinds
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.jax_warnings import without_jax_warnings
@@ -41,7 +43,7 @@ def precision_split(
     __tracebackhide__ = True
     precise = run(fn, *args, **kwargs)
     jax, widening = jax_module(), Widening()
-    with without_jax_warnings():
+    with without_jax_warnings(), simulated_kinds(CHIPS[DEFAULT]):
         traced, shapes = jax.make_jaxpr(lambda: fn(*args, **kwargs), return_shape=True)()
         outputs = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shapes), widening.outputs(traced))
     full = _WideRun(

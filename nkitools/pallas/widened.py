@@ -53,7 +53,7 @@ class Widening:
         if name in _LOOPS:
             return self._loop(name, params, values)
         inner = params.get("call_jaxpr", params.get("jaxpr"))
-        if inner is not None and hasattr(getattr(inner, "jaxpr", inner), "eqns") and name != "shard_map":
+        if name != "shard_map" and _takes(inner, len(values)):
             return self._closed(inner)(*values)
         if name == "reduce_precision":
             return values
@@ -106,6 +106,13 @@ class Widening:
         if _is_narrow(taken.aval.dtype) or _is_narrow(made.aval.dtype):
             self.rounded[equation.primitive.name] += 1
         return _wide(equation.primitive.bind(narrow, **equation.params))
+
+
+def _takes(inner: Any, count: int) -> bool:
+    """Return whether ``inner`` is a jaxpr of so many arguments; that of ``run_scoped`` takes its memory beside them."""
+    jaxpr = getattr(inner, "jaxpr", inner)
+    own = 0 if hasattr(inner, "consts") else len(getattr(jaxpr, "constvars", ()))
+    return hasattr(jaxpr, "eqns") and len(jaxpr.invars) + own == count
 
 
 def _is_narrow(dtype: Any) -> bool:

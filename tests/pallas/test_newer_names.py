@@ -15,8 +15,9 @@ import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
-from nkitools.pallas import check  # noqa: E402
+from nkitools.pallas import check, precision_split, run  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
+from nkitools.rules.finding import NotModelled  # noqa: E402
 from tests.pallas.kernels import kernel_over, like, mesh_of_cores, ramp, whole  # noqa: E402
 
 X = ramp()
@@ -145,6 +146,13 @@ def test_it_runs(fn: Any) -> None:
     np.testing.assert_allclose(run.outputs, 2 * X, rtol=1e-6)
     assert run.findings == []
     assert run.compiled["v5e"].accepted is (None if why_not() else True)
+
+
+def test_a_run_takes_a_pipeline_and_a_split_refuses_it() -> None:
+    """It asks for the chip that it runs on, and there is none here. What has no shadow in float32 is named."""
+    np.testing.assert_array_equal(run(a_pipeline, X).outputs, 2 * X)
+    with pytest.raises(NotModelled, match="`run_scoped` has no shadow in float32"):
+        precision_split(a_pipeline, X.astype(np.float16))
 
 
 def test_a_pipeline_that_writes_nothing_is_found() -> None:
