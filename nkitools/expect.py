@@ -33,7 +33,7 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
     (``--nki-rules=off``), they are not in the block. An error of the rule ends the block and goes no further. The error
     of another rule fails it, unless the expected one was reported before: then it passes through, as all other
     exceptions do. ``findings`` has the findings that were expected, ``finding`` the first. Raises ValueError for what
-    is no rule.
+    is no rule, and for an empty text.
     """
 
     def __init__(
@@ -41,6 +41,11 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
     ) -> None:
         if not rules:
             raise ValueError('expect_finding: name a rule, as in expect_finding("NK103")')
+        for name, text in (("line", line), ("file", file), ("match", match)):
+            if isinstance(text, str) and not text.strip():
+                raise ValueError(
+                    f"expect_finding: {name}={text!r} fits anything; write a part of the text, or leave it out"
+                )
         self._rules = [rule_named(rule) for rule in rules]
         self._line = line
         self._file = file

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from nkitools.precision.difference import Difference
 from nkitools.precision.split import PrecisionSplit, TensorSplit
-from nkitools.pytest_plugin.fixtures import GradientReminder, KernelBenchmark, KernelsRan
-from nkitools.pytest_plugin.fixtures import KernelRunner as RunKernel
+from nkitools.pytest_plugin.fixtures import KernelBenchmark, KernelsRan
 from nkitools.pytest_plugin.fixtures import NegativeTest as ExpectFinding
+from nkitools.pytest_plugin.kernel_runner import GradientReminder
+from nkitools.pytest_plugin.kernel_runner import KernelRunner as RunKernel
 from nkitools.pytest_plugin.prints_fixture import DevicePrints
 from nkitools.record.dependences import Dependences
 from nkitools.record.element_slice import Slice

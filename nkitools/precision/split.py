@@ -165,9 +165,18 @@ class Result:
 
 
 def results_of(
-    precise: Half, full: Half, reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any]
+    precise: Half,
+    full: Half,
+    reference: Argument,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    matches_kinds: bool = False,
 ) -> list[Result]:
-    """Return the results of two runs, the outputs first; errors as of `precision_split`."""
+    """Return the results of two runs, the outputs first; errors as of `precision_split`.
+
+    ``matches_kinds``: whether a reference of another kind of number (float, integer, bool) is refused too.
+    """
     # A full run returns new arrays, as they are wider: which arguments are results only the precise one can tell.
     changed = (precise.changed | full.changed) - precise.returned
     written = [name for name in precise.arguments if name in changed]
@@ -177,7 +186,8 @@ def results_of(
     pairs = [(name, precise.outputs[name], full.outputs[name]) for name in precise.outputs]
     pairs += [(name, precise.arguments[name], full.arguments[name]) for name in written]
     shapes = [(name, rounded.array.shape) for name, rounded, _ in pairs]
-    references = references_of(reference, shapes, len(precise.outputs), args, kwargs)
+    dtypes = [rounded.dtype for _, rounded, _ in pairs] if matches_kinds else []
+    references = references_of(reference, shapes, len(precise.outputs), args, kwargs, dtypes)
     return [
         Result(name, rounded.dtype, rounded.array, wide.array, right)
         for (name, rounded, wide), right in zip(pairs, references, strict=True)

@@ -47,7 +47,8 @@ def compared_pairs(traceback: TracebackType | None, *, of_library: bool = False)
         frame = traceback.tb_frame
         frames.append((frame, line_at(frame.f_code, traceback.tb_lasti, traceback.tb_lineno)))
         traceback = traceback.tb_next
-    library = next((frame for frame, _ in frames if _module(frame).startswith(_LIBRARIES)), None)
+    of_libraries = (frame for frame, _ in frames if _module(frame).startswith(_LIBRARIES))
+    library = next((frame for frame in of_libraries if _has_pair(frame.f_locals)), None)  # the outermost: it has a rule
     if library is not None:
         yield from _by_names(library.f_locals, _rule_of_library(library))
     for frame, line in () if of_library else reversed(frames):
@@ -59,6 +60,10 @@ def compared_pairs(traceback: TracebackType | None, *, of_library: bool = False)
 
 def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
+
+
+def _has_pair(variables: Mapping[str, Any]) -> bool:
+    return any(first in variables and second in variables for first, second in _PAIRS)
 
 
 def _by_names(variables: Mapping[str, Any], rule: Rule) -> Iterator[Pair]:

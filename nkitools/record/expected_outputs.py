@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nkitools.comparison.rule import Rule
@@ -26,11 +26,16 @@ class Reference:
     equal_nan: bool = True  # whether a NaN agrees with a NaN
     function: Callable[..., Any] | None = None  # returns the expected outputs for any arguments
     expect: Mapping[str, Callable[..., Any]] | None = None  # the same of tensors in the kernel, by their names
+    rules: tuple[Rule, ...] = ()  # by which the outputs were compared, once they were
 
     @property
     def rule(self) -> Rule:
         """Return the rule by which an output agrees."""
         return Rule(self.rtol, self.atol, self.equal_nan)
+
+    def rule_of(self, place: int) -> Rule:
+        """Return the rule of an output, by its place among the arrays: that by which it was compared, if it was."""
+        return replace(self.rules[place], equal_nan=self.equal_nan) if place < len(self.rules) else self.rule
 
     @property
     def is_stated(self) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nkitools import options
 from nkitools.comparison.compared_arrays import ComparedArrays, numbers_of, shown
-from nkitools.comparison.compared_arrays import compared as compared_arrays
 from nkitools.comparison.rule import stated_rule
 from nkitools.launch.simulate import simulate
+from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import copied
 from nkitools.record.saved.encoding import leaves
 from nkitools.report.run_json import described
@@ -22,6 +23,7 @@ from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of,
 from nkitools.targets.imports import stand_in
 
 if TYPE_CHECKING:
+    from nkitools.record.explained_errors import ExplainedError
     from nkitools.record.run import Run
 
 Plain = dict[str, Any]
@@ -56,8 +58,9 @@ def estimated(request: Plain) -> Plain:
 def compared(request: Plain) -> Plain:
     """Simulate a kernel of a file and compare its outputs with what the function ``against`` of the file returns.
 
-    ``outputs``: for each ``agrees``, ``max_error``, and the first element that is apart, within the error that the
-    run's dtypes and sums explain, or ``rtol`` and ``atol``.
+    ``outputs``: for each ``outcome`` (pass, wrong, undecided), whether it ``agrees``, ``max_error``, and the first
+    element that is apart: by ``rtol`` and ``atol``, else by the error that the run's dtypes and sums explain.
+    ``undecided``: they explain as much as a mistake might make; state a tolerance.
     """
 
     def look(run: Run) -> Plain:
@@ -66,40 +69,53 @@ def compared(request: Plain) -> Plain:
         given = request.get("arguments")
         args, kwargs = inputs_of(module, None) if given is None else ((), arguments_of(given))
         expected = function(*copied(args), **copied(kwargs))
-        every = [each for _, each in leaves(run.outputs)]
+        every = [(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)]
         wanted = list(expected) if isinstance(expected, (tuple, list)) else [expected]
         findings = [_with_suggestions(each) for each in run.findings]
         if len(every) != len(wanted):
             said = f"{request['against']} returns {len(wanted)} arrays, the kernel {len(every)}"
             return {"error": said, "findings": findings}
-        rtol, atol = _tolerance(run, request)
+        if not every:
+            return {"error": f"{run.kernel} returns no array: nothing is compared", "findings": findings}
+        rule = stated_rule(request.get("rtol"), request.get("atol"))
+        explained = cache(partial(_explained, run))
         pairs = zip(every, wanted, strict=True)
-        rows = [_row(compared_arrays(one, other, stated_rule(rtol, atol))) for one, other in pairs]
+        found = [
+            judged(name, np.asarray(one), np.asarray(other), rule, partial(_of_output, explained, place))
+            for place, ((name, one), other) in enumerate(pairs)
+        ]
+        rows = [_row(each) for each in found]
         agrees = all(each["agrees"] for each in rows)
+        limits = [(each.elements.rtol, each.elements.atol) for each in found]
+        rtol, atol = max(limit for limit, _ in limits), max(limit for _, limit in limits)
         return {"agrees": agrees, "rtol": rtol, "atol": atol, "outputs": rows, "findings": findings}
 
     return _answered(request, look)
 
 
-def _tolerance(run: Run, request: Plain) -> tuple[float, float]:
-    if request.get("rtol") is not None or request.get("atol") is not None:
-        return float(request.get("rtol") or 0.0), float(request.get("atol") or 0.0)
-    explained = run.tolerance()
-    return float(explained.rtol), float(explained.atol)
+def _explained(run: Run) -> tuple[ExplainedError, ...]:
+    try:
+        return run.tolerance().outputs
+    except ValueError:
+        return ()
 
 
-def _row(found: ComparedArrays) -> Plain:
+def _of_output(explained: Callable[[], tuple[ExplainedError, ...]], place: int) -> ExplainedError | None:
+    return explained()[place] if place < len(explained()) else None
+
+
+def _row(found: Judged) -> Plain:
     """Return one output, compared, as plain data; a number that JSON does not have is None."""
-    if found.message:
-        return {"agrees": False, "why": found.message, "shapes": [list(found.actual.shape), list(found.expected.shape)]}
-    error = float(found.distance.max(initial=0.0))
-    row: Plain = {"agrees": found.agree, "max_error": error if np.isfinite(error) else None, "wrong": found.count}
-    if found.count:
-        row |= {
-            "first": list(found.first),
-            "is": _plain(found.actual, found),
-            "should_be": _plain(found.expected, found),
-        }
+    elements = found.elements
+    row: Plain = {"agrees": found.outcome == "pass", "outcome": found.outcome}
+    row |= {"why": found.why} if found.why else {}
+    if elements.message:
+        return {**row, "why": elements.message}
+    error = float(elements.distance.max(initial=0.0))
+    row |= {"max_error": error if np.isfinite(error) else None, "wrong": elements.count}
+    if elements.count:
+        first = {"is": _plain(elements.actual, elements), "should_be": _plain(elements.expected, elements)}
+        row |= {"first": list(elements.first), **first}
     return row
 
 

@@ -8,17 +8,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from nkitools.chip.argument_types import Kernel
-from nkitools.comparison.compared_arrays import compared
-from nkitools.comparison.dtype_table import tolerance_of
-from nkitools.comparison.rule import Rule
+from nkitools.comparison.form import unlike_form
+from nkitools.comparison.rule import Rule, stated_rule
 from nkitools.launch.kernel import as_launch
 from nkitools.precision.difference import Difference, exact
+from nkitools.precision.judgement import judged
 from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of
+from nkitools.record.explained_errors import ExplainedError
 from nkitools.record.run import Run
 from nkitools.rules.finding import Finding, KernelError, NotModelled
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
@@ -55,6 +56,10 @@ class CheckedCall:
     reference: Callable[..., Any] | None = None
     rtol: float | None = None
     atol: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a tolerance that is no finite number: ValueError."""
+        stated_rule(self.rtol, self.atol)
 
     def __call__(self, case: Case) -> dict[str, Any]:
         """Return the results of a case; an error of the kernel is one of them."""
@@ -112,9 +117,9 @@ class CheckedCall:
             return _result("finding", findings, estimate_us=_estimate(precise.run))
         full = run_half(launch, "full", args, kwargs)
         truth = None if self.reference is None else partial(self.truth, case)
-        results = results_of(precise, full, truth, args, kwargs)
+        results = results_of(precise, full, truth, args, kwargs, matches_kinds=True)
         return _result(
-            "pass" if self._are_near(precise.run, results) else "wrong",
+            self._verdict(results, partial(_explained, precise.run)),
             findings,
             max_error=_most(each.error for each in results),
             low_precision=_most(each.low_precision for each in results),
@@ -122,28 +127,15 @@ class CheckedCall:
             estimate_us=_estimate(precise.run),
         )
 
-    def _are_near(self, run: Run, results: Sequence[Result]) -> bool:
-        """Return whether each result is as near to what is right as it may be."""
-        far = [each for each in results if self._is_far(each)]
-        if not far or self._is_stated:
-            return not far
-        explained = {each.name: each for each in run.tolerance().outputs}  # dear: the kernel runs five times more
-        return all(
-            each.name in explained and _within(each, Rule(explained[each.name].rtol, explained[each.name].atol))
-            for each in far
-        )
-
-    @property
-    def _is_stated(self) -> bool:
-        return self.rtol is not None or self.atol is not None
-
-    def _is_far(self, result: Result) -> bool:
-        """Return whether a result is off by more than the stated tolerance, else by more than that of its dtype."""
-        if result.right is None:
-            return False
-        if self._is_stated:
-            return not _within(result, Rule(self.rtol, self.atol))
-        return not compared(result.rounded, result.right, Rule(*tolerance_of([result.dtype]))).agree
+    def _verdict(self, results: Sequence[Result], explain: Callable[[], dict[str, ExplainedError]] = dict) -> str:
+        """Return ``pass``, ``wrong`` or ``undecided``: the worst of the results."""
+        rule, known = Rule(self.rtol, self.atol), cache(explain)  # dear: the kernel runs five times more
+        outcomes = {
+            judged(each.name, each.rounded, each.right, rule, partial(_named, known, each.name), each.dtype).outcome
+            for each in results
+            if each.right is not None
+        }
+        return next((outcome for outcome in ("wrong", "undecided") if outcome in outcomes), "pass")
 
     def _run(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Run a kernel of another kind, or ranks of an NKI kernel."""
@@ -155,11 +147,11 @@ class CheckedCall:
         given |= {name: case.values[name] for name in LAUNCH if name in case.values}
         given |= {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}.get(self.kind, {})
         run = simulator_for(self.kernel).run(self.kernel, *own, **given, rules="report")
+        if any(each.severity == "error" for each in run.findings):
+            return _result("finding", run.findings)
         results = _results(run.outputs, right)
-        if any(each.right is not None and each.right.shape != each.rounded.shape for each in results):
-            return _result("error", run.findings, error="ValueError: reference: its arrays have other shapes")
         return _result(
-            "wrong" if any(map(self._is_far, results)) else "pass",
+            self._verdict(results),
             run.findings,
             max_error=_most(each.error for each in results),
             estimate_us={"nki": _estimate, "pallas": _estimate_of_calls}.get(self.kind, _unknown)(run),
@@ -228,18 +220,29 @@ def _found(kind: str, *rest: Any) -> CheckedCall:
 def _results(outputs: Any, right: Any) -> list[Result]:
     """Return the outputs of a run, each with what is right, where that is known."""
     found = [array for _, (_, array) in arrays_in("output", outputs)]
-    wanted = [None] * len(found) if right is None else [exact(array) for _, (_, array) in arrays_in("output", right)]
+    wanted = [None] * len(found) if right is None else [array for _, (_, array) in arrays_in("output", right)]
     if len(wanted) != len(found):
         raise ValueError(f"reference: it holds {len(wanted)} arrays, the kernel returns {len(found)}")
-    values = [exact(array) for array in found]
-    return [
-        Result("output", str(array.dtype), value, value, truth)
-        for array, value, truth in zip(found, values, wanted, strict=True)
-    ]
+    results = []
+    for array, truth in zip(found, wanted, strict=True):
+        unlike = "" if truth is None else unlike_form(array, truth)
+        if unlike:
+            raise ValueError(f"reference: output: {unlike}")
+        value = exact(array)
+        results.append(Result("output", str(array.dtype), value, value, None if truth is None else exact(truth)))
+    return results
 
 
-def _within(result: Result, rule: Rule) -> bool:
-    return compared(result.rounded, result.right, rule).agree
+def _named(known: Callable[[], dict[str, ExplainedError]], name: str) -> ExplainedError | None:
+    return known().get(name)
+
+
+def _explained(run: Run) -> dict[str, ExplainedError]:
+    """Return the error of each output that a run explains, by name; nothing where it cannot be repeated."""
+    try:
+        return {each.name: each for each in run.tolerance().outputs}
+    except ValueError:
+        return {}
 
 
 def _most(differences: Iterable[Difference | None]) -> float | None:

@@ -139,6 +139,24 @@ def bisection_of_run(run: Run) -> Bisection | None:
     return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs, known.rule))
 
 
+def wrong_tensors_of_run(run: Run) -> str:
+    """Return which tensors of a run do not hold what ``expect`` of its reference says, as text; '' where all do.
+
+    The run is repeated in float64. ValueError for names that the kernel has not, and for a run that cannot be repeated.
+    """
+    known, call = run.reference, Call.of_run(run)
+    if known is None or call is None:
+        raise ValueError(f"expect: {run.kernel} cannot be run again; tensors are known of NKI kernels without ranks")
+    expected = Expected(None, known.expect or {}, call.kwargs)
+    trace = Trace(expected.counters(len(call.args)))
+    call.run(trace, rules="report")
+    missing = _missing(expected, trace)
+    if missing:
+        raise ValueError(missing)
+    wrong = [each for each in intermediates_of(trace, expected, call.args, call.kwargs) if each.wrong.any()]
+    return "\n".join(f"{_described(each)}, in float64" for each in wrong[:_MOST_LINES])
+
+
 def bisection_of(call: Call, expected: Expected) -> Bisection:
     """Return the first line and turn where a call goes wrong."""
     trace = Trace(expected.counters(len(call.args)))

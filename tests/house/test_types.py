@@ -126,7 +126,7 @@ def test_public_interface_has_types() -> None:
         "nkitools.isa.matmul.nc_matmul(stationary)",
         "nkitools.language.creation.ndarray(shape)",
         "nkitools.pallas.launch.run(args)",
-        "nkitools.pytest_plugin.fixtures.KernelRunner.__call__(kernel)",
+        "nkitools.pytest_plugin.kernel_runner.KernelRunner.__call__(kernel)",
         "nkitools.record.prints.print_sequence.PrintFilters.where(counters)",
         "nkitools.record.run_contents.RunContents.findings",
         "nkitools.rules.finding.Finding.message",

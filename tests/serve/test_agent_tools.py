@@ -84,7 +84,15 @@ def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
         apart = await ask(client, "compare", path="kernel.py", kernel="kernel", against="wrong", rtol=1e-6)
         assert not apart["agrees"]
         assert apart["outputs"] == [
-            {"agrees": False, "max_error": 1, "wrong": 64, "first": [0, 17], "is": 256, "should_be": 257}
+            {
+                "agrees": False,
+                "outcome": "wrong",
+                "max_error": 1,
+                "wrong": 64,
+                "first": [0, 17],
+                "is": 256,
+                "should_be": 257,
+            }
         ]
         times = await ask(client, "estimate", path="kernel.py", kernel="kernel", chips=["trn2", "trn3"])
         assert [each["chip"] for each in times["estimates"]] == ["trn2", "trn3"]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from nkitools.comparison.rule import Rule
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.kept_layouts import layouts_in_use
 from nkitools.record.prints.device_print import Print
@@ -94,7 +95,11 @@ def _run(plain: Mapping[str, Any], kind: type[_Run]) -> _Run:
         kept_sources={str(file): str(text) for file, text in plain["sources"].items()},
         reference=reference
         and Reference(
-            decoded_value(reference["values"]), reference["rtol"], reference["atol"], reference.get("equal_nan", True)
+            decoded_value(reference["values"]),
+            reference["rtol"],
+            reference["atol"],
+            reference.get("equal_nan", True),
+            rules=tuple(Rule(*each) for each in reference.get("rules", ())),
         ),
     )
     for name, value in plain["more"].items():

@@ -17,7 +17,8 @@ unknown ones; where a key leaves or changes its meaning ``version`` grows.
 - ``ranks``: whether each of ``records`` is that of a communicating rank; ``records``: the issued instructions, see
   `nkitools.record.saved.packing`. In each ``writes``, ``inputs`` and ``results`` are objects with the fields of
   `nkitools.record.watch.written.Written`, empty without a watch; their ``storage`` is a place in its ``storages``
-- ``reference``: null, or ``{"values", "rtol", "atol"}``: what the outputs should have been, a value like ``outputs``
+- ``reference``: null, or ``{"values", "rtol", "atol", "equal_nan", "rules"}``: what the outputs should have been, a
+  value like ``outputs``, and by what it was compared
 - ``more``: what runs of its kind have beside, of custom operators for example ``cores``: an object of values
 - ``sources``: the text of the author's files, as they were when the run was saved, by their paths
 
@@ -91,7 +92,8 @@ def _reference(run: RunContents, compress: bool) -> dict[str, Any] | None:
     if found is None:
         return None
     stated = {"rtol": found.rtol, "atol": found.atol, "equal_nan": found.equal_nan}
-    return {"values": encoded_value(found.values, compress=compress), **stated}
+    rules = [[each.rtol, each.atol] for each in found.rules]
+    return {"values": encoded_value(found.values, compress=compress), **stated, "rules": rules}
 
 
 def _own_fields(run: RunContents) -> list[str]:

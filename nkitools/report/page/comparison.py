@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.comparison.compared_arrays import compared as compared_arrays
+from nkitools.comparison.rule import Rule
 from nkitools.record.columns import Columns
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.last_writer import last_writers
@@ -75,20 +77,24 @@ def compared(outputs: Any, reference: Reference, *, passed: bool = False, is_sec
         message = f"the kernel returns {len(ours)} arrays, the reference has {len(theirs)}"
         return [Comparison(message) for _ in ours]
     pairs = zip(ours, theirs, strict=True)
-    return [_compare(mine, other, reference, passed=passed, is_second=is_second) for (_, mine), (_, other) in pairs]
+    found, places = [], count()
+    for (_, mine), (_, other) in pairs:
+        rule = reference.rule_of(next(places)) if isinstance(mine, np.ndarray) else reference.rule
+        found.append(_compare(mine, other, rule, passed=passed and not rule.is_stated, is_second=is_second))
+    return found
 
 
-def _compare(ours: Any, theirs: Any, reference: Reference, *, passed: bool, is_second: bool) -> Comparison:
+def _compare(ours: Any, theirs: Any, rule: Rule, *, passed: bool, is_second: bool) -> Comparison:
     if theirs is None:
         return Comparison("no reference was given for this output")
     if not isinstance(ours, np.ndarray) or not isinstance(theirs, (np.ndarray, int, float)):
         return Comparison("only arrays can be compared")
     actual, expected = (theirs, ours) if is_second else (ours, theirs)
-    found = compared_arrays(actual, expected, reference.rule)
+    found = compared_arrays(actual, expected, rule)
     if found.message:
         return Comparison(f"the output and the reference cannot be compared: {found.message}")
-    tolerance = "stated" if reference.is_stated else "dtype"
-    if passed and not reference.is_stated:
+    tolerance = "stated" if rule.is_stated else "dtype"
+    if passed:
         tolerance = "none"
         found = replace(found, wrong=found.wrong & ~np.isfinite(found.distance))
     return Comparison(

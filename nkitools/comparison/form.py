@@ -1,0 +1,69 @@
+"""The form of two arrays, which is compared before any number: shape, kind of dtype, NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.comparison.compared_arrays import numbers_of
+
+
+class NothingCompared(ValueError):
+    """A comparison that would compare nothing."""
+
+
+def unlike_form(actual: Any, expected: Any) -> str:
+    """Return why an array cannot be what is expected, by its shape or its kind of dtype; '' where it can."""
+    first, second = np.asarray(actual), np.asarray(expected)
+    if first.shape != second.shape:
+        return f"it has the shape {list(first.shape)}, the reference {list(second.shape)}"
+    return unlike_kind(first.dtype.name, second)
+
+
+def unlike_kind(dtype: str, expected: Any) -> str:
+    """Return why an array of a dtype (its name) cannot be what is expected: it holds another kind of number; else ''.
+
+    A wider dtype of the same kind is right.
+    """
+    second = np.asarray(expected).dtype
+    kind = _kind(dtype)
+    if kind == ("integer" if second.names else _kind(second.name)):
+        return ""
+    return f"it is {dtype}, the reference {second.name}: let the reference return {_a(kind)} array"
+
+
+def must_hold_numbers(name: str, actual: Any, expected: Any) -> None:
+    """Raise NothingCompared where all elements are NaN on both sides, which agree whatever the kernel computes."""
+    try:
+        both = np.isnan(numbers_of(actual)) & np.isnan(numbers_of(expected))
+    except (TypeError, ValueError):
+        return
+    if both.size and both.all():
+        raise NothingCompared(
+            f"{name}: all {both.size} elements are NaN, in the reference too: nothing is compared. Let the arguments "
+            "or the reference hold numbers."
+        )
+
+
+def unlike_nan(actual: Any, expected: Any) -> str:
+    """Return where one side alone is NaN, in words; '' where NaN stands in the same elements."""
+    first, second = np.isnan(numbers_of(actual)), np.isnan(numbers_of(expected))
+    for mask, what in ((first & ~second, "where numbers are expected"), (second & ~first, "too few")):
+        if mask.any():
+            at = [int(axis[0]) for axis in np.nonzero(mask)]
+            return f"NaN in {int(mask.sum())} elements {what}, the first at {at}"
+    return ""
+
+
+def _kind(dtype: str) -> str:
+    """Return ``float``, ``integer``, ``bool``, or the name of another dtype. Packed types are integers, their codes."""
+    if dtype.endswith("_x4") or dtype.startswith(("int", "uint", "void")):
+        return "integer"
+    if dtype.startswith(("float", "bfloat", "tfloat")):
+        return "float"
+    return "bool" if dtype == "bool" else dtype
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

@@ -1,0 +1,94 @@
+"""The verdict on one output beside its reference: ``pass``, ``wrong``, or ``undecided``.
+
+By the author's tolerance where one is stated. Else by the table of dtypes, then by the error that the run explains, as
+far as that lies within the bounds of `nkitools.comparison.bounds`. An output within the explained error but beyond the
+bounds is undecided: a right kernel may be as far off, and so may a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from nkitools.chip.numerics import Array
+from nkitools.comparison.bounds import bound_of
+from nkitools.comparison.compared_arrays import ComparedArrays, compared
+from nkitools.comparison.dtype_table import tolerance_of
+from nkitools.comparison.form import must_hold_numbers, unlike_form, unlike_nan
+from nkitools.comparison.rule import Rule
+from nkitools.record.explained_errors import ExplainedError
+
+Explain = Callable[[], "ExplainedError | None"]  # of the output; None: nothing is known of this kind of run
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """An output, compared with its reference; ``why``: what stands before all numbers, or why nothing is decided."""
+
+    name: str
+    elements: ComparedArrays
+    outcome: str
+    why: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        """Return the rule by which it was compared."""
+        return Rule(self.elements.rtol, self.elements.atol)
+
+    def text(self) -> str:
+        """Return sentences about an output that does not pass; '' of one that does."""
+        if self.outcome == "pass":
+            return ""
+        told = self.elements.text(self.name)
+        return "\n".join(
+            filter(None, [f"{self.name}: {self.why}" if self.why else "", told if told != self.why else ""])
+        )
+
+
+def judged(
+    name: str, actual: Array, expected: Array, rule: Rule, explain: Explain = lambda: None, dtype: str = ""
+) -> Judged:
+    """Return the verdict on an output. NothingCompared where both sides are NaN everywhere.
+
+    ``rule``: the author's, or one without numbers. ``explain`` returns the error that the run explains, which is dear.
+    ``dtype``: the name of the output's dtype, where the arrays are its values in float64; their forms are then known.
+    """
+    unlike = "" if dtype else unlike_form(actual, expected)
+    if unlike:
+        return Judged(name, replace(compared([], []), message=unlike), "wrong")
+    must_hold_numbers(name, actual, expected)
+    if rule.is_stated:
+        return _verdict(name, compared(actual, expected, rule))
+    bound = bound_of(actual, expected, dtype)
+    table = _least(Rule(*tolerance_of([dtype or actual.dtype.name])), bound, rule)
+    first = compared(actual, expected, table)
+    if first.agree or not bound.rtol:
+        return _verdict(name, first)
+    explained = explain()
+    if explained is None:
+        return _verdict(name, compared(actual, expected, replace(bound, equal_nan=rule.equal_nan)))
+    found = Rule(max(explained.rtol, table.rtol or 0.0), max(explained.atol, table.atol or 0.0), rule.equal_nan)
+    within = compared(actual, expected, _least(found, bound, rule))
+    if not within.agree and compared(actual, expected, found).agree:
+        return Judged(name, within, "undecided", _undecided(found, bound))
+    return _verdict(name, within)
+
+
+def _least(rule: Rule, bound: Rule, stated: Rule) -> Rule:
+    pairs = ((rule.rtol, bound.rtol), (rule.atol, bound.atol))
+    rtol, atol = (min(mine or 0.0, most or 0.0) for mine, most in pairs)
+    return Rule(rtol, atol, stated.equal_nan)
+
+
+def _verdict(name: str, elements: ComparedArrays) -> Judged:
+    if elements.agree:
+        return Judged(name, elements, "pass")
+    return Judged(name, elements, "wrong", "" if elements.message else unlike_nan(elements.actual, elements.expected))
+
+
+def _undecided(found: Rule, bound: Rule) -> str:
+    return (
+        f"undecided: the dtypes and sums of this run explain errors of rtol={found.rtol:.1g}, atol={found.atol:.1g}, "
+        f"more than a derived tolerance may allow (rtol={bound.rtol:.1g}, atol={bound.atol:.1g}), as where large "
+        "addends cancel. State rtol and atol."
+    )

@@ -1,0 +1,230 @@
+"""The fixture `run_kernel`: runs kernels on the target of the test, and compares their outputs with a reference."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nkitools import options
+from nkitools.pytest_plugin.devices import ask_for_degree, note_status, refuse
+from nkitools.pytest_plugin.recording import RECORDER
+
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument, Kernel
+    from nkitools.record.expected_outputs import Reference
+    from nkitools.record.outputs import Outputs
+    from nkitools.record.run import Run
+    from nkitools.targets.target import Device, Target
+
+# What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
+OF_SIMULATION = ("nki_version", "rules", "watch")
+# What of its keywords does not reach the kernel.
+_OF_LAUNCHES = ("grid", "chip", "ranks", *OF_SIMULATION)
+
+
+class KernelRunner:
+    """Runs kernels on one target and remembers the last run of the test."""
+
+    def __init__(self, target: str, config: pytest.Config) -> None:
+        self._target = target
+        self._config = config
+        self._recorder = config.stash[RECORDER]
+
+    def __call__(
+        self,
+        kernel: Kernel,
+        /,
+        *args: Argument,
+        allow: str | Sequence[str] = (),
+        reference: Argument = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        equal_nan: bool | None = None,
+        tolerance: str | None = None,
+        expect: Mapping[str, Callable[..., Any]] | None = None,
+        **kwargs: Argument,
+    ) -> Outputs:
+        """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
+
+        Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
+        the same arguments that returns it; it gets copies of them as they were before the kernel. The outputs are
+        compared with it: shapes, kinds of dtypes and NaN first, then numbers, by ``rtol`` and ``atol`` as
+        ``numpy.testing.assert_allclose`` has them. Without both, or with ``tolerance="auto"``, by what the dtypes, and
+        in simulation the sums and functions of the run explain (``run_kernel.run.tolerance()``); where they explain
+        more than a mistake might make, the test fails as undecided, and asks for a stated tolerance.
+        ``tolerance="auto"`` beside ``rtol`` and ``atol``: a warning where they lie below that or far above it. Without
+        ``reference``, ``rtol``, ``atol`` and ``equal_nan`` are the kernel's.
+
+        ``expect``: functions that return what tensors of the kernel hold at the end of a turn, by their names; each
+        takes the kernel's arguments and, by keyword, the loop counters that it names. In simulation these tensors are
+        compared too, in float64. The run keeps the reference (``run_kernel.run.reference``); where an assertion on the
+        outputs fails, the report names the line and turn that is wrong first. Raises what the kernel raises,
+        ``KernelError`` for a broken rule among it; AssertionError where outputs or tensors differ; ValueError for a
+        comparison that compares nothing, for a tolerance that is no finite number, and for names that there are not.
+        """
+        __tracebackhide__ = True
+        target = target_for(kernel, self._target, self._recorder.asked_devices())
+        if self._target == "hw":
+            kwargs = {name: value for name, value in kwargs.items() if name not in OF_SIMULATION}
+            refuse_unfit(target, kernel, args, kwargs, self._recorder.asked_devices())
+        if tolerance not in (None, "auto"):
+            raise ValueError(f"tolerance: it may be 'auto', it is {tolerance!r}")
+        stated = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
+        stated = {name: value for name, value in stated.items() if value is not None}
+        if reference is None:
+            kwargs |= stated
+        if expect is not None and _has_parameter(kernel, "expect"):
+            kwargs, expect = {**kwargs, "expect": expect}, None
+        expected = _expected(reference, args, kwargs, {**stated, "expect": expect})
+        run, full = self._run(target, kernel, allow, args, kwargs)
+        _remind_of_gradients((args, kwargs), run.outputs)
+        self._recorder.last_run = run
+        self._recorder.asked_for.append((run, full))
+        run.reference = expected
+        if tolerance == "auto" and expected is not None and expected.is_stated and self._target == "sim":
+            for sentence in run.tolerance().sentences(rtol or 0.0, atol or 0.0):
+                warnings.warn(sentence, stacklevel=2)
+        if expected is not None:
+            from nkitools.pytest_plugin.reference_check import assert_as_expected
+
+            assert_as_expected(run, is_simulated=self._target == "sim")
+        outputs: Outputs = run.outputs
+        return outputs
+
+    def _run(
+        self,
+        target: Target,
+        kernel: Kernel,
+        allow: str | Sequence[str],
+        args: tuple[Argument, ...],
+        kwargs: dict[str, Argument],
+    ) -> tuple[Run, Run | None]:
+        """Return the run, with the findings of ``allow`` set aside, and that in full precision where one is asked for.
+
+        A run that fails is remembered as the last one, too.
+        """
+        __tracebackhide__ = True
+        from nkitools.record.allowed_rules import allow_findings, set_aside
+        from nkitools.record.run_listeners import collect_runs
+        from nkitools.targets.target import OtherDegree, WrongDevice
+
+        with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
+            try:
+                full = _in_full_precision(target, kernel, args, kwargs)
+                return target.run(kernel, *args, **kwargs), full
+            except WrongDevice as error:
+                refuse(str(error))
+            except OtherDegree as error:
+                ask_for_degree(self._config, error)
+            except Exception as error:
+                note_status(self._config, error)
+                raise
+            finally:
+                for each in runs:
+                    set_aside(each)
+                # A run that failed is the most interesting one. The first: kernels may launch others inside.
+                self._recorder.last_run = runs[0] if runs else None
+
+    @property
+    def run(self) -> Run:
+        """The run of the last call in this test (under ``@given``: in this example), also if it failed."""
+        last = self._recorder.last_run
+        if last is None:
+            raise AttributeError("run_kernel has run nothing in this test yet (under @given: in this example)")
+        return last
+
+    def __repr__(self) -> str:
+        return f"<run_kernel on {self._target}>"
+
+
+class GradientReminder(UserWarning):
+    """An argument of a kernel requires a gradient, and its results carry none."""
+
+
+def _remind_of_gradients(given: Any, outputs: Any) -> None:
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():  # within torch.autograd.Function it is off
+        return
+    if _requires_gradient(given, torch) and not _requires_gradient(outputs, torch):
+        warnings.warn(
+            "an argument requires a gradient, and the kernel's results carry none: backward() ends here. Call the "
+            "kernel in the forward of a torch.autograd.Function, or pass tensor.detach().",
+            GradientReminder,
+            stacklevel=3,
+        )
+
+
+def _requires_gradient(value: Any, torch: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return bool(value.requires_grad)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(_requires_gradient(each, torch) for each in parts)
+
+
+def _has_parameter(kernel: Kernel, name: str) -> bool:
+    """Return whether a kernel has a parameter of a name of its own."""
+    try:
+        return name in inspect.signature(kernel).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _expected(
+    reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any], stated: dict[str, Any]
+) -> Reference | None:
+    """Return what is expected, from copies of the arguments; None where nothing is said of it."""
+    expect = stated["expect"]
+    if reference is None and expect is None:
+        return None
+    from nkitools.comparison.rule import stated_rule
+    from nkitools.precision.runs import copied
+    from nkitools.record.expected_outputs import Reference
+
+    if reference is None:
+        return Reference(None, expect=expect)
+    rule = stated_rule(stated.get("rtol"), stated.get("atol"), equal_nan=stated.get("equal_nan", True))
+    function = reference if callable(reference) and not hasattr(reference, "shape") else None
+    if function is not None:
+        own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
+        given, named = copied((args, own))
+        reference = function(*given, **named)
+    values = copied(reference)
+    return Reference(values, rule.rtol, rule.atol, rule.equal_nan, function=function, expect=expect)
+
+
+def target_for(kernel: Kernel, target: str, asked: Collection[str]) -> Any:
+    __tracebackhide__ = True
+    from nkitools.targets import device_for, simulator_for
+
+    if target == "sim":
+        return simulator_for(kernel)
+    found = device_for(kernel, asked)
+    if found.device is None:
+        refuse(found.reason)
+    return found.device
+
+
+def refuse_unfit(
+    device: Device, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Collection[str]
+) -> None:
+    """Skip what was not written for the device, unless the user named that: then the error is the test's."""
+    __tracebackhide__ = True
+    if device.key in asked or options.value("target") == device.key:
+        return
+    reason = device.unfit(kernel, args, {name: value for name, value in kwargs.items() if name != "chip"})
+    if reason:
+        refuse(reason)
+
+
+def _in_full_precision(target: Target, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
+    if not options.value("compare"):
+        return None
+    from nkitools.pytest_plugin.compare_targets import in_full_precision
+
+    full: Run | None = in_full_precision(target, kernel, args, kwargs)
+    return full
