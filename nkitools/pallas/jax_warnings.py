@@ -1,4 +1,4 @@
-"""Keeps warnings of JAX and NumPy about lines of their own away from the author, who can do nothing about them."""
+"""Keep warnings about lines of JAX and NumPy, which an author cannot mend, from ending or filling a run."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 
-# The modules of the lines that are warned of, as regular expressions. An author's own line is of none of them.
+# Modules whose lines are ignored, as regular expressions. No line of an author's belongs to them.
 _OTHERS = r"(jax|jaxlib|numpy|ml_dtypes)(\.|$)"
 OURS = r"nkitools\.pallas(\.|$)"
 
 
 @contextlib.contextmanager
 def without_jax_warnings() -> Iterator[None]:
-    """Ignore within what is warned of in lines of JAX and NumPy, and what is deprecated of it in lines of this package.
+    """Ignore warnings about lines of JAX and NumPy, and deprecations about lines of this package, within the block.
 
-    Warnings that are errors (``-W error``) would end a run there. A deprecated name in a line of the author's warns as
-    ever.
+    Under ``-W error`` they would end the run. A deprecated name in a line of the author's still warns.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=_OTHERS)
