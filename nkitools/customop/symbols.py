@@ -9,6 +9,9 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nkitools.customop.errors import BuildError
+from nkitools.customop.toolchain import find_compiler
+
 _SECONDS = 60
 
 
@@ -83,6 +86,22 @@ class Symbols:
                 found = re.fullmatch(r"(.*) \(in .*\) \((.*):(\d+)\)", line)
                 if found is not None:
                     self._frames[address].append(Place(found[2], int(found[3]), found[1].partition("(")[0]))
+
+
+def _reader_of_debug_information() -> str | None:
+    """Return the path of addr2line: one on the path, or the one beside the compiler's own file."""
+    return _on_path(None) or _on_path(_folder_of_the_compiler())
+
+
+def _on_path(path: str | None) -> str | None:
+    return shutil.which("addr2line", path=path) or shutil.which("llvm-addr2line", path=path)
+
+
+def _folder_of_the_compiler() -> str:
+    try:
+        return os.path.dirname(os.path.realpath(find_compiler().path))
+    except BuildError:  # the library is from the cache
+        return ""
 
 
 def _output(command: list[str]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+from nkitools.customop import symbols
 from nkitools.customop.abi import OUTPUT, Event
 from nkitools.customop.event_context import Context
 from nkitools.customop.events import _SENTENCES, findings_of
@@ -81,3 +83,19 @@ def test_ranges_are_boxes(event: dict[str, int], said: str) -> None:
     """Elements past the end have no index; those before it are what the author counts."""
     (finding,) = findings_of(context(), [Event(**({"d": 160, "repeats": 1, "count": 1} | event))])
     assert finding.message == said
+
+
+def test_addr2line_is_found_beside_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path of links may hold the compiler alone; the compiler's package brings addr2line into the same folder."""
+    real, links = tmp_path / "real", tmp_path / "links"
+    real.mkdir()
+    links.mkdir()
+    for name in ("g++", "addr2line"):
+        (real / name).write_text("#!/bin/sh\necho 1.0\n")
+        (real / name).chmod(0o755)
+    (links / "g++").symlink_to(real / "g++")
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(links))
+    assert symbols._reader_of_debug_information() == str(real / "addr2line")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert symbols._reader_of_debug_information() is None
