@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
-from nkitools.facts.supported_versions import imported_outside
 from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
 from nkitools.pytest_plugin.marks import asked_devices, uses_ours
 from nkitools.pytest_plugin.report_files import warn, write_report
@@ -142,6 +141,8 @@ class Recorder:
             seen = frozenset() if self._live is None else self._live.shown
             shown = first_prints(self._prints(seen), *_OF_A_PASS) if options.value("prints") else []
             self._add_probes()
+            from nkitools.facts.supported_versions import imported_outside  # the plugin stays light without kernels
+
             each_time = "" if self._item is None else self._item.stash.get(EACH_TIME, "")
             summary = {
                 "tally": tally.as_plain(),
