@@ -35,7 +35,7 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     ``interpret`` argument; where it has one that is an ``InterpretParams`` (of TPUs or GPUs), all its calls are
     interpreted so, otherwise plainly. Races that such parameters ask for are findings (PL203), and no exceptions. A
     Pallas call is reached only if ``pl.pallas_call(...)`` itself is called during the run. A function that asks for its
-    chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) is told v5e, unless it has a mesh of another one.
+    chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) gets v5e, unless it has a mesh of another one.
 
     NumPy arrays in give NumPy arrays out, in the structure that ``fn`` returns; as soon as one argument is a JAX array,
     the outputs stay JAX arrays. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in
