@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from nkitools.pallas import jax_internals
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import jax_module
@@ -32,9 +32,7 @@ def devices_in(axes: Axes) -> int:
 def abstract_mesh(chip: Chip, axes: Axes = ()) -> Any:
     """Return a mesh of ``chip`` along ``axes``, without devices."""
     sharding = jax_module("jax.sharding")
-    known = inspect.signature(sharding.AbstractDevice).parameters
-    platform = {"platform": "tpu"} if "platform" in known else {}  # jax before 0.10.1 asks for the kind alone
-    device = sharding.AbstractDevice(device_kind=chip.device_kind, num_cores=1, **platform)
+    device = jax_internals.abstract_device(chip.device_kind)
     names, sizes = tuple(name for name, _ in axes), tuple(size for _, size in axes)
     return sharding.AbstractMesh(sizes, names, axis_types=_types(axes), abstract_device=device)
 

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nkitools.pallas import source_places
+from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.calls import equations
 from nkitools.pallas.chips import ACCUMULATORS, SPARSE_CORES, Part
 from nkitools.pallas.imports import jax_module
@@ -93,9 +93,9 @@ def gpu_language(closed_jaxpr: ClosedJaxpr) -> str:
     for equation in equations(closed_jaxpr.jaxpr):
         if equation.primitive.name in ("pallas_call", *OVER_MESH):
             params = equation.params
-            kernel = (params.get("jaxprs") or (params["jaxpr"],))[0]
+            kernel = jax_internals.first_kernel(params)
             spaces = [getattr(var.aval, "memory_space", None) for var in kernel.invars]
-            things = [params.get("compiler_params"), params.get("mesh"), *(params.get("meshes") or ()), *spaces]
+            things = [params.get("compiler_params"), *jax_internals.meshes_of(params), *spaces]
             modules = " ".join(type(each).__module__ for each in things)
             for module, language in _GPU_LANGUAGES.items():
                 if module in modules:
@@ -129,7 +129,7 @@ class Meshes:
     def of(cls, closed_jaxpr: ClosedJaxpr) -> Meshes:
         """Return the meshes in a traced function."""
         over = [each for each in equations(closed_jaxpr.jaxpr) if each.primitive.name in OVER_MESH]
-        kinds = [type(mesh) for each in over for mesh in each.params.get("meshes") or (each.params["mesh"],)]
+        kinds = [type(mesh) for each in over for mesh in jax_internals.meshes_of(each.params)]
         names = tuple(dict.fromkeys(kind.__name__ for kind in kinds))
         return cls(names, any(each.primitive.name == "core_map" for each in over))
 

@@ -196,6 +196,54 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
     return len(constants), len(carried)
 
 
+def abstract_device(kind: str) -> Any:
+    """Return the description of a TPU of that ``kind``."""
+    describe = jax_module("jax.sharding").AbstractDevice
+    # Before 0.10.1 the kind alone is asked for.
+    platform = {"platform": "tpu"} if "platform" in inspect.signature(describe).parameters else {}
+    return describe(device_kind=kind, num_cores=1, **platform)
+
+
+def device_checks() -> list[Any]:
+    """Return JAX's switches for checks within a kernel on a TPU and for poisoned scratch memory, both since 0.10.1."""
+    pallas = jax_module("jax.experimental.pallas")
+    switches = [getattr(pallas, name, None) for name in ("enable_debug_checks", "enable_poison_buffers")]
+    return [switch for switch in switches if switch is not None]
+
+
+def first_kernel(params: Mapping[str, Any]) -> Any:
+    """Return the jaxpr of a kernel, of several over meshes of cores the first, by the parameters of its equation."""
+    return (params.get("jaxprs") or (params["jaxpr"],))[0]
+
+
+def meshes_of(params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the meshes of cores that a kernel runs over, by the parameters of its equation."""
+    return tuple(params.get("meshes") or filter(None, (params.get("mesh"),)))
+
+
+def point_of(values: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """Return what goes back to JAX, the point of the grid and the core, of what JAX calls a recorder of points with.
+
+    Since 0.10.1 a token comes first, which is to be handed back.
+    """
+    *token, point, core = values
+    return token[0] if token else (), point, core
+
+
+def tasks_of(semaphore: Any, core: int) -> list[Any]:
+    """Return the started DMAs of a core that signal a semaphore."""
+    if hasattr(semaphore, "tasks"):
+        return cast(list[Any], semaphore.tasks[core])
+    return cast(list[Any], semaphore.shared_memory.tasks_by_sem[semaphore.id, core])  # before 0.10.2
+
+
+def next_task(semaphore: Any, core: int) -> Callable[[], None] | None:
+    """Take the last of `tasks_of` off its list and return it; None if there is none."""
+    with semaphore.cv if hasattr(semaphore, "tasks") else semaphore.shared_memory.lock:
+        tasks = tasks_of(semaphore, core)
+        return tasks.pop() if tasks else None
+
+
 def gpu_parameters() -> Any:
     """Return the class of parameters for interpreting Mosaic GPU kernels, which is public since 0.11."""
     public = jax_module("jax.experimental.pallas.mosaic_gpu")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.pallas import jax_internals
 from nkitools.pallas.calls import compiling_for
 from nkitools.pallas.chips import CHIPS, DEFAULT, Chip
 from nkitools.pallas.detect_pallas import is_pallas_function
@@ -95,12 +96,9 @@ def device_outputs(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
     There a ``pl.debug_check`` that does not hold ends the kernel, and scratch memory begins as NaN.
     """
-    pallas = jax_module("jax.experimental.pallas")
-    flags = [getattr(pallas, name, None) for name in ("enable_debug_checks", "enable_poison_buffers")]
     with contextlib.ExitStack() as stack:
-        for flag in flags:
-            if flag is not None:  # both are of jax 0.10.1
-                stack.enter_context(flag(True))
+        for switch in jax_internals.device_checks():
+            stack.enter_context(switch(True))
         stack.enter_context(jax_module().default_device(tpu()))
         return finished(fn, args, kwargs)
 

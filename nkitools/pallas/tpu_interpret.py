@@ -120,18 +120,18 @@ def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, *
 
 
 def _point(call: Call, *values: Any) -> Any:
-    """Return the interpreter comes to a point of the grid. Newer ones pass a token, which is to be handed back."""
-    *token, point, core = values
+    """Note that the interpreter comes to a point of the grid."""
+    back, point, core = jax_internals.point_of(values)
     if _watches:
         kernel = getattr(jax_module(jax_internals.INTERPRETER)._shared_memory, "kernel", None)
         if kernel is not None:
             kernel.at(call, tuple(int(each) for each in np.asarray(point).reshape(-1)), int(core))
-    return token[0] if token else ()
+    return back
 
 
 def _unnamed_point(*values: Any) -> Any:
     """Stand in for the recorder until the call is known; part of the key of JAX's own cache."""
-    return values[0] if len(values) == 3 else ()
+    return jax_internals.point_of(values)[0]
 
 
 @cache
@@ -311,7 +311,7 @@ class _WatchedSemaphore:
         while self.count_by_core[core] < value:
             memory.check_failed()
             waits.end(core)  # before a DMA is taken off the list: the core does something now
-            task = _next_task(self, memory, core)
+            task = jax_internals.next_task(self, core)
             if task is not None:
                 task()
             elif memory.num_cores == 1:
@@ -319,7 +319,7 @@ class _WatchedSemaphore:
                 return False
             else:
                 wait = Wait(core // memory.num_cores_per_device, source, int(self.count_by_core[core]), value)
-                waits.begin(core, wait, partial(_can_go_on, self, memory, core, value))
+                waits.begin(core, wait, partial(_can_go_on, self, core, value))
                 waiting = waits.deadlock(memory.num_cores)
                 if waiting:
                     memory.kernel.deadlock(waiting)
@@ -331,17 +331,6 @@ class _WatchedSemaphore:
         return True
 
 
-def _can_go_on(semaphore: Any, memory: Any, core: int, value: int) -> bool:
+def _can_go_on(semaphore: Any, core: int, value: int) -> bool:
     """Return whether a semaphore has counted far enough, or a started DMA will signal it."""
-    tasks = semaphore.tasks[core] if hasattr(semaphore, "tasks") else memory.tasks_by_sem[(semaphore.id, core)]
-    return bool(semaphore.count_by_core[core] >= value or tasks)
-
-
-def _next_task(semaphore: Any, memory: Any, core: int) -> Callable[[], None] | None:
-    """Return the last started DMA that signals a semaphore, and take it off its list; None if there is none."""
-    if hasattr(semaphore, "tasks"):
-        with semaphore.cv:
-            return semaphore.tasks[core].pop() if semaphore.tasks[core] else None
-    with memory.lock:  # jax before 0.10.2
-        tasks = memory.tasks_by_sem[(semaphore.id, core)]
-        return tasks.pop() if tasks else None
+    return bool(semaphore.count_by_core[core] >= value or jax_internals.tasks_of(semaphore, core))

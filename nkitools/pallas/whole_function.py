@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from nkitools.pallas import source_places
+from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.calls import Call, equations, pallas_calls
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import ClosedJaxpr
@@ -40,7 +40,7 @@ def whole(traced: ClosedJaxpr) -> WholeFunction | None:
     first = next((each for each in equations(traced.jaxpr) if each.primitive.name in OVER_MESH), None)
     if first is None:
         return None
-    kernel = (first.params.get("jaxprs") or (first.params["jaxpr"],))[0]
+    kernel = jax_internals.first_kernel(first.params)
     place = source_places.of_source(first.source_info)
     kernel_place = source_places.of_function(kernel.debug_info, place)
     return WholeFunction(

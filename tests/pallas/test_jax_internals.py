@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
 
-import nkitools
-from nkitools.pallas import check, jax_internals
-from tests.pallas.kernels import double, ramp
+import nkitools  # noqa: E402
+from nkitools.pallas import check, jax_internals  # noqa: E402
+from nkitools.pallas.chips import CHIPS  # noqa: E402
+from nkitools.pallas.device_axes import abstract_mesh, mesh_of  # noqa: E402
+from tests.pallas.kernels import double, ramp  # noqa: E402
 
 ROOM = Path(nkitools.__file__).parent / "pallas"
 
@@ -82,6 +86,35 @@ def test_threads_and_accesses_of_all_versions() -> None:
     ]
     rest = ("clock", ("any", 100, 0, 0), (slice(0, 8),))
     assert jax_internals.access_of(1, 0, *rest) == jax_internals.access_of((1, 0), *rest) == ((1, 0), *rest)
+    of_gpu = jax_internals.access_of(SimpleNamespace(device_id=1), *rest[:2], SimpleNamespace(range=rest[2]))
+    assert of_gpu == ((1, 0), *rest)
+
+
+def test_loops_kernels_and_points_of_all_versions() -> None:
+    """What an equation or a callback has, in the form before 0.10.1 or 0.11 and in that since."""
+    parts = SimpleNamespace(unpack=lambda: ((None, None), (None,), (None, None, None)))
+    assert jax_internals.scan_counts({"num_consts": 2, "num_carry": 1}) == (2, 1)
+    assert jax_internals.scan_counts({"ft_in": parts}) == (2, 1)
+    assert [jax_internals.first_kernel(each) for each in ({"jaxpr": "a"}, {"jaxprs": ("a", "b")})] == ["a", "a"]
+    meshes = [jax_internals.meshes_of(each) for each in ({}, {"mesh": None}, {"mesh": "m"}, {"meshes": ("m", "n")})]
+    assert meshes == [(), (), ("m",), ("m", "n")]
+    assert jax_internals.point_of(((1, 2), 0)) == ((), (1, 2), 0)
+    assert jax_internals.point_of(("token", (1, 2), 0)) == ("token", (1, 2), 0)
+
+
+def test_started_copies_of_all_versions() -> None:
+    """A semaphore has those that signal it, the last one first; before 0.10.2 its memory had them."""
+    older = SimpleNamespace(id=7, shared_memory=SimpleNamespace(lock=Lock(), tasks_by_sem={(7, 1): ["a", "b"]}))
+    for semaphore in (older, SimpleNamespace(cv=Lock(), tasks={1: ["a", "b"]})):
+        assert jax_internals.tasks_of(semaphore, 1) == ["a", "b"]
+        assert [jax_internals.next_task(semaphore, 1) for _ in range(3)] == ["b", "a", None]
+
+
+def test_a_mesh_that_is_given_by_its_sizes_wants_no_placed_arguments() -> None:
+    """Its axes are left to XLA, whatever the installed JAX makes of a mesh by default."""
+    auto = jax.sharding.AxisType.Auto
+    assert abstract_mesh(CHIPS["v5e"], (("x", 2), ("y", 1))).axis_types == (auto, auto)
+    assert mesh_of(jax.devices(), (("x", 1),)).axis_types == (auto,)
 
 
 def test_a_check_goes_on_without_what_moved(monkeypatch: pytest.MonkeyPatch) -> None:
