@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from nkitools import options
+from nkitools.record.allowed_rules import allowance
 from nkitools.record.run_listeners import collect_runs
 from nkitools.report.excerpt import source_line
 from nkitools.rules.catalogue import rule_named
@@ -33,7 +34,7 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
     (``--nki-rules=off``), they are not in the block. An error of the rule ends the block and goes no further. The error
     of another rule fails it, unless the expected one was reported before: then it passes through, as all other
     exceptions do. ``findings`` has the findings that were expected, ``finding`` the first. Raises ValueError for what
-    is no rule, and for an empty text.
+    is no rule, for an empty text, and for a rule that is allowed around the block or in a call inside of it.
     """
 
     def __init__(
@@ -43,9 +44,7 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
             raise ValueError('expect_finding: name a rule, as in expect_finding("NK103")')
         for name, text in (("line", line), ("file", file), ("match", match)):
             if isinstance(text, str) and not text.strip():
-                raise ValueError(
-                    f"expect_finding: {name}={text!r} fits anything; write a part of the text, or leave it out"
-                )
+                raise ValueError(f"expect_finding: {name}={text!r} fits every finding; write a text, or leave it out")
         self._rules = [rule_named(rule) for rule in rules]
         self._line = line
         self._file = file
@@ -71,6 +70,9 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
 
     def __enter__(self) -> Self:
         self._found = None
+        for rule in self._rules:
+            if allowance(rule.id) is not None:
+                raise ValueError(f"expect_finding: {_name(rule)} is allowed here, and expected; keep one of both")
         with ExitStack() as stack:
             self._runs = stack.enter_context(collect_runs())
             if options.value("rules") == "off":
@@ -92,6 +94,11 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
         self._found = [finding for finding in reported if self._is_expected(finding)]
         if not self._found:
             self._fail(reported, error)
+        allowed = [each for run in self._runs for each in run.allowed if self._is_expected(each)]
+        if allowed:
+            raise ValueError(
+                f"expect_finding: {allowed[0].rule} is allowed in the block (allow=), and expected; keep one"
+            )
         for run in self._runs:
             run.expected += [each for each in (*run.findings, *run.allowed) if self._is_expected(each)]
         return any(finding is raised for finding in self._found)

@@ -177,7 +177,8 @@ _TABLE = (
     Option(
         name="require_run",
         default=False,
-        help="fail a test with a fixture of nkitools in which no kernel has run: a library took its fallback",
+        help="fail a test with a fixture of nkitools in which no kernel has run, and one whose own code has caught a "
+        "finding: a library took its fallback",
     ),
     Option(name="prints", default=False, help="show device prints of passing tests too"),
     Option(

@@ -118,9 +118,9 @@ class TestPasses:
         assert run.expected == expected.findings
         assert {finding.rule for finding in run.expected} == {"NK101"}
 
-    def test_an_allowed_finding_reaches_its_listener(self) -> None:
-        """A block that expects a finding sees it though the rule is allowed."""
-        with nkitools.allow_findings("NK101"), expect_finding("NK101"):
+    def test_another_rule_may_be_allowed(self) -> None:
+        """Around the block and in it."""
+        with nkitools.allow_findings("NK304"), expect_finding("NK101"), nkitools.allow_findings("NK305"):
             nkitools.simulate(tall, X)
 
     def test_a_block_may_be_used_again(self) -> None:
@@ -131,6 +131,34 @@ class TestPasses:
                 nkitools.simulate(tall, X)
         assert len(block.findings) == 1
         assert repr(block) == "<expect_finding: NK101 (partition-limit)>"
+
+
+class TestRefused:
+    """Expectations that everything would fulfil, or that contradict themselves."""
+
+    @pytest.mark.parametrize("where", [{"line": ""}, {"line": " "}, {"file": ""}, {"match": ""}])
+    def test_an_empty_text_fits_every_finding(self, where: dict[str, str]) -> None:
+        """It is named."""
+        ((name, text),) = where.items()
+        with pytest.raises(ValueError, match=f"^expect_finding: {name}={text!r} fits every finding; write a text"):
+            expect_finding("NK101", **where)  # type: ignore[arg-type]
+
+    def test_a_rule_is_allowed_or_expected(self) -> None:
+        """By the block around, and by one inside of it: an allowed finding ends no run."""
+        with (
+            nkitools.allow_findings("NK101"),
+            pytest.raises(
+                ValueError, match=r"^expect_finding: NK101 \(partition-limit\) is allowed here, and expected"
+            ),
+            expect_finding("NK101"),
+        ):
+            pass
+        with (
+            pytest.raises(ValueError, match=r"^expect_finding: NK101 is allowed in the block \(allow=\), and expected"),
+            expect_finding("NK101"),
+            nkitools.allow_findings("NK101"),
+        ):
+            nkitools.simulate(tall, X)
 
 
 class TestFails:

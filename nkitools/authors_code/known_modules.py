@@ -11,7 +11,7 @@ TRUSTED = frozenset({
     "functools", "itertools", "typing", "typing_extensions", "dataclasses", "enum", "collections", "abc", "contextlib",
     "builtins", "numbers", "fractions", "decimal", "statistics", "string", "textwrap", "re", "bisect", "heapq", "copy",
     "struct", "json", "logging", "types", "warnings", "__future__", "_operator", "_functools", "_collections",
-    "copyreg", "_abc", "_bisect", "_heapq", "_struct", "_decimal", "_warnings", "_json", "_typing",
+    "copyreg", "reprlib", "_abc", "_bisect", "_heapq", "_struct", "_decimal", "_warnings", "_json", "_typing",
 })  # fmt: skip
 _OUTSIDE = frozenset({  # what reads files, random numbers or settings in NumPy, SciPy and JAX
     "load", "loadtxt", "fromfile", "genfromtxt", "fromregex", "save", "savez", "savez_compressed", "savetxt", "memmap",

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
+from nkitools.pytest_plugin.adoption import adoption_of
 from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
+from nkitools.pytest_plugin.expected_errors import findings_in, noting_expected
 from nkitools.pytest_plugin.marks import asked_devices, uses_ours
 from nkitools.pytest_plugin.report_files import warn, write_report
 from nkitools.pytest_plugin.sweep_mark import EACH_TIME
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print
     from nkitools.record.run import Run
     from nkitools.report.run_counts import Tally
+    from nkitools.rules.finding import Finding
 
 # The name under which a test's summary travels in its teardown report, also from xdist's workers.
 SUMMARY = "nkitools_summary"
@@ -31,6 +34,8 @@ _OF_A_FAILURE = (20, 12)
 _OF_A_PASS = (3, 6)
 _PROPERTIES = ("nki_findings", "nki_rules", "nki_finding", "nki_allowed")
 _MOST_PROPERTIES = 20
+_CAUGHT = "the test's own code has caught a finding: the kernel has not done its work (--nki-require-run)"
+_MEND = "Mend the kernel, or expect the finding with expect_finding or pytest.raises."
 
 
 class Recorder:
@@ -51,12 +56,14 @@ class Recorder:
         self._earlier: Tally | None = None
         self._watched: dict[str, Any] | None = None
         self._outcome = "passed"
+        self._caught: list[Finding] = []  # in earlier examples of the test
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         """Collect the runs of one test, from the setup of its fixtures to their teardown."""
         live = nullcontext() if self._live is None else self._live.during(item.nodeid)
-        with collect_runs() as runs, allowed_by_marks(item), live:
+        expected = noting_expected(self._expect) if adoption_of(self._config).is_adopted else nullcontext()
+        with collect_runs() as runs, allowed_by_marks(item), live, expected:
             self.runs, self._item = runs, item
             try:
                 result = yield
@@ -86,11 +93,25 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
         """Let each Hypothesis example begin anew."""
-        with _before_each_example(item, self._begin_example):
+        with _before_each_example(item, self._begin_example, self._expect):
             result = yield
+        caught = [*self._caught, *self._caught_so_far()]
+        if options.value("require_run") and caught:
+            pytest.fail(f"{_CAUGHT}: {caught[0].text()}\n{_MEND}", pytrace=False)
         if options.value("require_run") and uses_ours(item) and not self._has_run():
             pytest.fail("no kernel has run in this test (--nki-require-run)", pytrace=False)
         return result
+
+    def _expect(self, error: BaseException) -> None:
+        """Note that the findings of an error are expected: they are not caught by the test's own code."""
+        for finding in findings_in(error):
+            for run in self.runs:
+                if finding is getattr(run.error, "finding", None):
+                    run.expected.append(finding)
+
+    def _caught_so_far(self) -> list[Finding]:
+        """Return the findings that have ended runs, though the test goes on, and that it does not expect."""
+        return [finding for run in self.runs if (finding := _ended_by(run)) is not None]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -109,6 +130,8 @@ class Recorder:
         if call.excinfo is not None and not self._config.getoption("fulltrace", False):
             _hide_ours(call.excinfo)
         report: pytest.TestReport = yield
+        if report.skipped and call.excinfo is not None:  # by the mark xfail, too
+            self._expect(call.excinfo.value)
         if report.outcome != "passed" and self._outcome != "failed":
             self._outcome = report.outcome
         ended_by = None if call.excinfo is None else getattr(call.excinfo.value, "finding", None)
@@ -186,6 +209,7 @@ class Recorder:
 
     def _begin_example(self) -> None:
         self._earlier = self._tally()
+        self._caught += self._caught_so_far()
         self._add_probes()
         self.runs.clear()
         self.last_run = None
@@ -196,6 +220,7 @@ class Recorder:
         self._earlier = None
         self._outcome = "passed"
         self._watched = None
+        self._caught = []
         if self._live is not None:
             self._live.shown.clear()
 
@@ -209,8 +234,13 @@ RECORDER = pytest.StashKey[Recorder]()
 
 
 @contextmanager
-def _before_each_example(item: pytest.Item, begin: Callable[[], None]) -> Iterator[None]:
-    """Call ``begin`` before every example of a Hypothesis test, through the handle that Hypothesis has for plugins."""
+def _before_each_example(
+    item: pytest.Item, begin: Callable[[], None], escaped: Callable[[BaseException], None]
+) -> Iterator[None]:
+    """Call ``begin`` before every example of a Hypothesis test, through the handle that Hypothesis has for plugins.
+
+    ``escaped`` is called with an error that an example lets out: Hypothesis decides about it.
+    """
     handle = getattr(getattr(item, "obj", None), "hypothesis", None)
     inner = getattr(handle, "inner_test", None)
     if handle is None or inner is None:
@@ -221,13 +251,23 @@ def _before_each_example(item: pytest.Item, begin: Callable[[], None]) -> Iterat
     def example(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         begin()
-        return inner(*args, **kwargs)
+        try:
+            return inner(*args, **kwargs)
+        except Exception as error:
+            escaped(error)
+            raise
 
     handle.inner_test = example
     try:
         yield
     finally:
         handle.inner_test = inner
+
+
+def _ended_by(run: Run) -> Finding | None:
+    """Return the finding that has ended a run; None for one that the test expects."""
+    finding: Finding | None = getattr(run.error, "finding", None)
+    return None if any(finding is each for each in run.expected) else finding
 
 
 def _set_properties(item: pytest.Item, tally: Tally) -> None:

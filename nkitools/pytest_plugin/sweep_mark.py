@@ -84,6 +84,23 @@ def _id(case: Case) -> str:
     return "-".join([*(f"{name}={value}" for name, value in case.values.items()), case.chip])
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """UsageError for a mark whose cases no test asks for: nothing would run, and the test would pass."""
+    asking: dict[int, bool] = {}
+    first: dict[int, tuple[pytest.Item, bool]] = {}
+    for item in items:
+        for node, mark in item.iter_markers_with_node("nki_sweep"):
+            first.setdefault(id(mark), (item, node is item))
+            asking[id(mark)] = asking.get(id(mark), False) or "nki_case" in getattr(item, "fixturenames", ())
+    is_selection = any("::" in each for each in config.args)  # of tests of a class: others of it may ask
+    for key, (item, is_own) in first.items():
+        if not asking[key] and (is_own or not is_selection):
+            raise pytest.UsageError(
+                f"{item.nodeid}: @pytest.mark.nki_sweep runs nothing here: give the test the fixture nki_case"
+            )
+
+
 def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the row of a test's case; one that the store has is not run again."""
     from nkitools.sweeps.in_process import InProcess

@@ -18,8 +18,8 @@ class FoldedFinding:
     ends.
 
     ``source`` is the author's line with a caret. ``status`` is empty for a finding that was only collected, ``raised``
-    for one that ended a run, ``expected`` for one that a test asked for, and ``allowed`` for one that is accepted for a
-    ``reason``.
+    for one that ended a run, ``caught`` where the test went on and passed, ``expected`` for one that a test asked for,
+    and ``allowed`` for one that is accepted for a ``reason``.
     """
 
     rule: str
@@ -42,7 +42,7 @@ class FoldedFinding:
     @property
     def is_open(self) -> bool:
         """Return whether the finding is neither expected nor allowed."""
-        return self.status in ("", "raised")
+        return self.status in ("", "raised", "caught")
 
     def lines(self, *, blocks: bool = False) -> list[str]:
         """Return the finding; below it, indented, its line, picture, remedy and place, and how many more there are.

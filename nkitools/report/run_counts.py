@@ -82,11 +82,11 @@ class Tally:
                 known.count += finding.count
                 known.last = finding.last
 
-    def expect_raised(self) -> None:
-        """Count what was raised as expected: the test that it was raised in passed all the same (pytest.raises)."""
+    def catch_raised(self) -> None:
+        """Count the findings that ended runs as caught: the test's own code goes on without them, and it passed."""
         for finding in self.findings.values():
             if finding.raised:
-                finding.status = "expected"
+                finding.status = "caught"
 
     def ranked(self, status: str | None = None) -> list[FoldedFinding]:
         """Return the folded findings of one ``status``, or those that are open: errors first, else as they came."""
@@ -105,6 +105,8 @@ class Tally:
         """``2 kernels run, 1 finding, 4 device prints``, and what was expected, allowed or counted only."""
         marked = [(status, sum(each.count for each in self.ranked(status))) for status in ("expected", "allowed")]
         apart = [f"{number} {status}" for status, number in marked if number]
+        caught = sum(each.count for each in self.ranked("caught"))
+        apart += [f"{caught} caught by the test's own code"] if caught else []
         apart += [f"{self.left_out} of them counted only"] if self.left_out else []
         large = [f"the largest took {size_text(self.peak_bytes)}"] if self.peak_bytes > _LARGE else []
         return ", ".join(

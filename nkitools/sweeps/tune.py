@@ -9,6 +9,7 @@ from typing import Any
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.launch.simulate import simulate
 from nkitools.precision.runs import copied
+from nkitools.record.run_listeners import collect_runs
 from nkitools.record.time_estimate import Estimate
 from nkitools.sweeps.space import Space, points_of
 from nkitools.sweeps.variants import constants_set, keywords_of
@@ -83,12 +84,15 @@ def tune(
 
 
 def _variant(kernel: Kernel, values: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
-    try:
-        # Recorded steps of another variant are not this one's: constants of a module are no arguments.
-        run = simulate(kernel, *args, **kwargs, **keywords_of(kernel, values), rules="error", replay="off")
-        return Variant(values=values, estimate=run.estimate())
-    except Exception as error:  # whatever a variant raises is its own: others may run
-        return Variant(values=values, estimate=None, refused=f"{type(error).__name__}: {error}")
+    with collect_runs() as runs:
+        try:
+            # Recorded steps of another variant are not this one's: constants of a module are no arguments.
+            run = simulate(kernel, *args, **kwargs, **keywords_of(kernel, values), rules="error", replay="off")
+            return Variant(values=values, estimate=run.estimate())
+        except Exception as error:  # whatever a variant raises is its own: others may run
+            for each in runs:
+                each.expected += each.findings  # this is their answer: no code of a test has caught them
+            return Variant(values=values, estimate=None, refused=f"{type(error).__name__}: {error}")
 
 
 def _line(variant: Variant, mark: str) -> str:

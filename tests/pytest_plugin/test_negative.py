@@ -126,6 +126,124 @@ def test_neither(run_kernel):
     assert "nki_finding" in properties["test_neither[sim]"]
 
 
+EXPECTING = """
+import contextlib
+import unittest
+
+def test_raises(run_kernel):
+    with pytest.raises(nkitools.KernelError):
+        run_kernel(copy, tall)
+
+def test_raises_called(run_kernel):
+    pytest.raises(Exception, run_kernel, copy, tall)
+
+def test_raises_an_error_of_its_own(run_kernel):
+    with pytest.raises(RuntimeError, match="library"):
+        try:
+            run_kernel(copy, tall)
+        except nkitools.KernelError as error:
+            raise RuntimeError("library") from error
+
+def test_raises_outside(run_kernel):
+    with pytest.raises(nkitools.KernelError), contextlib.ExitStack():
+        run_kernel(copy, tall)
+
+def test_expects(run_kernel, expect_finding):
+    with expect_finding("NK101"):
+        run_kernel(copy, tall)
+
+class TestUnit(unittest.TestCase):
+    def test_it(self):
+        with self.assertRaises(nkitools.KernelError):
+            nkitools.simulate(copy, tall)
+        self.assertRaises(Exception, nkitools.simulate, copy, tall)
+
+@pytest.mark.xfail(raises=nkitools.KernelError)
+def test_xfail(run_kernel):
+    run_kernel(copy, tall)
+
+def test_allowed(run_kernel):
+    run_kernel(copy, tall, allow="NK101")
+
+def some_rows(x, rows=4):
+    return copy(x[0:rows])
+
+def test_tunes(run_kernel):
+    run_kernel(copy, tall[:4])
+    nkitools.tune(some_rows, (tall,), space={"rows": [4, 256]})
+"""
+
+CATCHING = """
+import contextlib
+from hypothesis import given, strategies as st
+
+def test_falls_back(run_kernel):
+    try:
+        run_kernel(copy, tall)
+    except Exception:
+        pass
+
+def test_suppresses(run_kernel):
+    with contextlib.suppress(nkitools.KernelError):
+        run_kernel(copy, tall)
+
+def test_calls(kernels_ran):
+    try:
+        copy(tall)
+    except nkitools.KernelError:
+        pass
+    assert kernels_ran == ["copy"]
+
+def test_of_no_fixture():
+    with contextlib.suppress(Exception):
+        nkitools.simulate(copy, tall)
+
+def test_another_block(run_kernel):
+    with contextlib.suppress(Exception):
+        run_kernel(copy, tall)
+    with pytest.raises(nkitools.KernelError):
+        run_kernel(copy, tall)
+
+@given(rows=st.sampled_from([256, 4]))
+def test_property(run_kernel, rows):
+    with contextlib.suppress(Exception):
+        run_kernel(copy, tall[:rows])
+
+@pytest.fixture
+def probed(run_kernel):
+    with contextlib.suppress(Exception):
+        run_kernel(copy, tall)
+
+def test_fixture(probed, run_kernel):
+    run_kernel(copy, tall[:4])
+"""
+
+
+def test_a_finding_that_a_test_expects_is_no_fallback(bare_author: Any) -> None:
+    """By a block of pytest, unittest or nkitools, by the mark xfail, and by a variant of tune: none is caught."""
+    result = bare_author.run(*SIM, "--nki-require-run", test=KERNELS + EXPECTING)
+    result.assert_outcomes(passed=7, xfailed=1, deselected=1)
+    result = bare_author.run("--nki-require-run", test=KERNELS + EXPECTING)
+    result.assert_outcomes(passed=8, xfailed=1)
+    assert "caught" not in result.stdout.str()
+
+
+def test_a_finding_that_the_own_code_catches_is_counted_as_caught(bare_author: Any) -> None:
+    """It is a finding as any other; under --nki-require-run the test fails, with the finding."""
+    result = bare_author.run(test=KERNELS + CATCHING)
+    result.assert_outcomes(passed=7)
+    assert " (1 expected, " in result.outlines[-2]
+    assert "caught by the test's own code)" in result.outlines[-2]
+    required = bare_author.run("--nki-require-run", test=KERNELS + CATCHING)
+    required.assert_outcomes(failed=7)
+    required.stdout.fnmatch_lines(
+        [
+            "the test's own code has caught a finding: the kernel has not done its work (--nki-require-run): *NK101 *",
+            "Mend the kernel, or expect the finding with expect_finding or pytest.raises.",
+        ]
+    )
+
+
 def test_what_a_call_allows_ends_with_it(author: Any) -> None:
     """The next call is judged as ever; and `allow` never reaches the kernel."""
     author.run(

@@ -45,6 +45,18 @@ def test_a_stored_case_is_not_run_again(scaled: tuple[Any, str]) -> None:
     assert "kernels run" not in result.stdout.str()
 
 
+def test_a_mark_of_a_class_takes_one_test_that_asks(scaled: tuple[Any, str]) -> None:
+    """Its other tests are left alone, also where they are selected by themselves; a class without one is refused."""
+    author, text = scaled
+    head, _, mark = text.partition("@pytest.mark.nki_sweep")
+    mark = "@pytest.mark.nki_sweep" + mark.partition("def test_scaled")[0]
+    body = "class TestIt:\n    def test_scaled(self, nki_case): pass\n    def test_other(self): pass\n"
+    author.run(test=head + mark + body).assert_outcomes(passed=5)
+    author.run("test_it.py::TestIt::test_other", test=head + mark + body).assert_outcomes(passed=1)
+    result = author.run(test=head + mark + body.replace(", nki_case", ""))
+    assert "TestIt::test_scaled: @pytest.mark.nki_sweep runs nothing here" in result.stdout.str() + result.stderr.str()
+
+
 def test_the_end_says_where_no_case_is_kept(scaled: tuple[Any, str]) -> None:
     """Once for a kernel, with the function and what it uses; the cases run in each session."""
     author, text = scaled
@@ -69,10 +81,16 @@ def test_the_end_says_where_no_case_is_kept(scaled: tuple[Any, str]) -> None:
         ("chips=", "workers=2, chips=", "workers is no argument of the mark nki_sweep"),
         ('"seed"', '"sede"', "@pytest.mark.nki_sweep: sede of the space: neither"),
         ("@pytest.mark.nki_sweep", "@pytest.mark.hw", "the fixture nki_case takes the mark"),
+        (
+            'def test_scaled(nki_case):\n    assert nki_case["estimate_us"] < 100',
+            "def test_scaled():\n    pass",
+            "test_it.py::test_scaled: @pytest.mark.nki_sweep runs nothing here: give the test the fixture nki_case",
+        ),
     ],
 )
 def test_a_mark_that_does_not_fit_is_refused(scaled: tuple[Any, str], old: str, new: str, said: str) -> None:
     """With the test's name, when tests are collected."""
     author, text = scaled
+    assert old in text
     result = author.run(test=text.replace(old, new))
     assert said in result.stdout.str() + result.stderr.str()
