@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 from nkitools.cli import main
 from nkitools.sweeps.local_engine import LocalEngine
+from nkitools.sweeps.mutants.distinguishing import distinguishing
 from nkitools.sweeps.mutants.mutate import USUAL, mutants_in
 from nkitools.sweeps.mutants.operators import OPERATORS
-from nkitools.sweeps.mutants.tests_of_author import run_tests
+from nkitools.sweeps.mutants.tests_of_author import Call, run_tests
 
 KERNEL = """import nki
 import nki.isa as nisa
@@ -128,3 +129,36 @@ def test_calls_that_go_to_no_other_process_are_runs_all_the_same(tmp_path: Path)
     work = partial(run_tests, file, text, [str(tmp_path / "test_doubled.py")])
     (ended,) = LocalEngine(workers=1).run(work, ["doubled"])
     assert (ended.result.code, ended.result.runs, ended.result.calls) == (0, 2, []), ended.result
+
+
+LEFT_BEHIND = {
+    "a file": 'LEFT = pathlib.Path(__file__).with_name("left")\n    assert not LEFT.exists()\n    LEFT.touch()',
+    "the process": 'assert "NO_SUCH_VARIABLE" not in os.environ\n    os.environ["NO_SUCH_VARIABLE"] = "1"',
+}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("left", LEFT_BEHIND)
+def test_tests_that_pass_once_have_no_score(tmp_path: Path, left: str) -> None:
+    """They compare nothing, and are red from the second run on: every mistake would count as noticed."""
+    file = author(tmp_path, 64)
+    whole = "assert (run_kernel(doubled, x) == 2 * x).all()"
+    text = TESTS.replace("COLUMNS", "64").replace(whole, "run_kernel(doubled, x)")
+    (tmp_path / "test_doubled.py").write_text(f"import os\nimport pathlib\n{text}    {LEFT_BEHIND[left]}\n")
+    done = CliRunner().invoke(main, ["mutate", f"{file}::doubled", "--workers", "1"])
+    assert done.exit_code == 2, done.output
+    assert "the tests also fail without a mistake once they have run" in done.output
+    assert "noticed" not in done.output.splitlines()[-1]
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", ["numpy", "jax.numpy", "torch"])
+def test_an_input_of_the_tests_that_shows_a_mistake_is_named_with_the_distance(tmp_path: Path, name: str) -> None:
+    """Of each framework: a mistake that the tests' own arguments show is hidden by what the tests compare."""
+    framework = pytest.importorskip(name)
+    made = framework.ones((4, 8), dtype=framework.float32)
+    wrong = KERNEL.replace("dtype=x.dtype, buffer=nl.shared_hbm", "dtype=nl.float8_e4m3, buffer=nl.shared_hbm")
+    call = Call((made * (1 + 2**-7),), {}, None, "trn2")
+    said = distinguishing(author(tmp_path, 64), KERNEL, wrong, "doubled", [call])
+    own = "the tests' own arguments, which no assertion notices (argument 0 float32[4, 8])"
+    assert said == f"{own}; off by up to 0.0156"

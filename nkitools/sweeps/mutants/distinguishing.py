@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from nkitools.chip.dtypes import as_dtype
 from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import EXACT
+from nkitools.launch.frameworks import NUMPY, framework_of
+from nkitools.launch.nested_arguments import mapped
+from nkitools.precision.difference import Difference, exact
 from nkitools.precision.runs import arrays_in, copied
 from nkitools.sweeps.mutants.tests_of_author import Call, module_of_text
 from nkitools.targets.imports import stand_in
@@ -24,35 +29,41 @@ def distinguishing(file: str, right: str, wrong: str, kernel: str, calls: Sequen
         for call in calls:
             for said, args, kwargs in _inputs(call):
                 wanted = _results(first, call, args, kwargs)
-                is_right = not isinstance(wanted, str) and not wanted[1]  # an input that the kernel is made for
-                if is_right and _differ(wanted, _results(second, call, args, kwargs)):
-                    return said
+                if isinstance(wanted, str) or wanted.errors:
+                    continue  # no input that the kernel is made for
+                found = _results(second, call, args, kwargs)
+                if not wanted.is_same(found):
+                    return f"{said}{_apart(wanted, found)}"
     return ""
 
 
 def _inputs(call: Call) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    names = dict(_named(call))
+    found = list(_named(call))
+    names = {name: array for name, _, array in found}
+    parts = {id(part): name for name, part, _ in found}
     sizes = sorted({size for array in names.values() for size in array.shape if size > 1})
     for old in [0, *sizes]:
         for more in _SIZES if old else (0,):
             if old and (not more or old + more < 1):
                 continue
             for fill in _VALUES if not old else ("normal",):
-                made = {id(each): _other(each, old, old + more, fill, at) for at, each in enumerate(names.values())}
-                args, kwargs = _replaced((call.args, call.kwargs), made)
-                shown = ", ".join(
-                    f"{name} {made[id(each)].dtype}{list(made[id(each)].shape)}" for name, each in names.items()
-                )
-                yield f"{shown}; values {fill}", args, kwargs
+                made = {name: _other(each, old, old + more, fill, at) for at, (name, each) in enumerate(names.items())}
+                shown = ", ".join(f"{name} {each.dtype}{list(each.shape)}" for name, each in made.items())
+                yield _said(shown, fill, is_own=not old), *_replaced(call, parts, made)
 
 
-def _named(call: Call) -> Iterator[tuple[str, Any]]:
+def _said(shown: str, fill: str, *, is_own: bool) -> str:
+    if is_own and fill == "as given":
+        return f"the tests' own arguments, which no assertion notices ({shown})"
+    return f"{shown}; values {fill}"
+
+
+def _named(call: Call) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the arrays of a call: each with its name, as it is, and as NumPy sees it."""
     for number, value in enumerate(call.args):
-        if isinstance(value, np.ndarray):
-            yield f"argument {number}", value
+        yield from ((name, *pair) for name, pair in arrays_in(f"argument {number}", value))
     for name, value in call.kwargs.items():
-        if isinstance(value, np.ndarray):
-            yield name, value
+        yield from ((each, *pair) for each, pair in arrays_in(name, value))
 
 
 def _other(array: Any, old: int, new: int, fill: str, seed: int) -> Any:
@@ -69,16 +80,48 @@ def _other(array: Any, old: int, new: int, fill: str, seed: int) -> Any:
     return values.astype(array.dtype)
 
 
-def _replaced(value: Any, made: dict[int, Any]) -> Any:
-    if isinstance(value, (tuple, list)):
-        return type(value)(_replaced(each, made) for each in value)
-    if isinstance(value, dict):
-        return {key: _replaced(each, made) for key, each in value.items()}
-    return made.get(id(value), value)
+def _replaced(call: Call, parts: dict[int, str], made: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with other arrays, in the framework of each."""
+
+    def part(each: Any) -> Any:
+        framework = framework_of(each)
+        if framework is None or framework is NUMPY:
+            return each if framework is None else made[parts[id(each)]]
+        array = made[parts[id(each)]]
+        return framework.from_numpy(array, as_dtype(array.dtype))
+
+    args, kwargs = mapped((call.args, call.kwargs), part)
+    return args, kwargs
 
 
-def _results(kernel: Any, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a kernel's results and the rules that it breaks; the name of the error that it raises."""
+def _apart(wanted: Results, found: Results | str) -> str:
+    """Return by how much the results of two texts differ, where both have results of the same shapes."""
+    if isinstance(found, str) or wanted.errors != found.errors:
+        return ""
+    if [each.shape for each in wanted.arrays] != [each.shape for each in found.arrays]:
+        return ""
+    pairs = zip(wanted.arrays, found.arrays, strict=True)
+    furthest = max((Difference.of(exact(one), exact(other)).max_abs for one, other in pairs if one.size), default=0.0)
+    return f"; off by up to {furthest:.3g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The arrays that a kernel has made or changed, and the rules that it has broken."""
+
+    arrays: list[Any]
+    errors: list[str]
+
+    def is_same(self, other: Results | str) -> bool:
+        """Return whether other results have equal elements and the same broken rules."""
+        if isinstance(other, str) or self.errors != other.errors or len(self.arrays) != len(other.arrays):
+            return False
+        pairs = zip(self.arrays, other.arrays, strict=True)
+        return all(compared(one, another, EXACT).agree for one, another in pairs)
+
+
+def _results(kernel: Any, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Results | str:
+    """Return the results of a kernel, or the name of the error that it raises."""
     from nkitools.launch.simulate import simulate
 
     own, named = copied((args, kwargs))
@@ -88,11 +131,4 @@ def _results(kernel: Any, call: Call, args: tuple[Any, ...], kwargs: dict[str, A
         return type(error).__name__
     arrays = [array for _, (_, array) in (*arrays_in("output", run.outputs), *arrays_in("argument", own))]
     errors = sorted({each.rule for each in run.findings if each.severity == "error"})
-    return arrays, errors
-
-
-def _differ(first: Any, second: Any) -> bool:
-    """Return whether two kernels have other results, in any element, or break other rules."""
-    if isinstance(second, str) or first[1] != second[1] or len(first[0]) != len(second[0]):
-        return True
-    return not all(compared(mine, other, EXACT).agree for mine, other in zip(first[0], second[0], strict=True))
+    return Results(arrays, errors)

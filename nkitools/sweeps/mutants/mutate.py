@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,15 +26,27 @@ USUAL = (
 
 @dataclass(frozen=True)
 class Tried:
-    """A mutant and its end: ``killed`` says by what; '' where it survives, and then ``differs`` on which input."""
+    """A mutant and its end: ``killed`` says by what; '' where it survives, and then ``differs`` on which input.
+
+    ``unsound``: why the tests failed without a mistake afterwards, '' where they did not.
+    """
 
     mutant: Mutant
     killed: str
     differs: str = ""
+    unsound: str = ""
 
     def line(self, file: str) -> str:
         """Return one line of text."""
         return f"{os.path.basename(file)}:{self.mutant.line}: {self.mutant.operator}: {self.mutant.change}"
+
+
+_ONCE = (
+    "the tests also fail without a mistake once they have run: an earlier run leaves something behind, a file or the "
+    "state of a module, so that no number says which mistakes they notice"
+)
+_failed: Counter[str] = Counter()
+"""How often the tests of a file have failed in this process."""
 
 
 class TestsFail(ValueError):
@@ -83,14 +96,13 @@ def mutate(
 ) -> list[Tried]:
     """Try every mutant of a kernel, in the order of the text, on an engine of sweeps.
 
-    `TestsFail` where the tests do not pass as they are, or run no such kernel.
+    `TestsFail` where the tests do not pass as they are, or run no such kernel, or pass only for the first time: then
+    they fail with a mistake for another reason, and no number says what they notice.
     """
     mutants = mutants_in(file, kernel, kinds)
     text = Path(file).read_text(encoding="utf-8")
-    ended = next(iter(engine.run(partial(_as_it_is, file, text, list(tests), kernel), [0])))
-    whole = ended.result
-    if ended.reason or whole.code:
-        raise TestsFail(f"the tests do not pass without a mistake: {ended.error or _why(whole)}")
+    as_it_is = partial(_as_it_is, file, text, list(tests), kernel)
+    whole = _passing(engine, as_it_is, "the tests do not pass without a mistake")
     if not whole.runs:
         raise TestsFail(f"the tests pass, and run no kernel {kernel} in simulation")
     done: dict[int, Tried] = {}
@@ -98,9 +110,22 @@ def mutate(
     for ended in engine.run(work, enumerate(mutants)):
         number, mutant = ended.task
         done[number] = ended.result if not ended.reason else Tried(mutant, ended.error)
+        if done[number].unsound:
+            raise TestsFail(f"{_ONCE}: {done[number].unsound}")
         if progress is not None:
             progress(len(done), 0, len(mutants))
+    if any(each.killed for each in done.values()):
+        _passing(engine, as_it_is, _ONCE)
     return [done[number] for number in sorted(done)]
+
+
+def _passing(engine: Any, as_it_is: Callable[[int], Trial], said: str) -> Trial:
+    """Return the end of the tests without a mistake; `TestsFail` where they fail."""
+    ended = next(iter(engine.run(as_it_is, [0])))
+    if ended.reason or ended.result.code:
+        raise TestsFail(f"{said}: {ended.error or _why(ended.result)}")
+    found: Trial = ended.result
+    return found
 
 
 def _why(trial: Trial) -> str:
@@ -116,5 +141,8 @@ def _tried(file: str, text: str, tests: list[str], kernel: str, calls: list[Call
     mutant = task[1]
     trial = run_tests(file, mutant.text, tests)
     if trial.code:
-        return Tried(mutant, trial.output or f"pytest ends with exit code {trial.code}")
+        _failed[file] += 1
+        again = run_tests(file, text, tests) if _failed[file].bit_count() == 1 else None  # the 1st, 2nd, 4th, 8th time
+        unsound = "" if again is None or not again.code else _why(again)
+        return Tried(mutant, trial.output or f"pytest ends with exit code {trial.code}", unsound=unsound)
     return Tried(mutant, "", distinguishing(file, text, mutant.text, kernel, calls))
