@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.dialects.import_hint import explain_failing_imports
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
+from nkitools.platforms import is_own_command, refusal
 from nkitools.record.notebook import offer_notebook_frame
 from nkitools.record.slice_offer import offer_slices
 from nkitools.record.time_estimate import offer_estimate
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from nkitools.sweeps.tune import tune
 
 __version__ = "0.2.0"
+
+if refusal() and not is_own_command():  # the command says it without a traceback
+    raise ImportError(refusal())
 
 # Imported when first asked for, so that `import nkitools` stays light.
 _LAZY = {

@@ -6,6 +6,7 @@ import sys
 from contextlib import nullcontext
 
 from nkitools.output_streams import lasting_streams
+from nkitools.platforms import refusal
 
 _SERVERS = {"lsp", "mcp"}  # their stdout carries a protocol, and its end is theirs
 
@@ -15,6 +16,9 @@ def main(name: str | None = None) -> None:
 
     ``name``: of the command in its usage, as it was started where None.
     """
+    if refusal():
+        print(f"nkitools: {refusal()}", file=sys.stderr)
+        sys.exit(2)
     with nullcontext() if set(sys.argv[1:2]) & _SERVERS else lasting_streams():
         try:
             from nkitools.cli import main as command_line

@@ -8,7 +8,6 @@ flag, environment variable, ini key, default.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from nkitools.chip.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
 from nkitools.dialects import versions
+from nkitools.platforms import user_cache
 
 Value = str | bool | None
 _T = TypeVar("_T")
@@ -328,9 +328,7 @@ def cache_directory() -> Path:
     said = os.environ.get("NKITOOLS_CACHE_DIR")
     if said:
         return Path(said).expanduser().absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "nkitools"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nkitools"
+    return user_cache() / "nkitools"
 
 
 def language(version: str | None = None) -> versions.LanguageVersion:

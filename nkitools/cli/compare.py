@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +18,7 @@ from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.save_runs import must_be_writable
 from nkitools.cli.terminal import console
+from nkitools.platforms import ask_for_stacks, described_end, end_group, start_group
 from nkitools.rules.top_level import bound_names
 
 if TYPE_CHECKING:
@@ -150,8 +148,7 @@ def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *,
     if status == 2:
         raise click.UsageError(said)
     if status != 0 or not saved.exists():
-        how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
-        raise click.ClickException(f"{side} failed ({how}):\n{said}")
+        raise click.ClickException(f"{side} failed ({described_end(status)}):\n{said}")
     return read_run(str(saved))
 
 
@@ -160,19 +157,16 @@ def awaited(side: str, command: list[str]) -> tuple[int, str]:
     patience = float(str(options.value("timeout")))
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         # A group of its own: a compiler that it started must end with it, and may not keep us waiting for its words.
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=_STDERR, stderr=log, start_new_session=True
-        )
+        process = start_group(command, stdin=subprocess.DEVNULL, stdout=_STDERR, stderr=log)
         try:
-            status = process.wait(patience)
+            status: int = process.wait(patience)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGUSR1)  # it writes where it stands
+            ask_for_stacks(process)
             time.sleep(_DUMP_SECONDS)
             said = f"did not end within {patience:g} s (NKITOOLS_TIMEOUT). Where it stands:\n{_words(log)}"
             raise click.ClickException(f"{side} {said}") from None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid)
             process.wait()
         return status, _words(log)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from nkitools.cli.compare import awaited, file_and_kernel
 from nkitools.cli.terminal import say
+from nkitools.platforms import described_end
 
 
 @click.command("compile", short_help="Compile a kernel by AWS's compiler, without a device.")
@@ -53,8 +53,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         if status == 2:
             raise click.UsageError(said)
         if status != 0 or not saved.exists():
-            how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
-            raise click.ClickException(f"the compiler failed ({how}):\n{said}")
+            raise click.ClickException(f"the compiler failed ({described_end(status)}):\n{said}")
         told: dict[str, Any] = json.loads(saved.read_text(encoding="utf-8"))
         return told
 

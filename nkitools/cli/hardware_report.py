@@ -9,6 +9,7 @@ import contextlib
 import getpass
 import json
 import os
+import platform
 import re
 import socket
 import subprocess
@@ -81,7 +82,7 @@ def _file_alone(found: re.Match[str]) -> str:
 def _private(folder: Path) -> dict[str, str]:
     """Return the words that no reader is to see: folders of this machine, its names, and the user's."""
     host = socket.gethostname()
-    names = dict.fromkeys((host, host.partition(".")[0], os.uname().nodename), "<host>")
+    names = dict.fromkeys((host, host.partition(".")[0], platform.node()), "<host>")
     with contextlib.suppress(KeyError, OSError):  # a container's user without a name
         names[getpass.getuser()] = "<user>"
     names |= {name: "<user>" for name in (os.environ.get("USER"), os.environ.get("LOGNAME"), Path.home().name) if name}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,8 +16,9 @@ from nkitools.customop.errors import BuildError
 from nkitools.customop.process import Worker
 from nkitools.customop.sources import defines, without_comments
 from nkitools.customop.toolchain import Compiler, Prepared, find_compiler, prepare, run, run_together
+from nkitools.platforms import LIBRARY_SUFFIX, keep_symbols, library_flags
 
-SHAPE, COMPUTE, DESCRIPTION = "shape.so", "compute.so", "library.json"
+SHAPE, COMPUTE, DESCRIPTION = f"shape{LIBRARY_SUFFIX}", f"compute{LIBRARY_SUFFIX}", "library.json"
 
 # m.def("name", &shape, "kernel") as sources write it; what registers in other ways is found by asking the library.
 _DEFINITION = re.compile(r'\.\s*def\s*\(\s*"[^"]*"\s*,[^;]*?"([^"]*)"\s*\)', re.DOTALL)
@@ -261,16 +261,11 @@ class Job:
 
     def _link(self, units: Sequence[Path], name: str) -> None:
         objects = [str(self.object_of(unit)) for unit in units]
-        command = [*self.compiler.command, *self.extra, *objects, str(self.prepared.runtime), *self.compiler.linking()]
+        command = [*self.compiler.command, *self.extra, *objects, str(self.prepared.runtime), *library_flags()]
         done = run([*command, "-o", str(self.directory / name)])
         if done.returncode != 0:
             raise BuildError(f"the library {self.recipe.name} does not link:\n{done.stderr.rstrip()}", done.stderr)
-        self._keep_symbols(name)
-
-    def _keep_symbols(self, name: str) -> None:
-        """On macOS the debug information lies in the objects, which are about to go."""
-        if (self.directory / name).exists() and os.uname().sysname == "Darwin":
-            subprocess.run(["dsymutil", str(self.directory / name)], check=False, capture_output=True)
+        keep_symbols(self.directory / name)
 
     def included(self) -> set[str]:
         """Return the author's files: the sources and what they include, but for the system's and our own."""

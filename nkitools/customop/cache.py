@@ -19,6 +19,7 @@ from pathlib import Path
 
 from nkitools.customop.errors import BuildError
 from nkitools.options import cache_directory
+from nkitools.platforms import lock
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -45,9 +46,7 @@ def locked(name: str) -> Iterator[Path]:
             f"the cache {root} cannot be written ({error.strerror}); NKITOOLS_CACHE_DIR names another place"
         ) from error
     try:
-        import fcntl  # not on Windows, where nothing is built
-
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
         yield root / name
     except OSError as error:
         if error.errno not in _FULL:

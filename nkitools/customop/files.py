@@ -10,24 +10,26 @@ from pathlib import Path
 
 from nkitools.customop.build import Built, read_description
 from nkitools.customop.errors import BuildError
+from nkitools.platforms import LIBRARY_SUFFIX
 
 
 def write_library(built: Built, directory: Path, *, multicore: bool) -> str:
     """Leave a library in a directory; the path of its ``lib<name>.so``. Each file takes its place at once."""
     stem = f"lib{built.recipe.name}"
+    shape, compute = f"{stem}.shape{LIBRARY_SUFFIX}", f"{stem}{LIBRARY_SUFFIX}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for source, name in ((built.shape, f"{stem}.shape.so"), (built.compute, f"{stem}.so")):
+        for source, name in ((built.shape, shape), (built.compute, compute)):
             fresh = directory / f".{name}-{os.getpid()}"
             shutil.copyfile(source, fresh)
             os.replace(fresh, directory / name)
-        told = replace(built, shape=f"{stem}.shape.so", compute=f"{stem}.so").described()
+        told = replace(built, shape=shape, compute=compute).described()
         fresh = directory / f".{stem}.json-{os.getpid()}"
         fresh.write_text(json.dumps({"multicore": multicore, **told}, indent=1))
         os.replace(fresh, directory / f"{stem}.json")
     except OSError as error:
         raise BuildError(f"build_directory {directory} cannot be written: {error.strerror}") from error
-    return str(directory / f"{stem}.so")
+    return str(directory / compute)
 
 
 def read_library(path: Path) -> tuple[Built, bool]:

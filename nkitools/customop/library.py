@@ -80,7 +80,6 @@ def load(
     definition, names that AWS refuses, and where there is no compiler. Defects of a kernel's signature (CO112) are
     reported when it is called.
     """
-    _must_run_here()
     if not isinstance(name, str) or not name or os.sep in name:
         raise BuildError(f"a library needs a file name, it is given {name!r}")
     if name == "builtin":
@@ -104,15 +103,8 @@ def load_library(path: str | os.PathLike[str]) -> Library:
     """
     from nkitools.customop.files import read_library
 
-    _must_run_here()
     built, multicore = read_library(Path(path))
     return Library(built, os.fspath(path), multicore=multicore, stack_size=_stack_size(built.recipe.flags))
-
-
-def _must_run_here() -> None:
-    """Raise BuildError on a system whose processes do not fork: each call runs in a fork of one that has loaded it."""
-    if not hasattr(os, "fork"):
-        raise BuildError("custom operators run on Linux and macOS; on Windows use the Windows Subsystem for Linux")
 
 
 def _paths(what: str, given: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
@@ -21,6 +20,7 @@ from typing import Any
 from nkitools.customop.abi import CALL_BYTES, Call, aligned
 from nkitools.customop.errors import BuildError
 from nkitools.customop.toolchain import HERE
+from nkitools.platforms import anonymous_file, start_group
 
 MAX_WORKERS = 8  # idle ones beyond that are ended, the longest idle first
 _KEPT_BYTES = 256 << 20  # of memory between calls
@@ -34,7 +34,7 @@ class Memory:
     """Memory of a call: the call itself, the arguments behind it, and room that the worker adds for the output."""
 
     def __init__(self) -> None:
-        self.fd = _anonymous_file()
+        self.fd = anonymous_file()
         self._map = mmap.mmap(-1, CALL_BYTES)
         self._take(aligned(CALL_BYTES))
 
@@ -72,14 +72,6 @@ class Memory:
         return self.end()
 
 
-def _anonymous_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("nkitools", 0)
-    fd, path = tempfile.mkstemp(prefix="nkitools-")
-    os.unlink(path)
-    return fd
-
-
 class WorkerLost(Exception):
     """The worker has gone without an answer."""
 
@@ -91,15 +83,10 @@ class Worker:
         self.pid = os.getpid()  # a worker belongs to the process that started it, and not to its forks
         self.lock = threading.Lock()
         self.memory = Memory()
-        self._text = _anonymous_file()
+        self._text = anonymous_file()
         command = [*SCRIPT, shape, compute, str(self.memory.fd), str(self._text)]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(self.memory.fd, self._text),
-            start_new_session=True,
-        )
+        files = (self.memory.fd, self._text)
+        self._process = start_group(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=files)
         self._finalizer = weakref.finalize(self, _end, self._process, self.memory.fd, self._text)
         try:
             answer = self._read(_START_SECONDS)

@@ -25,6 +25,7 @@ from nkitools.customop.returned_call import ASKED
 from nkitools.customop.shape_call import shape_of
 from nkitools.customop.symbols import Place
 from nkitools.customop.toolchain import RUNTIME, SANITIZE, find_compiler, prepare, run
+from nkitools.platforms import program_flags, start_group
 from nkitools.rules.finding import Finding
 
 _PROGRAM = "sanitized"
@@ -84,14 +85,13 @@ def _said(program: str, memory_fd: int, settings: Settings) -> str:
         options["ASAN_OPTIONS"] += f":hard_rss_limit_mb={_LEAST_MIB + 2 * (settings.memory_limit >> 20)}"
     reads, writes = os.pipe()
     os.set_blocking(reads, False)
-    process = subprocess.Popen(
+    process = start_group(
         [*SCRIPT, "--watch", str(settings.memory_limit), program, str(memory_fd)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=writes,
         pass_fds=(memory_fd,),
         env={**os.environ, **options},
-        start_new_session=True,
     )
     os.close(writes)
     deadline = time.monotonic() + settings.timeout * _SLOWER if settings.timeout else math.inf
@@ -126,7 +126,7 @@ def _program(built: Built) -> str:
                 job.compile_units(units)
                 objects = [str(job.object_of(unit)) for unit, _ in units]
                 command = [*compiler.command, *SANITIZE, *objects, str(prepared.runtime), "-o", str(scratch / _PROGRAM)]
-                done = run([*command, "-ldl", "-lpthread"])
+                done = run([*command, *program_flags()])
                 if done.returncode != 0:
                     raise BuildError(f"{recipe.name} does not link with sanitizers:\n{done.stderr}", done.stderr)
     return str(place / _PROGRAM)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from nkitools.customop.errors import BuildError
 from nkitools.customop.toolchain import find_compiler
+from nkitools.platforms import APPLES_LINE_TOOL, LINE_TOOLS
 
 _SECONDS = 60
 
@@ -35,7 +36,7 @@ class Symbols:
     def author_place(self, addresses: Iterable[int]) -> Place | None:
         """Return the innermost place in the author's sources on a path of addresses; None where there is none.
 
-        Nor is there one where the system has no tool that reads debug information (addr2line; on macOS atos).
+        Nor is there one where the system has no tool that reads debug information (`LINE_TOOLS`).
         """
         wanted = list(addresses)
         self._look_up([address for address in wanted if address not in self._frames])
@@ -57,7 +58,7 @@ class Symbols:
         tool = _reader_of_debug_information()
         if tool is not None:
             self._with_addr2line(tool, addresses)
-        elif shutil.which("atos") is not None:
+        elif shutil.which(APPLES_LINE_TOOL) is not None:
             self._with_atos(addresses)
 
     def _with_addr2line(self, tool: str, addresses: list[int]) -> None:
@@ -79,7 +80,16 @@ class Symbols:
         return text
 
     def _with_atos(self, addresses: list[int]) -> None:
-        command = ["atos", "-o", self.library, "-l", "0x0", "-i", "-fullPath", *(hex(each) for each in addresses)]
+        command = [
+            APPLES_LINE_TOOL,
+            "-o",
+            self.library,
+            "-l",
+            "0x0",
+            "-i",
+            "-fullPath",
+            *(hex(each) for each in addresses),
+        ]
         blocks = _output(command).rstrip("\n").split("\n\n")
         for address, block in zip(addresses, blocks, strict=False):
             for line in block.splitlines():
@@ -94,7 +104,7 @@ def _reader_of_debug_information() -> str | None:
 
 
 def _on_path(path: str | None) -> str | None:
-    return shutil.which("addr2line", path=path) or shutil.which("llvm-addr2line", path=path)
+    return next((found for name in LINE_TOOLS if (found := shutil.which(name, path=path))), None)
 
 
 def _folder_of_the_compiler() -> str:

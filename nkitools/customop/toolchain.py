@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import platform
 import shlex
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from nkitools import platforms
 from nkitools.customop.cache import being_built, digest, locked
 from nkitools.customop.errors import BuildError
 
@@ -31,7 +28,7 @@ _SECONDS = 300  # after which a compiler that has not come back is given up
 # of the call that was made. DWARF 4: of version 5 binutils 2.40 takes the wrong file for some lines. size_t in a list
 # of sizes is the guide's own example, hence no word of narrowing.
 _FLAGS = (
-    *("-std=c++14", "-O3", "-gdwarf-4", "-fPIC", "-ffp-contract=off", "-fno-omit-frame-pointer"),
+    *("-std=c++14", "-O3", "-gdwarf-4", "-ffp-contract=off", "-fno-omit-frame-pointer"),
     *("-fno-optimize-sibling-calls", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-Wno-narrowing"),
     "-Wdeprecated-declarations",
     # A function that ends without its return stops there, instead of going on in whatever code comes next.
@@ -63,8 +60,7 @@ class Compiler:
     def flags(self) -> tuple[str, ...]:
         """Return the flags of every compilation."""
         own = () if self.is_clang else ("-fno-gnu-unique",)
-        tuned = "-march=native" if platform.machine() in ("x86_64", "AMD64") else "-mcpu=native"
-        return (*_FLAGS, *own, tuned, "-isystem", str(INCLUDE))
+        return (*_FLAGS, *own, *platforms.code_flags(), "-isystem", str(INCLUDE))
 
     @cached_property
     def key(self) -> str:
@@ -80,23 +76,11 @@ class Compiler:
             ]
         )
 
-    def linking(self) -> tuple[str, ...]:
-        """Return the flags of a shared library that takes its own printf, and leaves nothing undefined."""
-        return ("-shared",) if sys.platform == "darwin" else ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
-
 
 @cache
 def processor() -> str:
     """Names the kind of processor that code is tuned for: it may not run on another one."""
-    told = [platform.machine(), platform.processor()]
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        told += dict.fromkeys(
-            line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))
-        )
-    except OSError:
-        pass  # not Linux: what platform knows will have to do
-    return digest(told)
+    return digest(platforms.processor_words())
 
 
 def find_compiler() -> Compiler:
@@ -113,7 +97,7 @@ def _found(said: str, path: str) -> Compiler:
     found = next((each for name in names if (each := shutil.which(name, path=path))), None)
     if found is None:
         looked = f"CXX={said}, which is not there" if said else f"none of {', '.join(_COMPILERS)} on the path"
-        remedy = "xcode-select --install" if sys.platform == "darwin" else "apt-get install g++, or your system's like"
+        remedy = platforms.compiler_remedy()
         raise BuildError(f"custom operators need a C++ compiler: {looked}. Install one ({remedy}).")
     done = run([found, *arguments, "--version"])
     if done.returncode != 0:
@@ -137,7 +121,7 @@ def run(
 
     ``started`` gets its process, for others to end it.
     """
-    process = subprocess.Popen(
+    process = platforms.start_group(  # a compiler starts processes of its own
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -146,24 +130,17 @@ def run(
         errors="replace",
         cwd=cwd,
         env={**os.environ, "LC_ALL": "C"},
-        start_new_session=True,  # a compiler starts processes of its own
     )
     if started is not None:
         started.append(process)
     try:
         stdout, stderr = process.communicate(timeout=_SECONDS)
     except BaseException as error:
-        end_group(process)
+        platforms.end_group(process.pid)
         if isinstance(error, subprocess.TimeoutExpired):
             raise BuildError(f"{command[0]} has not come back after {_SECONDS} seconds") from None
         raise
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
-
-
-def end_group(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
-    """End a process that leads its group, and those in the group that it has started."""
-    with contextlib.suppress(OSError):  # there is none any more
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -235,5 +212,5 @@ def run_together(commands: Sequence[Sequence[str]]) -> list[subprocess.Completed
         except BaseException:
             while wait(running, timeout=0.05).not_done:
                 for process in started:
-                    end_group(process)
+                    platforms.end_group(process.pid)
             raise

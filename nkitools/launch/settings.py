@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Hashable
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from nkitools.chip.chosen_chip import VARIABLES, resolve_chip
 from nkitools.dialects import versions
 from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
 from nkitools.launch.launch import Launch
+from nkitools.platforms import available_cores
 
 _PRECISE = "NKI_PRECISE_FP"
 _OPTIONS = ("chip", "rules", "precision", "schedule_seed", "nki_version", "replay", "memory")
@@ -95,7 +95,7 @@ def resolve_replay(replay: str | None) -> str:
 
 def resolve_replay_threads() -> int:
     """Return in how many threads a replay may compute: at most as many as the process has processors."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processors = available_cores()
     asked = options.value("replay_threads")
     return processors if asked is None else max(1, min(processors, int(float(str(asked)))))
 

@@ -7,7 +7,6 @@ import contextlib
 import importlib.util
 import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from nkitools.pallas.chips import Chip
 from nkitools.pallas.device_axes import devices_in
 from nkitools.pallas.lowering import Program
 from nkitools.pallas.worker import read, write
+from nkitools.platforms import described_end, signal_name
 
 # Set in the process of the compiler only. The first is needed wherever two of them run side by side (pytest-xdist); the
 # others keep libtpu from looking for a TPU, or for the metadata of a cloud machine, and from writing logs.
@@ -138,7 +138,7 @@ class Compiler:
     def _crashed(self) -> Crashed:
         assert self._process is not None
         status = self._process.wait()
-        how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        how = f"signal {signal_name(status)}" if status < 0 else described_end(status)
         said = self._last_words()
         self.close()
         return Crashed(f"the compiler ended its process ({how})" + (f": {said}" if said else ""))

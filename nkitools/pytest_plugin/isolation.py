@@ -92,7 +92,7 @@ def isolates(config: pytest.Config) -> bool:
     """Return whether hardware tests of this session get a process of their own."""
     if os.environ.get(IN_WORKER) or config.getoption("usepdb", False) or config.getoption("collectonly", False):
         return False
-    return options.value("isolate") == "process" and os.name == "posix"
+    return options.value("isolate") == "process"
 
 
 def _next_on_hardware(item: pytest.Item, nextitem: pytest.Item | None) -> pytest.Item | None:

@@ -24,6 +24,7 @@ import pytest
 
 from nkitools import options
 from nkitools.dialects.torch_autoload import outside_environment
+from nkitools.platforms import ask_for_stacks, described_end, end_group, signal_name, start_group
 from nkitools.pytest_plugin.benchmarks import replay
 from nkitools.pytest_plugin.failure_codes import explained
 from nkitools.pytest_plugin.marks import IN_WORKER
@@ -187,7 +188,7 @@ class HardwareProcess:
         outside = {name: value for name, value in outside_environment().items() if name not in hidden}
         # A group of its own: a compiler that it started must end with it. Unbuffered: what Python has printed before a
         # crash is in the log, and under -s it comes out in the order in which it and the runtime write.
-        process = subprocess.Popen(
+        process = start_group(
             [sys.executable, "-u", _SCRIPT, str(there.fileno()), str(self._log.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=None if _shows_all(self._config) else self._log,
@@ -195,7 +196,6 @@ class HardwareProcess:
             env={**outside, **environment, IN_WORKER: "1"},
             cwd=self._config.invocation_params.dir,
             pass_fds=(there.fileno(), self._log.fileno()),
-            start_new_session=True,
             text=True,
         )
         there.close()
@@ -219,17 +219,14 @@ class HardwareProcess:
 
     def _hung(self, nodeid: str) -> str:
         # The process writes where each of its threads stands (faulthandler), unless it is stuck in the kernel.
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGUSR1)
+        ask_for_stacks(self._process)
         time.sleep(_DUMP_SECONDS)
         what = f"did not end within {self._patience:g} s" if nodeid else f"was not ready within {self._patience:g} s"
         return f"hung: the process on the device {what} (--nki-timeout). Where it stands:\n{self._last_words()}"
 
     def _crashed(self) -> str:
         status = self._process.wait()
-        how = f"ended with exit status {status}"
-        if status < 0:
-            how = f"was ended by {signal.Signals(-status).name}"
+        how = f"was ended by {signal_name(status)}" if status < 0 else f"ended with {described_end(status)}"
         return f"crashed: the process on the device {how}. Its last words:\n{self._last_words()}"
 
     def _last_words(self) -> str:
@@ -240,8 +237,7 @@ class HardwareProcess:
         return _of_the_author(self._log.read()).splitlines()
 
     def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        end_group(self._process.pid)
         self._process.wait()
 
 

@@ -6,6 +6,7 @@ Run as a script: to import nkitools before pytest does would keep pytest from re
 from __future__ import annotations
 
 import faulthandler
+import importlib.util
 import os
 import pickle
 import signal
@@ -13,11 +14,10 @@ import sys
 import traceback
 import warnings
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import pytest
-
-_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 class Worker:
@@ -118,7 +118,8 @@ def main() -> None:
 
     The first message says what to collect.
     """
-    _end_with_parent()
+    platforms = _platforms()
+    platforms.end_with_parent()  # or a test that hangs would keep the device
     # In a session of its own no terminal reaches this process: Ctrl-C comes from the one that asks, which a shell may
     # have started to ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -126,7 +127,7 @@ def main() -> None:
     for file in (connection, log):  # a compiler that outlives this process would keep them open
         os.set_inheritable(file, False)
     faulthandler.enable(log)
-    faulthandler.register(signal.SIGUSR1, log, all_threads=True)
+    platforms.answers_for_stacks(log)
     worker = Worker(Connection(connection))
     _, option, files, path = worker.receive()
     sys.path[:] = path
@@ -143,12 +144,15 @@ def main() -> None:
     config.hook.pytest_cmdline_main(config=config)
 
 
-def _end_with_parent() -> None:
-    """End with the process that asks, where the operating system can: a test that hangs would keep the device."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _platforms() -> Any:
+    """Load nkitools' module of that name by its path: nkitools itself is not to be imported yet."""
+    path = Path(__file__).parents[1] / "platforms.py"
+    spec = importlib.util.spec_from_file_location("nkitools_platforms", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from nkitools.platforms import prepared_context
+
 Plain = dict[str, Any]  # of JSON
-_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 _BEFOREHAND = (
     "nkitools.serve.simulated_file",
     "nkitools.dialects.modern.isa",
@@ -33,11 +34,8 @@ class Ended(Exception):
 
 
 def context() -> multiprocessing.context.BaseContext:
-    """Return the way in which processes start, with the simulator imported beforehand where processes are forked."""
-    found = multiprocessing.get_context(_METHOD)
-    if _METHOD == "forkserver":
-        found.set_forkserver_preload(list(_BEFOREHAND))
-    return found
+    """Return the way in which processes start, with the simulator imported beforehand."""
+    return prepared_context(_BEFOREHAND)
 
 
 def call(

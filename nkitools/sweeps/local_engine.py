@@ -5,7 +5,6 @@ Not `concurrent.futures`: there a worker that is killed, or has to be, ends the 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import threading
@@ -18,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
+from nkitools.platforms import available_cores, workers_context
 from nkitools.sweeps.worker_limits import MEMORY, limit_worker
 
 Task = TypeVar("Task")
@@ -59,8 +59,7 @@ class LocalEngine:
         self.workers = workers or available_cores()
         self.timeout, self.memory = timeout, memory
         # A fork has what this process has imported. JAX has threads, which a fork would leave behind.
-        forks = hasattr(os, "fork") and "jax" not in sys.modules and sys.platform != "darwin"
-        self._context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+        self._context: Any = workers_context(has_threads="jax" in sys.modules)
 
     def run(self, function: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[Ended[Task]]:
         """Yield the tasks as they end, in any order. The workers end with the iterator."""
@@ -111,12 +110,6 @@ class LocalEngine:
         if self.timeout is None or seconds < self.timeout:
             return None
         return Ended(worker.task, reason="timeout", error=f"no end within {self.timeout:g} s", seconds=seconds)
-
-
-def available_cores() -> int:
-    """Return how many cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _send(worker: _Worker, task: Any) -> None:

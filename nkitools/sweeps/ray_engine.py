@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from nkitools.platforms import alarm, limit_address_space
 from nkitools.sweeps.local_engine import ATTEMPTS, Ended
-from nkitools.sweeps.worker_limits import MEMORY, limit_memory
+from nkitools.sweeps.worker_limits import MEMORY
 
 Task = TypeVar("Task")
 
@@ -122,20 +122,16 @@ def _limited(function: Callable[[Any], Any], task: Any, timeout: float | None, m
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(1)
-        limit_memory(memory)
+        limit_address_space(memory)
         _is_limited = True
     if timeout is None:
         return function(task)
 
-    def late(_signal: int, _frame: object) -> None:
+    def late() -> None:
         raise _Late
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, timeout)
     try:
-        return function(task)
+        with alarm(timeout, late):
+            return function(task)
     except _Late:
         return None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

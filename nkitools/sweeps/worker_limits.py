@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from pathlib import Path
+
+from nkitools.platforms import limit_address_space
 
 GIB = 1 << 30
 MEMORY = 4 * GIB  # that a worker may take beside what it has when it starts
@@ -20,16 +20,4 @@ def limit_worker(memory: int = MEMORY) -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-    limit_memory(memory)
-
-
-def limit_memory(memory: int) -> None:
-    """Let this process take so many bytes more of address space than it has."""
-    if sys.platform != "linux":
-        return
-    import resource
-
-    now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    limit = now + memory if hard == resource.RLIM_INFINITY else min(now + memory, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    limit_address_space(memory)

@@ -10,7 +10,6 @@ import faulthandler
 import importlib.util
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from nkitools.platforms import answers_for_stacks
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
@@ -151,8 +152,7 @@ def main() -> int:
     from nkitools.targets.units import DeviceBusy
 
     faulthandler.enable()
-    if hasattr(faulthandler, "register"):
-        faulthandler.register(signal.SIGUSR1, all_threads=True)
+    answers_for_stacks()
     request = json.loads(sys.argv[1])
     try:
         play(request)

@@ -27,6 +27,7 @@ from nkitools.facts.supported_versions import release
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.free_memory import memory_limit
 from nkitools.launch.nested_arguments import mapped
+from nkitools.platforms import NEURON_NODES, limited_data
 from nkitools.targets import machine
 from nkitools.targets.neuron_time import ARTIFACTS, as_numpy, empty_own_folder
 from nkitools.targets.packages import aws_package, version_of
@@ -91,7 +92,8 @@ def compile_kernel(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     interface = _interface(release(version)[:2])
     began = time.perf_counter()
     try:
-        with _limited_memory():
+        limit = memory_limit()
+        with limited_data(None if limit is None else limit[0]):
             if interface is None:
                 _by_call(kernel, here, named, neff)
                 predicted, how = None, f"a call of nki {version}".strip()
@@ -111,7 +113,7 @@ class _NotCompiled(Exception):
 
 def _by_call(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], neff: Path) -> None:
     """Call the kernel where no device is: it is compiled, and then it cannot be run."""
-    if machine.nodes("/dev/neuron[0-9]*"):
+    if machine.nodes(NEURON_NODES):
         message = (
             f"kernel `{kernel_name(kernel)}` would run: nki {version_of('nki') or 'without a version'} compiles by a "
             "call, and a NeuronCore is here; the versions whose compiler can be called alone are "
@@ -172,33 +174,6 @@ def _by_interface(
         raise _NotCompiled from error
     predicted = getattr(nir, "total_time_ns", None)
     return None if predicted is None else float(predicted) / 1e3
-
-
-@contextlib.contextmanager
-def _limited_memory() -> Iterator[None]:
-    """Let this process, and each that it starts, have as much memory as a run may take; nothing where none is known."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        yield
-        return
-    limit = memory_limit()
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    if limit is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (_held_bytes() + limit[0], before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
-def _held_bytes() -> int:
-    """Return the bytes of data that this process has now."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmData:"):
-                return int(line.split()[1]) << 10
-    return 0
 
 
 def _place(error: BaseException, kernel: Kernel, folder: Path) -> tuple[str, int]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from nkitools.platforms import answers_for_stacks
 
 
 def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,8 +51,7 @@ def main() -> int:
     from nkitools.targets.target import OtherDegree
 
     faulthandler.enable()
-    if hasattr(faulthandler, "register"):
-        faulthandler.register(signal.SIGUSR1, all_threads=True)
+    answers_for_stacks()
     request = json.loads(sys.argv[1])
     try:
         told = compile_request(request)

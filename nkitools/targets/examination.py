@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nkitools import platforms
 from nkitools.chip.generations import generation_of
 from nkitools.facts import supported_versions
 from nkitools.targets.choice import COMPILER, DEVICES
@@ -62,7 +63,7 @@ def _python() -> Iterator[Part]:
     from nkitools import __version__
 
     yield Part("Python", "nkitools", True, __version__, "this toolkit")
-    system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    system = f"{platform.python_version()} on {platforms.system_words()}"
     yield Part("Python", "Python", True, system, "kernels in simulation")
 
 
@@ -170,7 +171,7 @@ def _compilers() -> Iterator[Part]:
     nki = COMPILER.available()
     remedy = "" if nki.ok else _FROM_AWS.format("nki and neuronx-cc")
     yield Part("Compilers", "NKI", nki.ok, nki.reason, "--nki-target=compile, nkitools compile", remedy)
-    remedy = "install g++ or clang++ (Debian: apt-get install g++; macOS: xcode-select --install)"
+    remedy = f"install g++ or clang++ ({platforms.compiler_remedy()})"
     enables = "custom C++ operators: building them, and -m sim"
     try:
         compiler = find_compiler()

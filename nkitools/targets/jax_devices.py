@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nkitools import options
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_warnings import without_jax_warnings
+from nkitools.platforms import GPU_NODES, TPU_NODES
 from nkitools.targets import machine
 from nkitools.targets.packages import is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, WrongDevice, kernel_name
@@ -127,7 +128,7 @@ class TpuDevice(JaxDevice):
     key = "tpu"
     name = "TPU"
     platform = "tpu"
-    nodes = ("/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
+    nodes = TPU_NODES
 
     def available(self) -> Availability:
         """Return whether there is a device node, or a JAX that is set to use a TPU: a remote TPU has no node."""
@@ -156,7 +157,7 @@ class GpuDevice(JaxDevice):
     name = "GPU"
     platform = "gpu"
     lowers_to = "cuda"
-    nodes = ("/dev/nvidia[0-9]*",)
+    nodes = GPU_NODES
     plugins = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 
     def available(self) -> Availability:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nkitools import options
 from nkitools.chip.generations import CHIPS, TABLES, generation_of
 from nkitools.facts.supported_versions import release
+from nkitools.platforms import NEURON_FILES, NEURON_NODES
 from nkitools.targets import machine
 from nkitools.targets.neuron_packages import LAST_LEGACY, torch_backend, ways
 from nkitools.targets.packages import aws_package, is_installed, version_of
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
     from nkitools.targets.neff import DeviceTime
 
-NODES = "/dev/neuron[0-9]*"
 _UNIT = "neuroncore-"
-_SYSFS = "/sys/devices/virtual/neuron_device"
-_CORE = f"{_SYSFS}/neuron*/neuron_core0"
+_CORE = f"{NEURON_FILES}/neuron*/neuron_core0"
 CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
 _JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
 COMPILE_ONLY = "TORCH_NEURONX_COMPILE_ONLY"  # the native backend of torch compiles graphs and runs none
@@ -66,7 +65,7 @@ class NeuronDevice(Device):
 
     def available(self) -> Availability:
         """Return a device node of the driver and a package that can reach it."""
-        found, packages = machine.nodes(NODES), neuron_packages()
+        found, packages = machine.nodes(NEURON_NODES), neuron_packages()
         if found and packages:
             try:
                 self.units()
@@ -75,7 +74,7 @@ class NeuronDevice(Device):
             version = version_of(packages[0])
             named = f"{packages[0]} {version}" if version else packages[0]
             return Availability(True, f"{found[0]}, {named}; {ways(self.chip())}")
-        missing = [] if found else [f"no device node {NODES}"]
+        missing = [] if found else [f"no device node {NEURON_NODES}"]
         if not packages:
             missing.append("neither module nki nor module neuronxcc of AWS's own, nor module torch_neuronx")
         return Availability(False, f"no NeuronCore: found {' and '.join(missing)}")
@@ -112,11 +111,11 @@ class NeuronDevice(Device):
 
     def chip(self) -> str:
         """``trn1``, ``inf2``, ``trn2`` or ``trn3`` as the driver says; empty where it says nothing known."""
-        instance = (machine.said(_SYSFS, "instance_type") or "").lower()
+        instance = (machine.said(NEURON_FILES, "instance_type") or "").lower()
         for chip in CHIPS:
             if instance.startswith(chip):
                 return chip
-        product = re.sub(r"\W", "", (machine.said(_SYSFS, "device_name") or "").lower())
+        product = re.sub(r"\W", "", (machine.said(NEURON_FILES, "device_name") or "").lower())
         for word, short in _PRODUCTS.items():
             product = product.replace(word, short)
         if product in CHIPS:
@@ -126,7 +125,7 @@ class NeuronDevice(Device):
 
     def facts(self) -> Mapping[str, str]:
         """Device, instance and the versions of AWS's packages."""
-        said = {name: machine.said(_SYSFS, name) for name in ("device_name", "instance_type", "arch_type")}
+        said = {name: machine.said(NEURON_FILES, name) for name in ("device_name", "instance_type", "arch_type")}
         versions = {package: version_of(package) for package in _PACKAGES}
         return {name: value for name, value in {**said, **versions}.items() if value}
 
@@ -181,8 +180,8 @@ class NeuronDevice(Device):
 
     def _core_count(self) -> int:
         """Return the number of physical cores of the instance."""
-        devices = len(machine.nodes(NODES))
-        said = machine.said(_SYSFS, "core_count") or ""
+        devices = len(machine.nodes(NEURON_NODES))
+        said = machine.said(NEURON_FILES, "core_count") or ""
         return max(1, devices * (int(said) if said.isdigit() else 1))
 
 

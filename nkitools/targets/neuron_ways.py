@@ -20,6 +20,7 @@ from nkitools.chip.argument_types import Argument, Kernel
 from nkitools.chip.dtypes import as_dtype
 from nkitools.launch.frameworks import NUMPY, TORCH, arrays_in, framework_of
 from nkitools.launch.nested_arguments import mapped
+from nkitools.platforms import NEURON_COMPILE_CACHE
 from nkitools.targets.neff import Launcher, NoDeviceTime, has_nrtpy
 from nkitools.targets.neuron_packages import torch_backend
 from nkitools.targets.neuron_time import by_parameter, compiled_with, empty_own_folder, kept_neff
@@ -76,7 +77,7 @@ class Way(ABC):
 
     def cache(self) -> Path:
         """Return the folder in which AWS's compiler keeps what it has compiled for the framework."""
-        return Path(os.environ.get("NEURON_COMPILE_CACHE_URL") or "/var/tmp/neuron-compile-cache")
+        return Path(os.environ.get("NEURON_COMPILE_CACHE_URL") or NEURON_COMPILE_CACHE)
 
     def _fetch(self, outputs: Any) -> Any:
         return mapped(outputs, self.to_host)

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from nkitools.platforms import lock
 from nkitools.targets.target import Device
 
 OWN_FOLDER = "nkitools-artifacts-"  # how the name of a folder begins that nkitools has made, and may empty
@@ -47,14 +48,8 @@ def units_of(devices: Sequence[Device], patience: float) -> Iterator[Mapping[str
 
 def is_waited_for(device: Device) -> bool:
     """Return whether another process waits for a unit of ``device``."""
-    import fcntl
-
     with _opened(_queue(device)) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return not lock(file, waits=False)
 
 
 @contextmanager
@@ -69,39 +64,33 @@ def _taken(device: Device) -> tuple[str, ExitStack] | None:
     for unit in device.units():
         with ExitStack() as held:
             for each in device.locks(unit):
-                lock = _locked(each)
-                if lock is None:
+                locked = _locked(each)
+                if locked is None:
                     break
-                held.enter_context(lock)
+                held.enter_context(locked)
             else:
                 return unit, held.pop_all()
     return None
 
 
 def _awaited(device: Device, patience: float) -> tuple[str, ExitStack]:
-    import fcntl
-
     until = time.monotonic() + patience
     with _opened(_queue(device)) as queue:
-        fcntl.flock(queue, fcntl.LOCK_SH)
+        lock(queue, shared=True)
         while time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
             taken = _taken(device)
             if taken is not None:
                 return taken
     units = device.units()
-    holders = "; ".join(_holder(lock) for unit in units for lock in device.locks(unit))
+    holders = "; ".join(_holder(each) for unit in units for each in device.locks(unit))
     raise DeviceBusy(f"{device.name} busy: {holders}. It has {len(units)} for processes to share (pytest-xdist: -n)")
 
 
 def _locked(unit: str) -> IO[str] | None:
     """Return the open file of the lock; None where another process has it."""
-    import fcntl
-
     file = _opened(_path(unit))
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not lock(file, waits=False):
         file.close()
         return None
     if file.writable():

@@ -23,6 +23,7 @@ FOR_ALL = frozenset(
         "facts",
         "options",
         "output_streams",
+        "platforms",
         "rules.catalogue",
         "rules.code_lines",
         "rules.finding",
@@ -37,6 +38,7 @@ ARROWS: dict[str, set[str]] = {
     "facts": set(),
     "options": set(),
     "output_streams": set(),
+    "platforms": set(),
     "rules.catalogue": {"rules"},  # gathers the families, which are data; see the test of what is light
     "rules.code_lines": set(),
     "rules.finding": set(),

@@ -13,7 +13,7 @@ import pytest
 import nkitools
 from nkitools import options
 from nkitools.chip.host_memory import HostMemory, MemoryLimitError, size_text
-from nkitools.launch.free_memory import free_bytes
+from nkitools.platforms import free_memory
 from nkitools.record.run import Run
 from nkitools.report.run_counts import Tally, tally_of
 
@@ -154,9 +154,9 @@ def machine(tmp_path: Path) -> Path:
 
 def test_a_control_group_bounds_what_is_free(machine: Path) -> None:
     """Of the group above the process's own: 4 - 3 + 1 GiB."""
-    assert free_bytes(machine) == 2 << 30
+    assert free_memory(machine) == 2 << 30
     (machine / "proc/self/cgroup").write_text("0::/other\n")
-    assert free_bytes(machine) == 8 << 30
+    assert free_memory(machine) == 8 << 30
 
 
 def test_a_control_group_of_version_1_bounds_it_too(machine: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_control_group_of_version_1_bounds_it_too(machine: Path) -> None:
     (machine / "proc/self/cgroup").write_text("7:cpu,memory:/old\n2:pids:/x\n")
     (group / "memory.limit_in_bytes").write_text(str(3 << 30))
     (group / "memory.usage_in_bytes").write_text(str(2 << 30))
-    assert free_bytes(machine) == 1 << 30
+    assert free_memory(machine) == 1 << 30
 
 
 def test_sizes_have_the_unit_that_suits_them() -> None:
