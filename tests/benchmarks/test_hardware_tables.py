@@ -19,9 +19,8 @@ from tests.kernels.reference import boxes, giou_reference
 
 REPOSITORY = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.skipif(
-    find_spec("torch") is None or find_spec("jax") is None, reason="torch or jax is not installed"
-)
+missing = [name for name in ("torch", "jax") if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(missing), reason=f"{' and '.join(missing)} is not installed")
 
 
 def outcome_of(root: Path, packages: tuple[str, ...], *arguments: str) -> subprocess.CompletedProcess[str]:

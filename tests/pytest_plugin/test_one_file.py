@@ -12,9 +12,8 @@ import pytest
 
 from tests.fakes import machines
 
-needs_frameworks = pytest.mark.skipif(
-    find_spec("torch") is None or find_spec("jax") is None, reason="torch or jax is not installed"
-)
+missing = [name for name in ("torch", "jax") if find_spec(name) is None]
+needs_frameworks = pytest.mark.skipif(bool(missing), reason=f"{' and '.join(missing)} is not installed")
 
 ONE_FILE = """
 import numpy as np
