@@ -53,7 +53,7 @@ def watching(
     replaced = {
         (interpreter, "interpret_pallas_call"): partial(_named_call, interpreter.interpret_pallas_call),
         (interpreter, "RaceDetectionState"): classes["RaceDetectionState"],
-        (interpreter, "_check_for_revisiting"): _no_check,
+        (interpreter, "_check_for_revisiting"): jax_internals.no_check,
         (jax_module(jax_internals.SHARED_MEMORY), "SharedMemory"): classes["SharedMemory"],
         (jax_module(jax_internals.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
     }
@@ -90,14 +90,6 @@ def _called(*args: Any, callback: Callable[..., Any], **_: Any) -> Any:
 def _range_without_annotations(theirs: Callable[..., Any], transforms: Iterable[Any]) -> Any:
     """Return the elements of an access to a reference; ``pltpu.annotate`` changes none of them, and JAX ends there."""
     return theirs([each for each in transforms if type(each).__name__ != "AccessAssumptionTransform"])
-
-
-def _no_check(*values: Any) -> Any:
-    """Stands in for JAX's check of revisited blocks, which ends the run; the watch has one that does not.
-
-    Before 0.10.1 JAX passes no token, and wants nothing back.
-    """
-    return values[0] if len(values) == 5 else ()
 
 
 def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, **params: Any) -> Any:
@@ -309,7 +301,7 @@ class _WatchedSemaphore:
         memory = self.shared_memory
         waits = memory.kernel.waits
         while self.count_by_core[core] < value:
-            memory.check_failed()
+            jax_internals.end_if_another_failed(memory)
             waits.end(core)  # before a DMA is taken off the list: the core does something now
             task = jax_internals.next_task(self, core)
             if task is not None:
