@@ -222,7 +222,7 @@ def meshes_of(params: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def point_of(values: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    """Return what goes back to JAX, the point of the grid and the core, of what JAX calls a recorder of points with.
+    """Return what goes back to JAX, the point of the grid and the core, from the arguments of a recorder of points.
 
     Since 0.10.1 a token comes first, which is to be handed back.
     """
