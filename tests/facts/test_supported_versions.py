@@ -67,6 +67,7 @@ def test_the_pythons_are_those_of_the_metadata() -> None:
         ("jax", "0.11.0", ""),
         ("jax", "0.12.0.7", ""),
         ("jax", "0.12.1", "newer"),
+        ("jax", "0.10.1", "older"),
         ("libtpu", "0.0.41", "older"),
         ("libtpu", "0.1.0", "newer"),
         ("hypothesis", "6.999.0", ""),
