@@ -140,7 +140,8 @@ def pallas(pair: Pair) -> bool | None:
 
 def mutant(pair: Pair) -> bool | None:
     """A mutant's results differ exactly."""
-    return None if rule_of(pair) != EXACT else not distinguishing._differ(([pair.actual], []), ([pair.expected], []))
+    results = (distinguishing.Results([each], []) for each in (pair.actual, pair.expected))
+    return None if rule_of(pair) != EXACT else next(results).is_same(next(results))
 
 
 def precision(pair: Pair) -> bool | None:
