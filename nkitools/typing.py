@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from nkitools.authors_code.source_text import SourceChanged
 from nkitools.precision.difference import Difference
 from nkitools.precision.split import PrecisionSplit, TensorSplit
 from nkitools.pytest_plugin.fixtures import KernelBenchmark, KernelsRan
@@ -29,13 +30,13 @@ from nkitools.record.watch.written import Written
 from nkitools.report.first_difference import Diverging, Values
 from nkitools.report.run_diff import Comparison
 from nkitools.rules.finding import Finding, Picture
-from nkitools.sweeps.sweep import Sweep
+from nkitools.sweeps.sweep import StoreWarning, Sweep
 from nkitools.sweeps.tune import Tuning, Variant
 
 __all__ = [
     "Comparison", "Dependences", "DevicePrints", "Difference", "Diverging", "Estimate", "ExpectFinding",
     "ExplainedError", "ExplainedErrors", "Finding", "GradientReminder", "InstructionColumns", "InstructionRecord",
     "Instructions", "KernelBenchmark", "KernelsRan", "OperandRecord", "Outputs", "Picture", "PrecisionSplit", "Print",
-    "Reference", "Run", "RunKernel", "Slice", "Summary", "Sweep", "TensorSplit", "Tuning", "Values", "Variant",
-    "Written",
+    "Reference", "Run", "RunKernel", "Slice", "SourceChanged", "StoreWarning", "Summary", "Sweep", "TensorSplit",
+    "Tuning", "Values", "Variant", "Written",
 ]  # fmt: skip

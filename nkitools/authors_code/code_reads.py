@@ -9,6 +9,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from nkitools.authors_code.known_modules import BUILTINS, FRAMES, is_of_python, is_outside, is_trusted
+from nkitools.authors_code.source_text import nested_codes
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _SHOWN = ("_should_repr_global_name", "_saferepr")  # functions of pytest's module below, called with one value
@@ -28,18 +29,11 @@ class Read(NamedTuple):
 def reads_of(function: FunctionType) -> Iterator[Read]:
     """Yield the global names that a function and the functions inside of it read, each once."""
     seen: set[str] = set()
-    for code in _codes(function.__code__):
+    for code in nested_codes(function.__code__):
         for each in _reads(code, function):
             if each.name not in seen:
                 seen.add(each.name)
                 yield each
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 def _reads(code: CodeType, function: FunctionType) -> Iterator[Read]:

@@ -11,8 +11,8 @@ from functools import lru_cache
 from types import FrameType
 from typing import NoReturn
 
+from nkitools.authors_code.source_text import text_of
 from nkitools.record.source_sites import author_frame
-from nkitools.rules.code_lines import source_lines
 from nkitools.rules.finding import refuse
 
 _MODULES = {"nl": "language", "nisa": "isa"}
@@ -35,7 +35,7 @@ def imports_of(frame: FrameType | None) -> str:
     """``; line 1 imports nki, line 3 neuronxcc.nki.language as nl`` of the author's file, where its source is known."""
     if frame is None:
         return ""
-    lines = _imports("".join(source_lines(frame.f_code.co_filename)))
+    lines = _imports(text_of(frame.f_code))
     return "; " + ", ".join(f"line {line} imports {text}" for line, text in lines) if lines else ""
 
 

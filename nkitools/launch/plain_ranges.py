@@ -15,6 +15,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary
 
+from nkitools.authors_code.source_text import nested_codes
 from nkitools.chip.core import CORE
 from nkitools.record.bytecode import begins_loop
 
@@ -96,7 +97,7 @@ def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
 
 def _found_namespaces(function: FunctionType) -> list[dict[str, Any]]:
     """Return the same of a plain function; functions are also named as attributes of modules."""
-    from nkitools.lint.called_functions import named_functions, nested_codes
+    from nkitools.lint.called_functions import named_functions
 
     found: dict[int, dict[str, Any]] = {}
     waiting: list[Any] = [function]

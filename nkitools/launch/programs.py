@@ -23,6 +23,7 @@ from nkitools.launch.argument_misuse import check_call, check_use
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
+from nkitools.launch.changed_source import warn_of_changed_source
 from nkitools.launch.configuration import check_configuration, report_configuration, with_lnc_degree
 from nkitools.launch.free_memory import host_memory
 from nkitools.launch.launch import Launch
@@ -107,6 +108,7 @@ def reporting(reporter: Report) -> Iterator[None]:
 @contextmanager
 def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iterator[None]:
     """Report what the source of a launch breaks, then let the block run its programs."""
+    warn_of_changed_source(launch.function)
     if reporter.level != "off":
         _report_launch(launch, reporter, language)
         from nkitools.lint.functions import source_findings  # the parser and the checks, which no import needs

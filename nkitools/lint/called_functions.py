@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
+from nkitools.authors_code.source_text import nested_codes
 from nkitools.lint.project import is_installed
 
 _OURS = __name__.partition(".")[0]
@@ -50,14 +51,6 @@ def plain_function(value: Any) -> FunctionType | None:
         else:
             break
     return value if isinstance(value, FunctionType) else None
-
-
-def nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code object and those of the functions defined in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from nested_codes(constant)
 
 
 def _is_foreign(function: FunctionType) -> bool:

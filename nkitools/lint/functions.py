@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from nkitools import options
+from nkitools.authors_code.source_text import is_at, shown_text, text_of
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.called_functions import named_functions, plain_function
@@ -17,7 +18,6 @@ from nkitools.lint.ignores import ignores_of, without_ignored
 from nkitools.lint.kernel_call_graph import dialect_of
 from nkitools.lint.outer_changes import changes_of_body, changes_of_running
 from nkitools.lint.project import Found, Running
-from nkitools.rules.code_lines import source_lines
 from nkitools.rules.finding import Finding
 
 _project = Running()
@@ -58,12 +58,13 @@ def shows_changes(body: Callable[..., Any]) -> bool:
     if plain is None:
         return False
     code, found = plain.__code__, _found(plain)
+    text = text_of(code)
     if found is not None:
         return any(True for _ in changes_of_running(found, _project))
-    module = _project.running(code.co_filename, plain.__globals__)
+    module = _project.running(code.co_filename, plain.__globals__, text)
     for scope in module.scope.all() if module is not None else ():
         for _, node in loop_calls(scope):
-            if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno and module is not None:
+            if isinstance(node, ast.Lambda) and is_at(node, code) and module is not None:
                 return any(True for _ in changes_of_body(node, module, scope, _project))
     return False
 
@@ -80,18 +81,14 @@ def _of_one(found: Found, language: LanguageVersion, *, launched: bool) -> tuple
             _by_node.clear()
         spoken = look_at_function(found, "modern", _project, UNSEEN, kernel=launched, language=language)
         told = [each for each in spoken if each.severity != "hint"]
-        _by_node[key] = tuple(each for each in told if without_ignored([each], ignores_of(_text(each.file))))
+        _by_node[key] = tuple(each for each in told if without_ignored([each], ignores_of(shown_text(each.file))))
     return _by_node[key]
-
-
-def _text(file: str) -> str:
-    return "".join(source_lines(file))
 
 
 def _found(function: FunctionType) -> Found | None:
     """Return a function in its source; None where the source is not at hand or is no longer that of the code."""
     code = function.__code__
-    module = _project.running(code.co_filename, function.__globals__)
+    module = _project.running(code.co_filename, function.__globals__, text_of(code))
     place = None if module is None else module.functions.get((code.co_firstlineno, code.co_name))
     if module is None or place is None or place[1].outer is None:
         return None

@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from nkitools.authors_code.source_text import shown_text
 from nkitools.lint.module import Module, Unreadable, parse, read
 from nkitools.lint.scope import LEGACY, Definition, Scope
-from nkitools.rules.code_lines import source_lines
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _OTHERS = ("nki", LEGACY, "nkitools")
@@ -161,29 +161,14 @@ class Running(Project):
         """Return the file of an imported module; None for what is installed, and for what has no source."""
         known = vars(sys.modules[dotted]) if dotted in sys.modules else {}
         file = known.get("__file__")
-        return None if not isinstance(file, str) or is_installed(file) else self.running(file, known)
+        return None if not isinstance(file, str) or is_installed(file) else self.running(file, known, shown_text(file))
 
-    def running(self, file: str, names: Mapping[str, Any]) -> Module | None:
-        """Return the file of code that runs with ``names`` for its global ones; None where there is no source."""
-        text = _text_of(file)
+    def running(self, file: str, names: Mapping[str, Any], text: str) -> Module | None:
+        """Return the file of code that runs with ``names`` for its global ones; None for an empty text."""
         try:
             return parse(text, file, str(names.get("__package__") or "")) if text else None
         except Unreadable:
             return None
-
-
-_texts: dict[str, tuple[list[str], str]] = {}  # file: the lines that linecache keeps of it, and them as one text
-_MOST_TEXTS = 512
-
-
-def _text_of(file: str) -> str:
-    """Return the text of a source file; it is one object for as long as linecache keeps the same lines."""
-    lines = source_lines(file)
-    if file not in _texts or _texts[file][0] is not lines:
-        if len(_texts) >= _MOST_TEXTS:
-            _texts.clear()
-        _texts[file] = lines, "".join(lines)
-    return _texts[file][1]
 
 
 @lru_cache(maxsize=1)

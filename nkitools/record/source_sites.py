@@ -9,8 +9,9 @@ from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
 
+from nkitools.authors_code.source_text import shown_text
 from nkitools.record.bytecode import bound_name, is_returned, returned_element, unpacked_name
-from nkitools.rules.code_lines import line_at, source_lines
+from nkitools.rules.code_lines import line_at
 from nkitools.rules.finding import is_own
 
 _internal: dict[str, bool] = {}
@@ -193,13 +194,9 @@ class Sites:
 
 
 def source_texts(files: Iterable[str]) -> dict[str, str]:
-    """Return the text of each of ``files`` as it is now, without those that cannot be read."""
-    found = {}
-    for file in sorted(set(files)):
-        lines = source_lines(file, fresh=True)
-        if lines:
-            found[file] = "".join(lines)
-    return found
+    """Return the text of each of ``files`` as the code that ran has it, without those that cannot be read."""
+    found = {file: shown_text(file) for file in sorted(set(files))}
+    return {file: text for file, text in found.items() if text}
 
 
 def entries_of(error: BaseException) -> list[TracebackType]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nkitools.rules.code_lines import source_lines
+from nkitools.authors_code.source_text import shown_text
 
 
 def source_line(file: str, line: int) -> str:
-    """Return a line of the author's source as it is now; '' where there is none (code made by ``exec``)."""
-    lines = source_lines(file, fresh=True)
-    return lines[line - 1].rstrip() if 1 <= line <= len(lines) else ""
+    """Return a line of the author's source as the code that ran has it; '' where there is none."""
+    lines = shown_text(file).splitlines()
+    return lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
 
 
 def excerpt(file: str, line: int, column: int | None) -> list[str]:

@@ -1,8 +1,7 @@
-"""The lines of an author's file, and the line of a place in code, also where Python has none: generated code."""
+"""The line of a place in code, also where Python has none: artificial instructions and generated code."""
 
 from __future__ import annotations
 
-import linecache
 from itertools import islice
 from types import CodeType, FrameType
 
@@ -22,16 +21,3 @@ def line_at(code: CodeType, instruction: int, line: int | None) -> int:
 def line_of(frame: FrameType) -> int:
     """Return the line at which ``frame`` stands."""
     return line_at(frame.f_code, frame.f_lasti, frame.f_lineno)
-
-
-def source_lines(file: str, *, fresh: bool = False) -> list[str]:
-    """Return the lines of a source file, with their ends; none for code without a file or a notebook's cell.
-
-    ``fresh`` looks whether the file has changed since it was read. Code of ``exec`` shares the name ``<string>`` with
-    the program of ``python -c``, whose text `linecache` has from Python 3.13 on.
-    """
-    if file == "<string>":
-        return []
-    if fresh:
-        linecache.checkcache(file)
-    return linecache.getlines(file)

@@ -11,12 +11,12 @@ from functools import cache
 
 import numpy as np
 
+from nkitools.authors_code.source_text import shown_text
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.numerics import Array
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.runs import Half
 from nkitools.record.run import Run
-from nkitools.rules.code_lines import source_lines
 from nkitools.why.changed_arguments import ChangedArguments
 from nkitools.why.lost_digits import LostDigits, lost_digits
 from nkitools.why.suspect import Suspect
@@ -136,25 +136,7 @@ def bisection_of_run(run: Run) -> Bisection | None:
     if known is None or call is None:
         return None
     reference = known.values if known.function is None else known.function
-    return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs, known.rule))
-
-
-def wrong_tensors_of_run(run: Run) -> str:
-    """Return which tensors of a run do not hold what ``expect`` of its reference says, as text; '' where all do.
-
-    The run is repeated in float64. ValueError for names that the kernel has not, and for a run that cannot be repeated.
-    """
-    known, call = run.reference, Call.of_run(run)
-    if known is None or call is None:
-        raise ValueError(f"expect: {run.kernel} cannot be run again; tensors are known of NKI kernels without ranks")
-    expected = Expected(None, known.expect or {}, call.kwargs)
-    trace = Trace(expected.counters(len(call.args)))
-    call.run(trace, rules="report")
-    missing = _missing(expected, trace)
-    if missing:
-        raise ValueError(missing)
-    wrong = [each for each in intermediates_of(trace, expected, call.args, call.kwargs) if each.wrong.any()]
-    return "\n".join(f"{_described(each)}, in float64" for each in wrong[:_MOST_LINES])
+    return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs))
 
 
 def bisection_of(call: Call, expected: Expected) -> Bisection:
@@ -215,7 +197,7 @@ def _place(full: Half, trace: Trace, suspect: Suspect) -> Place:
 def loop_line(file: str, line: int, counter: str) -> int:
     """Return the line of the innermost ``for`` around a line whose counter has a name; 0 where there is none."""
     found = 0
-    for first, last, names in _loops(file, "".join(source_lines(file))):
+    for first, last, names in _loops(file, shown_text(file)):
         if first < line <= last and counter in names:
             found = max(found, first)
     return found
@@ -254,7 +236,7 @@ def _of_precision(call: Call, expected: Expected, full: Half, note: str) -> Bise
     call.run(wide)
     precise = call.run(narrow, precision="precise")
     results = results_of(precise, expected, call.args, call.kwargs)
-    wrong = [_beyond(each, expected) for each in results]
+    wrong = [_beyond(each) for each in results]
     first = next((each for each in wrong if each.wrong.any()), None)
     if first is None:
         return Bisection(call.name, "right", None, (), (), None, note)
@@ -265,10 +247,10 @@ def _of_precision(call: Call, expected: Expected, full: Half, note: str) -> Bise
     return Bisection(call.name, "precision", first, (), (place,), lost, note)
 
 
-def _beyond(target: Target, expected: Expected) -> Target:
-    """Return a target whose wrong elements are those beyond the author's rule, else beyond a rounding of its dtype."""
+def _beyond(target: Target) -> Target:
+    """Return a target whose wrong elements are those beyond one rounding of its dtype."""
     step = _STEPS.get(target.access.layout.dtype.name, 2.0**-20)
-    wrong: Array = differing(target.got, target.want, step, expected.rule)
+    wrong: Array = differing(target.got, target.want, step)
     values = {**vars(target), "wrong": wrong}
     return Target(**values)
 

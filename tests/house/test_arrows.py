@@ -48,35 +48,58 @@ ARROWS: dict[str, set[str]] = {
     "authors_code": set(),
     "mx": {"chip"},
     "engines": {"chip"},
-    "record": {"chip", "comparison"},
+    "record": {"authors_code", "chip", "comparison"},
     "history": {"chip", "record"},
     "issue": {"chip", "engines", "record"},
     "isa": {"chip", "engines", "issue", "record"},
     "rules": {"chip", "record"},
     "language": {"chip", "engines", "isa", "issue", "record"},
-    "lint": set(),  # reads sources; what it knows of NKI's signatures comes from outside (lint.interface)
+    "lint": {"authors_code"},  # reads sources; what it knows of NKI's signatures comes from outside (lint.interface)
     "replay": {"chip", "issue", "record"},
-    "why": {"chip", "comparison", "issue", "launch", "precision", "record"},
-    "launch": {"chip", "history", "lint", "record", "replay", "rules"},
+    "why": {"authors_code", "chip", "comparison", "issue", "launch", "precision", "record"},
+    "launch": {"authors_code", "chip", "history", "lint", "record", "replay", "rules"},
     "timing": {"chip", "history", "record"},
     "precision": {"chip", "comparison", "launch", "record"},
-    "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
+    "dialects": {
+        "authors_code",
+        "chip",
+        "engines",
+        "history",
+        "isa",
+        "issue",
+        "language",
+        "launch",
+        "lint",
+        "record",
+        "rules",
+    },
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
     "suggestions": {"lint", "lint.interface"},
     "sweeps.space": set(),
     "pallas": {"chip", "comparison", "precision", "record", "rules", "sweeps.space"},
     "customop": {"chip", "record", "rules"},
 }
+ARROWS["dialects"] |= {"rules"}
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}
 ARROWS["sweeps"] = {*ARROWS["targets"], "targets"}  # any kind of kernel, wherever it runs
-ARROWS["report"] = {"chip", "comparison", "history", "issue", "record", "rules", "suggestions", "timing"}
+ARROWS["report"] = {
+    "authors_code",
+    "chip",
+    "comparison",
+    "history",
+    "issue",
+    "record",
+    "rules",
+    "suggestions",
+    "timing",
+}
 ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
 ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["sweeps"], "sweeps", "report", "expect"}
 ARROWS["cli"] = ARROWS["cli"] | {"examples"}  # the example kernels, which the wheel has in this place
 ARROWS["serve"] = {*ARROWS["targets"], "report", "targets"}
 ARROWS["cli"] = ARROWS["cli"] | {"serve"}
-ARROWS["typing"] = {"precision", "pytest_plugin", "record", "report", "sweeps"}
+ARROWS["typing"] = {"authors_code", "precision", "pytest_plugin", "record", "report", "sweeps"}
 ARROWS["nkitools"] = {*ARROWS["targets"], "sweeps", "expect", "report", "strategies"}
 ARROWS["__main__"] = {"cli"}
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nkitools.authors_code.source_text import keep_text
+
 PACKAGE = str(Path(__file__).parents[2])
 _FOREIGN = (*{sysconfig.get_paths()[each] for each in ("stdlib", "platstdlib", "purelib", "platlib")}, PACKAGE)
 # What is imported already is not rewritten for assertions, which pytest says in a warning, and warnings may be errors.
@@ -146,6 +148,7 @@ def module_of_text(file: str, text: str) -> Any:
     module.__name__, module.__package__ = ".".join(parts), ".".join(parts[:-1])
     sys.path.insert(0, str(folder))
     vars(module)["__builtins__"] = builtins
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec", dont_inherit=True), vars(module))
+    code = compile(text, file, "exec", dont_inherit=True)
+    keep_text(code, text)  # the file has another one, and so have other modules made of it
+    exec(code, vars(module))
     return module

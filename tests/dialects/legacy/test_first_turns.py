@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nkitools.dialects.legacy.kernels.carried_names import carried
-from nkitools.dialects.legacy.kernels.first_turns import rewritten
+from nkitools.typing import SourceChanged
 from tests.dialects.legacy.running import outputs, random, run
 
 X = random(8, 12)
@@ -344,6 +344,19 @@ def test_a_file_that_has_changed_since_is_not_run(tmp_path: Any) -> None:
     file.write_text(SOURCE)
     exec(compile(SOURCE, str(file), "exec"), names)
     np.testing.assert_array_equal(outputs(names["kernel"], X), 4 * X)
-    file.write_text(SOURCE.replace("width = 8", "width = 1024").replace("# ", ""))
-    rewritten.cache_clear()
-    np.testing.assert_array_equal(outputs(names["kernel"], X), X * np.repeat([4, 2, 1], 4).astype(np.float32))
+    file.write_text(SOURCE.replace("width = 8", "width = 1024"))
+    np.testing.assert_array_equal(outputs(names["kernel"], X), 4 * X)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("8", "9"), ("multiply", "subtract"), ("4 * i, 4", "4, 4 * i"), ("\n\n", "\n")]
+)
+def test_a_file_that_has_changed_before_the_first_run_is_not_run(tmp_path: Any, old: str, new: str) -> None:
+    """The code runs as Python has it, turn by turn, and a warning names the function and its file."""
+    file = tmp_path / "kernels.py"
+    names: dict[str, Any] = {"__name__": "kernels"}
+    exec(compile(SOURCE, str(file), "exec"), names)
+    file.write_text(SOURCE.replace(old, new))
+    with pytest.warns(SourceChanged, match=r"^`kernel` runs as it was imported; .*kernels\.py no longer holds it so"):
+        found = outputs(names["kernel"], X)
+    np.testing.assert_array_equal(found, X * np.repeat([4, 2, 1], 4).astype(np.float32))

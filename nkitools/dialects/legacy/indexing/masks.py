@@ -17,10 +17,11 @@ from typing import Any, NoReturn, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
+from nkitools.authors_code.source_text import text_of
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.indexing.mask_and import waits, was_lost, with_left_side
 from nkitools.record.source_sites import author_frame
-from nkitools.rules.code_lines import line_of, source_lines
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import refuse
 
 # What stands in the brackets behind an index, a mask or a tensor: numbers, slices, indices and tiles.
@@ -293,7 +294,7 @@ def _joined_by_words(frame: FrameType | None) -> bool:
     if frame is None:
         return False
     try:
-        tests, joined = _conditions("".join(source_lines(frame.f_code.co_filename)))
+        tests, joined = _conditions(text_of(frame.f_code))
     except SyntaxError:
         return False
 

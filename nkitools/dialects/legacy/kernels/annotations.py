@@ -14,13 +14,14 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
+from nkitools.authors_code.source_text import text_of
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.typing import Annotation
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.record.source_sites import Site, author_frame
-from nkitools.rules.code_lines import line_of, source_lines
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import report
 
 
@@ -35,10 +36,10 @@ class Statement:
 
 
 @lru_cache(maxsize=64)
-def statements(file: str) -> tuple[Statement, ...]:
+def statements(file: str, text: str) -> tuple[Statement, ...]:
     """Return the statements of a file that annotate a variable with what may be a tensor of known sizes."""
     try:
-        tree = ast.parse("".join(source_lines(file)))
+        tree = ast.parse(text)
     except SyntaxError:
         return ()
     return tuple(
@@ -101,7 +102,8 @@ class _Watch:
 
 def _around(frame: FrameType) -> Statement | None:
     line = line_of(frame)
-    return next((each for each in statements(frame.f_code.co_filename) if each.first <= line <= each.last), None)
+    known = statements(frame.f_code.co_filename, text_of(frame.f_code))
+    return next((each for each in known if each.first <= line <= each.last), None)
 
 
 def _sizes(frame: FrameType, statement: Statement) -> tuple[int, ...] | None:
@@ -119,7 +121,7 @@ def _sizes(frame: FrameType, statement: Statement) -> tuple[int, ...] | None:
 @contextmanager
 def checked_annotations(code: CodeType | None) -> Iterator[None]:
     """Compare annotations while the block runs; only where the file of ``code`` has some."""
-    if code is None or not statements(code.co_filename):
+    if code is None or not statements(code.co_filename, text_of(code)):
         yield
         return
     watch = _Watch()

@@ -17,12 +17,13 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TypeAlias, TypeVar
 
+from nkitools.authors_code.source_text import compiled_again, keep_text, text_of
 from nkitools.dialects.legacy.kernels.carried_containers import carried_containers, contents, differ
 from nkitools.dialects.legacy.kernels.carried_names import carried
 from nkitools.dialects.legacy.kernels.error_codes import placed
-from nkitools.dialects.legacy.kernels.kernel_source import functions_of, source_of
+from nkitools.dialects.legacy.kernels.kernel_source import functions_of
 from nkitools.dialects.legacy.tiles.dtypes import is_number
-from nkitools.lint.called_functions import named_functions, nested_codes, plain_function
+from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.scope import LEGACY, Scope, own_nodes
 from nkitools.record.source_sites import Site
 from nkitools.rules.finding import report
@@ -107,41 +108,24 @@ def first_turns(rewrites: Rewrites) -> Iterator[None]:
             each.__code__ = code
 
 
-@lru_cache(maxsize=1024)
 def rewritten(file: str, code: CodeType) -> CodeType:
     """Return the code of a function with its loops rewritten; the code itself where nothing is to do.
 
-    Nothing is done where the file is no longer the one that the code was made of.
+    Nothing is done where the file is no longer the one that the code was made of: the code runs as it is.
     """
-    source = source_of(file)
+    return _rewritten(file, text_of(code), code)
+
+
+@lru_cache(maxsize=1024)
+def _rewritten(file: str, source: str, code: CodeType) -> CodeType:
     found = _loops(source) if LEGACY in source else {}
     if not any(_is_within(code, source, line) for line, _ in found):
         return code
-    if not _is_of(code, _compiled(ast.parse(source), file, code)):
+    made = compiled_again(code, source, _Rewriting(file, found).visit(ast.parse(source)))
+    if made is None:
         return code
-    return _compiled(_Rewriting(file, found).visit(ast.parse(source)), file, code) or code
-
-
-def _compiled(tree: ast.Module, file: str, code: CodeType) -> CodeType | None:
-    """Return a function's code in a module's tree."""
-    module = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
-    return next((each for each in nested_codes(module) if _form(each) == _form(code)), None)
-
-
-def _form(code: CodeType) -> tuple[object, ...]:
-    """Return what a function keeps when its loops are rewritten."""
-    arguments = code.co_argcount + code.co_kwonlyargcount
-    return code.co_qualname, code.co_firstlineno, code.co_varnames[:arguments], code.co_flags & 0xF, code.co_freevars
-
-
-def _is_of(code: CodeType, found: CodeType | None) -> bool:
-    """Return whether code is that of the source, or what pytest has made of it by rewriting its assertions."""
-    if found is None or {line for *_, line in code.co_lines()} != {line for *_, line in found.co_lines()}:
-        return False
-    numbers = {each for each in found.co_consts if isinstance(each, (int, float, str))}
-    return set(found.co_names) <= set(code.co_names) and numbers <= {
-        each for each in code.co_consts if isinstance(each, (int, float, str))
-    }
+    keep_text(made, source)
+    return made
 
 
 def _is_within(code: CodeType, source: str, line: int) -> bool:

@@ -12,15 +12,15 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from nkitools.authors_code.source_text import nested_codes, text_of
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import SKIP_SHARED_HBM_CHECK, form_of
-from nkitools.lint.called_functions import named_functions, nested_codes, plain_function
+from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.ignores import is_ignored
 from nkitools.lint.legacy_scopes import Scopes, SourceFinding
 from nkitools.lint.module import Unreadable, parse
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.record.source_sites import Site
-from nkitools.rules.code_lines import source_lines
 from nkitools.rules.finding import report
 
 
@@ -30,11 +30,6 @@ def functions_of(source: str) -> dict[tuple[int, str], tuple[Function, Scope]]:
         return parse(source, "").functions
     except Unreadable:
         return {}
-
-
-def source_of(file: str) -> str:
-    """Return the text of a file, or of a notebook's cell; '' where it is not at hand."""
-    return "".join(source_lines(file, fresh=True))
 
 
 @lru_cache(maxsize=256)
@@ -47,7 +42,7 @@ def report_source(function: Callable[..., Any]) -> None:
     """NK208, NK601, NK605: report what the source of a kernel, and of the author's functions that it calls, shows."""
     shared_anywhere = SKIP_SHARED_HBM_CHECK in form_of().switches
     for code in _codes(function):
-        source = source_of(code.co_filename)
+        source = text_of(code)
         for found in _findings(source, code.co_firstlineno, code.co_name):
             if (found.rule == "NK208" and shared_anywhere) or is_ignored(source, found.rule, found.line):
                 continue
@@ -77,7 +72,7 @@ def place_of(function: Callable[..., Any]) -> Place:
         return Place(*(Site("<unknown>", 0, None, ""),) * 2)
     code = plain.__code__
     file, name = code.co_filename, code.co_name
-    found = functions_of(source_of(file)).get((code.co_firstlineno, name))
+    found = functions_of(text_of(code)).get((code.co_firstlineno, name))
     if found is None:
         return Place(*(Site(file, code.co_firstlineno, None, name),) * 2)
     node = found[0]

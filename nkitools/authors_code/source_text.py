@@ -1,0 +1,131 @@
+"""The source of code that runs: the text of its file, as long as that text still holds the very code.
+
+A file may be edited after it was imported. Then its text is another program's: neither is it compiled in the place of
+the code, nor do findings name its lines. A text that held the code once is kept for it.
+"""
+
+from __future__ import annotations
+import __future__ as future
+
+import ast
+import linecache
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+_FEATURES = sum(getattr(future, name).compiler_flag for name in future.all_feature_names)
+_OF_PYTEST = "@pytest_ar"  # a name in assertions that pytest has rewritten
+_MOST = 4096  # codes whose text is kept
+_texts: dict[str, tuple[list[str], str]] = {}  # file: the lines that linecache keeps of it, and them as one text
+_kept: dict[tuple[str, CodeType], str] = {}
+_shown: dict[str, str] = {}
+
+
+class SourceChanged(UserWarning):
+    """The file of a kernel no longer holds a function as it runs."""
+
+
+def text_of(code: CodeType) -> str:
+    """Return the text of the file that holds ``code``; '' where there is none, and where it holds other code now."""
+    file = code.co_filename
+    now, kept = current_text(file), _kept.get((file, code), "")
+    if now is not kept and _index(now, code) is not None:
+        kept = now
+        keep_text(code, now)
+    _shown[file] = kept
+    return kept
+
+
+def is_changed(code: CodeType) -> bool:
+    """Return whether the file of ``code`` is there and does not hold the code.
+
+    Not of a function whose assertions pytest has rewritten: its settings decide how. Nor of code without lines.
+    """
+    has_lines = any(line for *_, line in code.co_lines())
+    return has_lines and bool(current_text(code.co_filename)) and not text_of(code) and not _is_of_pytest(code)
+
+
+def keep_text(code: CodeType, text: str) -> None:
+    """Keep a text as the source of a code, and of the functions in it."""
+    if len(_kept) >= _MOST:
+        _kept.clear()
+    for each in nested_codes(code):
+        _kept[code.co_filename, each] = text
+
+
+def shown_text(file: str) -> str:
+    """Return the text of a file as the code that runs has it; of a file without such code its text as it is now."""
+    found = _shown.get(file)
+    return current_text(file) if found is None else found
+
+
+def current_text(file: str) -> str:
+    """Return the text of a file, or of a notebook's cell, as it is now; '' where it is not at hand.
+
+    It is one object for as long as linecache keeps the same lines. Code of ``exec`` shares the name ``<string>`` with
+    the program of ``python -c``, whose text linecache has from Python 3.13 on.
+    """
+    if file == "<string>":
+        return ""
+    linecache.checkcache(file)
+    lines = linecache.getlines(file)
+    if file not in _texts or _texts[file][0] is not lines:
+        if len(_texts) >= _MOST:
+            _texts.clear()
+        _texts[file] = lines, "".join(lines)
+    return _texts[file][1]
+
+
+def compiled_again(code: CodeType, text: str, tree: ast.Module) -> CodeType | None:
+    """Return what ``code`` is in a tree that was made of the text that holds it, and has the same functions."""
+    index = _index(text, code)
+    if index is None:
+        return None
+    flags = code.co_flags & _FEATURES
+    module = compile(ast.fix_missing_locations(tree), code.co_filename, "exec", flags=flags, dont_inherit=True)
+    return list(nested_codes(module))[index]
+
+
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those of the functions defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from nested_codes(constant)
+
+
+def is_at(node: ast.expr | ast.stmt, code: CodeType) -> bool:
+    """Return whether ``code`` stands in a node: a line may have several lambdas."""
+    first, last = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None]
+    inside = [each for each in places if each != (code.co_firstlineno, 0)]  # the begin of the code has no column
+    return all(first <= each < last for each in inside)
+
+
+def _index(text: str, code: CodeType) -> int | None:
+    """Return where a code stands among those of a text; None where the text has not this very code."""
+    found = _codes(text, code.co_flags & _FEATURES, _is_of_pytest(code)) if text else {}
+    return found.get(code)
+
+
+def _is_of_pytest(code: CodeType) -> bool:
+    return any(_OF_PYTEST in each.co_names for each in nested_codes(code))
+
+
+@lru_cache(maxsize=64)
+def _codes(text: str, flags: int, is_rewritten: bool) -> dict[CodeType, int]:
+    """Return the functions of a text by their code. Codes are equal where they do the same at the same lines."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree: Any = ast.parse(text)
+            if is_rewritten:
+                from _pytest.assertion.rewrite import rewrite_asserts
+
+                rewrite_asserts(tree, text.encode())
+            module = compile(tree, "<text>", "exec", flags=flags, dont_inherit=True)
+    except (SyntaxError, ValueError, ImportError, TypeError, RecursionError):
+        return {}
+    return {code: number for number, code in reversed(list(enumerate(nested_codes(module))))}
