@@ -25,6 +25,7 @@ from nkitools.rules.catalogue import rule_named
 from nkitools.serve.child_process import Ended, call
 from nkitools.serve.instruction_cards import MODULES, card, names, rule_as_markdown
 from nkitools.serve.open_files import OpenFiles
+from nkitools.serve.read_files import changed, contents
 from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
 from nkitools.suggestions.plain import suggestions_as_plain
 from nkitools.targets.neuron_codes import code_named
@@ -60,7 +61,7 @@ class Workplace:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self._asked: OrderedDict[str, Plain] = OrderedDict()
+        self._asked: OrderedDict[str, tuple[Plain, dict[str, str]]] = OrderedDict()
 
     def file(self, path: str) -> Path:
         """Return a file below the root. Refused for one elsewhere, by links too, and for what is no Python file."""
@@ -71,28 +72,30 @@ class Workplace:
             raise Refused(f"{path} is no Python file below the root of this server")
         return found
 
-    def keep(self, request: Plain) -> str:
-        """Keep a request, and return its id, the same for the same request and source; forget the oldest one."""
-        name = _name_of(request)
-        self._asked[name] = request
+    def keep(self, request: Plain, files: list[str]) -> str:
+        """Keep a request with the files that its run has read, and return its id; forget the oldest one.
+
+        The id is the same for the same request and the same contents of the files.
+        """
+        before = contents({request["file"], *files})
+        said = json.dumps([request, before], sort_keys=True, default=str).encode()
+        name = f"run-{hashlib.sha256(said).hexdigest()[:12]}"
+        self._asked[name] = request, before
         self._asked.move_to_end(name)
         while len(self._asked) > _MOST_RUNS:
             self._asked.popitem(last=False)
         return name
 
     def asked(self, name: str) -> Plain:
-        """Return the request of an id. Refused for an unknown one, and where the file has changed since."""
-        request = self._asked.get(name)
-        if request is None:
+        """Return the request of an id. Refused for an unknown id, and where a file of the run has changed."""
+        kept = self._asked.get(name)
+        if kept is None:
             raise Refused(f"{name}: no such run; simulate returns the id, and the last {_MOST_RUNS} are kept")
-        if _name_of(request) != name:
-            raise Refused(f"{name}: {request['file']} has changed since; simulate it again")
+        request, before = kept
+        others = changed(before)
+        if others:
+            raise Refused(f"{name}: {', '.join(others[:3])} has changed since; simulate it again")
         return request
-
-
-def _name_of(request: Plain) -> str:
-    said = json.dumps(request, sort_keys=True, default=str).encode()
-    return f"run-{hashlib.sha256(Path(request['file']).read_bytes() + said).hexdigest()[:12]}"
 
 
 def make_server(root: Path) -> MCPServer:
@@ -142,7 +145,8 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
         async def go() -> Plain:
             request = _request(workplace, path, kernel, arguments, chip=chip, nki_version=nki_version)
             found = await _called(simulated, request, seconds, context)
-            return found if found.get("error") else {"run": workplace.keep(request), **found}
+            files = found.pop("files", [])
+            return found if found.get("error") else {"run": workplace.keep(request, files), **found}
 
         return await _awaited(go())
 

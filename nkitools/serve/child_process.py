@@ -98,6 +98,7 @@ def _play(connection: Connection, function: Callable[[Plain], Plain], request: P
     os.dup2(nothing, 0)
     os.dup2(file, 1)
     os.dup2(file, 2)
+    sys.dont_write_bytecode = True  # Python takes it for a file of one size edited within a second
     found = function(request)
     sys.stdout.flush()
     sys.stderr.flush()

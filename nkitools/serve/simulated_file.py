@@ -18,6 +18,7 @@ from nkitools.precision.runs import copied
 from nkitools.record.saved.encoding import leaves
 from nkitools.report.run_json import described
 from nkitools.rules.finding import KernelError
+from nkitools.serve.read_files import files_read
 from nkitools.suggestions.plain import suggestions_as_plain
 from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
 from nkitools.targets.imports import stand_in
@@ -36,9 +37,12 @@ def simulated(request: Plain) -> Plain:
 
     ``file``, ``kernel``; ``arguments``: what stands for the file's ``inputs``, see `arguments_of`; ``chip`` and
     ``nki_version``. Returns ``error``, a sentence where there is no run, else an empty
-    text; and of the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``.
+    text; and of the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``, and
+    ``files`` that it has read.
     """
-    return _answered(request, of_run)
+    with files_read() as files:
+        found = _answered(request, of_run)
+    return {**found, "files": sorted(files)}
 
 
 def estimated(request: Plain) -> Plain:

@@ -52,6 +52,53 @@ async def refusal(client: Any, tool: str, **arguments: Any) -> str:
     return str(answer["error"])
 
 
+OF_FILES = """import json
+import numpy as np
+import nki, nki.isa as nisa, nki.language as nl
+from helper_of_this_test import FACTOR
+
+with open(__file__.replace("kernel.py", "bias.json")) as file:
+    BIAS = json.load(file)
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=FACTOR, op1=nl.add, operand1=BIAS)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+inputs = (np.ones((4, 8), np.float32),)
+"""
+
+
+def test_a_kept_run_knows_the_files_that_it_has_read(tmp_path: Path) -> None:
+    """Of a helper and of a file of numbers: after a change `why` is refused with its name; restored, it answers."""
+    (tmp_path / "kernel.py").write_text(OF_FILES)
+    files = {"helper_of_this_test.py": ("FACTOR = 2.0\n", "FACTOR = 7.0\n"), "bias.json": ("1.0", "3.0")}
+    for name, (text, _) in files.items():
+        (tmp_path / name).write_text(text)
+
+    async def conversation(client: Any) -> None:
+        asked = {"path": "kernel.py", "kernel": "kernel"}
+        run = await ask(client, "simulate", **asked)
+        assert (run["outputs"][0]["max"], "files" in run) == (3.0, False)
+        for name, (text, changed) in files.items():
+            (tmp_path / name).write_text(changed)
+            said = await refusal(client, "why", run=run["run"], index=[0, 0])
+            assert f"{name} has changed since; simulate it again" in said
+            assert (await ask(client, "simulate", **asked))["run"] != run["run"]
+            (tmp_path / name).write_text(text)
+            said = (await ask(client, "why", run=run["run"], index=[0, 0]))["text"]
+            assert said.startswith("out[0, 0] = 3")
+        assert (await ask(client, "simulate", **asked))["run"] == run["run"]
+
+    talk(tmp_path, conversation)
+
+
 def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
     """The suggested edits have a clean run; equal requests have equal ids and answers; a changed file is refused."""
     (tmp_path / "kernel.py").write_text(BAD)
