@@ -71,6 +71,7 @@ class Storage:
     # The truth value of a view, where an author may ask for one; it returns None where he may not.
     truth: Callable[[Any], bool | None] | None = None
     twin: Storage | None = None  # further digits in full precision, see `nkitools.chip.full_precision_shadow`
+    guard: Callable[[Storage], None] | None = None  # of a caller's array that stays as it is: called before a write
     _raw: Array | None = None
 
     def __init__(
@@ -151,6 +152,10 @@ class Storage:
             raw = self._raw = self.array.reshape(-1).view(np.uint8)
         start = self.start_partition * self.partition_bytes + self.start_byte if self.physical is not None else 0
         return np.ndarray(shape, dtype.dtype, raw, start + byte_offset, strides)
+
+    def forget_windows(self) -> None:
+        """Let the next views be made of ``array`` as it is by now."""
+        self._raw = None
 
     def overlaps(self, other: Storage) -> bool:
         """Return whether two storages in one physical memory have bytes in common."""

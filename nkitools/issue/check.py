@@ -103,7 +103,7 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
             if tensor.storage not in told:
                 told.append(tensor.storage)
                 tensor.storage.poison_unwritten()
-                _report_unwritten(call.core, plan, tensor, missing)
+                _report_unwritten(call, tensor, missing)
             continue
         call.undefined = call.undefined.joined(Undefined(reached, ((tensor, missing),)))
 
@@ -173,7 +173,8 @@ def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...], value
     return found
 
 
-def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> None:
+def _report_unwritten(call: CarefulCall, tensor: NkiTensor, missing: Array) -> None:
+    core, plan = call.core, call.plan
     first = [int(axis[0]) for axis in np.nonzero(missing)]
     what = f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
     mask = cause_of(tensor, missing, MASK)
@@ -186,8 +187,20 @@ def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array)
     boxes = own_boxes(tensor, missing)
     where = f"these are{boxes}" if boxes else f"the first is at index {first}"
     message = f"{what} are read but were never written; {where}{came}"
-    remedy = _remedy_of_unwritten(core, tensor, missing)
+    remedy = _remedy_of_swapped(call, tensor) or _remedy_of_unwritten(core, tensor, missing)
     report("NK401", message, about=(tensor,), remedy=remedy, picture=lambda: picture_of(missing, UNWRITTEN))
+
+
+def _remedy_of_swapped(call: CarefulCall, tensor: NkiTensor) -> str:
+    """Return that the operands of a copy are swapped, where nothing was written yet into its source; else ''.
+
+    Only where the destination is an argument, which is there to be read.
+    """
+    if not call.plan.name.startswith(("dma_", "tensor_copy")) or tensor.storage.holds_anything:
+        return ""
+    if not any(written.storage.id in call.core.input_ids for written, _ in call.outputs):
+        return ""
+    return f"The operands are swapped: {call.plan.name}(dst, src). The destination comes first."
 
 
 def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:

@@ -134,6 +134,8 @@ def _call_source(instruction: Any, named: Named, depth: int) -> str:
             *[f"    {line}" for line in quick_commit_lines(_operands(named), _known(named), _labels(named))],
             "except StopRun:",
             f"    SELF.leave_undone(core, ({values}))",
+            "except ValueError as error:",
+            f"    SELF.write_argument(core, ({values}), error)",
             "return HANDLE if core.device_loop is None else SELF.handle(core)",
         ]
     body = "".join(f"    {line}\n" for line in lines)

@@ -49,6 +49,7 @@ from nkitools.issue.plan import (
 )
 from nkitools.issue.refused_instructions import leave_undone
 from nkitools.issue.resolve import resolve
+from nkitools.issue.written_arguments import is_kept
 from nkitools.record.source_sites import is_internal
 from nkitools.record.tensor_names import is_grid
 from nkitools.rules.catalogue import removed_argument
@@ -185,6 +186,15 @@ class Instruction(InstructionForm, Generic[P]):
             self.leave_undone(core, values)
         return self.handle(core)
 
+    def write_argument(self, core: Core, values: tuple[Any, ...], error: ValueError) -> None:
+        """Issue a call again that could not write into an argument, which is kept; raise other errors."""
+        if not is_kept(values, error):
+            raise error
+        try:
+            self.issue_carefully(core, values)
+        except StopRun:
+            self.leave_undone(core, values)
+
     def leave_undone(self, core: Core, values: tuple[Any, ...]) -> None:
         """Let the outputs of a call that was refused be undefined."""
         leave_undone(core, values, self.roles, waits=self.exchanges)
@@ -207,8 +217,13 @@ class Instruction(InstructionForm, Generic[P]):
         """Issue what the fast path does not take: a call that is careful, or an operand that is not plain."""
         if core.recording is None:
             self.issue_unplanned(core, values)
-        else:
+            return
+        try:
             self._issue_recorded(core, values)
+        except ValueError as error:
+            if not is_kept(values, error):
+                raise
+            self.issue_unplanned(core, values)
 
     @cached_property
     def _issue_recorded(self) -> Issue:

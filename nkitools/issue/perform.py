@@ -20,6 +20,7 @@ from nkitools.issue.plan import DATA, WRITTEN
 from nkitools.issue.refused_instructions import leave_rows_undone
 from nkitools.issue.scatter_order import check_order
 from nkitools.issue.value_rules import judge
+from nkitools.issue.written_arguments import open_argument
 
 
 def perform(call: CarefulCall) -> None:
@@ -27,6 +28,9 @@ def perform(call: CarefulCall) -> None:
     if call.full is not None:
         call.full.renew()
     recording = call.core.recording
+    for tensor, seen in call.outputs:
+        if tensor.storage.guard is not None:
+            open_argument(call.core, tensor, seen)
     if recording is not None:
         recording.fill_unwritten(call)
     results = {

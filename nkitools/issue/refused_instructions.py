@@ -22,6 +22,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_read
 from nkitools.issue.plan import DATA, ON_DEVICE, WRITTEN, Plan
 from nkitools.issue.poison import poison
+from nkitools.issue.written_arguments import open_views
 from nkitools.rules.finding import StopRun
 
 # Operands whose elements are places in another one.
@@ -54,6 +55,7 @@ def _poison(tensor: NkiTensor) -> None:
         storage.poison_unwritten()
         mark_whole(storage)
         return
+    open_views(tensor)
     where = tensor.where if isinstance(tensor, MaskedTensor) else None
     if tensor.array.flags.writeable:
         poison(tensor.array, True if where is None else where, tensor.dtype)

@@ -17,6 +17,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import WIDE, is_widened
 from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
+from nkitools.launch.kept_arguments import Guard, Keeping
 from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name
 from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse
@@ -31,6 +32,8 @@ class _Entered:
     original: Any
     array: Array
     storage: Storage
+    may_change: bool = False  # whether the kernel may change the caller's array
+    guard: Guard | None = None
 
     @property
     def is_changed(self) -> bool:
@@ -74,6 +77,7 @@ class Arguments:
         widens_results: bool = False,
         is_shared: Callable[[Array], bool] = lambda array: False,
         language: LanguageVersion | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self.language = language_of() if language is None else language
         self.memory = memory
@@ -82,6 +86,7 @@ class Arguments:
         self.widens_results = widens_results
         self.wrap: Wrap = wrap or (lambda tensor: tensor)
         self.framework: Framework = NUMPY
+        self.keeping = keeping
         self._entered: list[_Entered] = []
 
     @property
@@ -113,10 +118,15 @@ class Arguments:
         array = framework.to_numpy(name, original)
         for entered in self._entered:
             if entered.is_same(original, array):
+                if self._may_change(name) and entered.guard is not None:  # given under a second name
+                    entered.may_change, entered.guard = True, entered.guard.give_up(entered.storage)
                 return self.wrap(NkiTensor.whole(entered.storage))
         storage = self._storage(name, array, _dtype_of(name, array, framework, self.language))
         storage.origin = original
-        self._entered.append(_Entered(original, array, storage))
+        entered = _Entered(original, array, storage, self._may_change(name))
+        if not entered.may_change and entered.is_in_place and storage.array.flags.writeable:
+            entered.guard = Guard(storage)
+        self._entered.append(entered)
         return self.wrap(NkiTensor.whole(storage))
 
     def _storage(self, name: str, array: Array, dtype: DType) -> Storage:
@@ -149,14 +159,46 @@ class Arguments:
         return any(each.storage.name == name and self.is_shared(each.array) for each in self._entered)
 
     def finish(self) -> None:
-        """Bring what was written into copied arguments back to the arrays themselves.
+        """Bring what was written into copied arguments back to the arrays themselves, unless these are kept.
 
         Only where something has changed: another copied argument may be a view of the same elements.
         """
         self.finish_objects()
-        changed = [entered for entered in self._entered if entered.is_changed]
+        changed = [each for each in self._entered if each.is_changed and each.may_change]
         for entered in changed:
             np.copyto(entered.array, entered.storage.array)
+
+    def _may_change(self, name: str) -> bool:
+        """Return whether the kernel may change the caller's array of this name."""
+        return self.keeping is None or not self.keeping.restores or self.keeping.may_change(name)
+
+    @property
+    def kept(self) -> list[int]:
+        """The storages of the arguments that the kernel is not to change."""
+        keeping = self.keeping
+        return (
+            [] if keeping is None else [each.storage.id for each in self._entered if not self._is_named(each, keeping)]
+        )
+
+    @staticmethod
+    def _is_named(entered: _Entered, keeping: Keeping) -> bool:
+        return keeping.may_change(entered.storage.name) or (keeping.restores and entered.may_change)
+
+    def restore(self) -> None:
+        """Bring kept arguments back as they were, the last one first: a later copy may hold what went before."""
+        for each in reversed(self._entered):
+            if each.guard is not None:
+                each.guard.restore(each.storage)
+
+    @property
+    def has_written(self) -> bool:
+        """Return whether an instruction has written into an argument that is kept."""
+        return any(each.guard is not None and each.guard.is_open for each in self._entered)
+
+    def is_unchanged(self, storage: int) -> bool:
+        """Return whether an argument is known to hold the bits that it held before."""
+        found = next(each for each in self._entered if each.storage.id == storage)
+        return not (found.guard.is_changed if found.guard is not None else found.is_in_place or found.is_changed)
 
     def finish_objects(self) -> None:
         """Give the author's objects what the kernel has set in them; also where it raises, as Python does."""
@@ -176,10 +218,18 @@ class Arguments:
             return self.framework.from_numpy(np.array(digits_of(tensor), WIDE.get().dtype, order="C"), float32)
         if storage.origin is None:
             return self.framework.from_numpy(np.ascontiguousarray(tensor.read()), tensor.dtype)
-        if tensor.array is storage.array:
+        if tensor.array is storage.array and not self._is_written(storage):
             return storage.origin
         # A part of an argument is a copy, so that a write through the result leaves the argument alone.
         return self.framework.from_numpy(np.array(tensor.read(), order="C"), tensor.dtype)
+
+    def _is_written(self, storage: Storage) -> bool:
+        """Return whether a storage is a kept argument that an instruction has written into."""
+        return any(
+            each.guard.is_open if each.guard is not None else each.is_changed and not each.may_change
+            for each in self._entered
+            if each.storage is storage
+        )
 
 
 def _address(array: Array) -> int:

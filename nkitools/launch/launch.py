@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.tensor import NkiTensor
 from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
+from nkitools.launch.kept_arguments import Keeping
 from nkitools.launch.schedule import Schedule
 from nkitools.rules.finding import Reporter as Report
 
@@ -51,6 +52,7 @@ class Launch:
     echo: Callable[[str], None] | None = None
     reported: Callable[[Report], Report] | None = None
     schedule: Schedule | None = None
+    keeping: Keeping | None = None  # how arguments are treated that the kernel changes; None: in place, as AWS does
     compile_config: CompileConfig | None = None
     specialization_config: SpecializationConfig | None = None
     variant: Hashable = None  # what a dialect decides about the function, as far as its launches differ in it
@@ -73,4 +75,5 @@ class Launch:
         return (
             self.name, self.grid, self.dialect.name, self.results_as_declared, self.returns_on_chip,
             self.compile_config, self.specialization_config, self.environment_lnc, self.schedule, self.variant,
+            self.keeping,
         )  # fmt: skip

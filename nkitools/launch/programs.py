@@ -16,6 +16,7 @@ from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
+from nkitools.history.changed_arguments import report_changed_arguments
 from nkitools.history.clean_forms import form_of, is_clean, keep_clean
 from nkitools.history.unread import report_unread
 from nkitools.history.unread_arguments import report_unread_arguments
@@ -91,7 +92,8 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *,
                     run.outputs = programs.run(args, kwargs, settings.seed)
                 finally:
                     run.peak_bytes = programs.host.peak
-        replays.keep([programs.arguments], [programs.result], (args, kwargs))
+        if not programs.arguments.has_written:
+            replays.keep([programs.arguments], [programs.result], (args, kwargs))
     return run
 
 
@@ -176,7 +178,14 @@ class Programs:
         launch = self.launch
         memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
         widens = self.full_precision and not launch.results_as_declared
-        return Arguments(memory, launch.wrap, widens_results=widens, is_shared=self.is_shared, language=self.language)
+        return Arguments(
+            memory,
+            launch.wrap,
+            widens_results=widens,
+            is_shared=self.is_shared,
+            language=self.language,
+            keeping=self.launch.keeping,
+        )
 
     @property
     def names(self) -> list[str]:
@@ -185,10 +194,13 @@ class Programs:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int | None) -> Any:
         """Run them all; program 0's result in kind is that of the launch."""
-        self.enter(args, kwargs)
-        baton = Baton(self.names, self.turn_of, seed)
-        self.join(baton)
-        return self.finish(baton.run(self.play))
+        try:
+            self.enter(args, kwargs)
+            baton = Baton(self.names, self.turn_of, seed)
+            self.join(baton)
+            return self.finish(baton.run(self.play))
+        finally:
+            self.arguments.restore()
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take the arguments of the kernel."""
@@ -234,12 +246,23 @@ class Programs:
         if self.world is None:  # a rank may work for others
             inputs = (storage.id for storage in self.arguments.storages)
             check_effect(results, inputs, self.record, self.reporter)
+        self._report_changed_arguments(columns, results)
         self.record.returned(tensors_of(results[0]))
         if not clean:
             self._report_unread(columns, form if not found else None, is_modern=is_modern)
         self.arguments.finish()
         self.result = results[0]
         return self.arguments.leave(results[0])
+
+    def _report_changed_arguments(self, columns: Columns, results: list[Any]) -> None:
+        """NK409: arguments that the kernel has written into, does not return, and is not to change."""
+        keeping = self.launch.keeping
+        if keeping is None or self.reporter.level == "off":
+            return
+        returned = {tensor.storage.id for result in results for tensor in tensors_of(result)}
+        asked = [storage for storage in self.arguments.kept if storage not in returned]
+        if not columns.written_storages.isdisjoint(asked):
+            report_changed_arguments(columns, self.reporter, asked, self.arguments.is_unchanged, keeping.severity)
 
     def _report_unread(self, columns: Columns, form: bytes | None, *, is_modern: bool) -> None:
         """NK513. Keep ``form``, that of the run, where there is nothing to report."""

@@ -95,7 +95,8 @@ def run_ranks(
                 run.outputs = cast(Any, _Ranks(programs, settings.seed, replays.recording).run(by_rank, kwargs))
             finally:
                 run.peak_bytes = host.peak
-        replays.keep([each.arguments for each in programs], [each.result for each in programs])
+        if not any(each.arguments.has_written for each in programs):
+            replays.keep([each.arguments for each in programs], [each.result for each in programs])
     return run
 
 
@@ -122,14 +123,18 @@ class _Ranks:
 
     def run(self, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Run them all; returns the results in kind, rank by rank."""
-        for each, args in zip(self.programs, by_rank, strict=True):
-            _reporting(each, partial(each.enter, args, kwargs))
-            each.join(self.baton)
-        results = self.baton.run(self._play)
-        return tuple(
-            _reporting(each, partial(each.finish, results[rank * self.cores : (rank + 1) * self.cores]))
-            for rank, each in enumerate(self.programs)
-        )
+        try:
+            for each, args in zip(self.programs, by_rank, strict=True):
+                _reporting(each, partial(each.enter, args, kwargs))
+                each.join(self.baton)
+            results = self.baton.run(self._play)
+            return tuple(
+                _reporting(each, partial(each.finish, results[rank * self.cores : (rank + 1) * self.cores]))
+                for rank, each in enumerate(self.programs)
+            )
+        finally:
+            for each in reversed(self.programs):
+                each.arguments.restore()
 
     def _turn_of(self, number: int) -> None:
         self.programs[number // self.cores].turn_of(number % self.cores)

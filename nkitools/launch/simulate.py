@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
+from nkitools.launch.kept_arguments import Keeping, severity_of_changes
 from nkitools.launch.kernel import as_launch
+from nkitools.launch.launch import Launch
 from nkitools.launch.programs import run_launch
 from nkitools.launch.ranks import arguments_by_rank, run_ranks
+from nkitools.launch.signatures import signature_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.record.run import Run
 from nkitools.record.watch.probes import Watch, WatchWarning, probing
@@ -25,6 +30,7 @@ def simulate(
     rules: str | None = None,
     watch: Watch | None = None,
     replay: str | None = None,
+    mutates: str | Sequence[str] = (),
     **kwargs: Argument,
 ) -> Run:
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
@@ -35,7 +41,9 @@ def simulate(
     raises `KernelError` at the first error-level finding, ``"report"`` collects and goes on (outputs None where
     nothing can be computed), ``"off"`` runs bare. Other keywords go to the kernel; a parameter of the kernel that is
     called like one of these is passed by position. Arrays are NumPy's, torch's (on CPU) or jax's, and results come in
-    kind; what the kernel writes into its inputs is in the arrays afterwards.
+    kind; the arrays stay as they were, but for those of the parameters that ``mutates`` names (and those that a
+    legacy kernel may change), which hold afterwards what the kernel has written into them. Another argument that a
+    modern kernel changes and does not return is NK409.
 
     ``watch`` records every write to tensors of these names, or by these lines, as a device print of the run: a name, a
     list of them, or a mapping ``{"preds": "*", "giou.py:57": {"m": 3}}`` to ``"*"`` (every write), loop counters, or a
@@ -61,6 +69,7 @@ def simulate(
                 "Call nkitools.simulate(kernel, *arrays)."
             )
         launch = as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules)
+        launch = replace(launch, keeping=_keeping(launch, mutates))
         if ranks is not None:
             started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs, replay=replay)
         else:
@@ -72,3 +81,16 @@ def simulate(
     for complaint in probes.complaints():
         warnings.warn(complaint, WatchWarning, stacklevel=2)
     return run
+
+
+def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Keeping | None:
+    """Return how arguments are treated that the kernel changes; ValueError for a name that is no parameter."""
+    names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
+    parameters = signature_of(launch.function).parameters
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    unknown = [name for name in names if name not in parameters]
+    if unknown and not takes_all:
+        raise ValueError(
+            f"mutates: {launch.name} has no parameter {', '.join(unknown)}; it has {', '.join(parameters) or 'none'}"
+        )
+    return Keeping(frozenset(names), severity_of_changes()) if launch.dialect.keeps_arguments else None

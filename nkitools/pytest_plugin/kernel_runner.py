@@ -47,6 +47,7 @@ class KernelRunner:
         equal_nan: bool | None = None,
         tolerance: str | None = None,
         expect: Mapping[str, Callable[..., Any]] | None = None,
+        mutates: str | Sequence[str] = (),
         **kwargs: Argument,
     ) -> Outputs:
         """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
@@ -59,6 +60,10 @@ class KernelRunner:
         more than a mistake might make, the test fails as undecided, and asks for a stated tolerance.
         ``tolerance="auto"`` beside ``rtol`` and ``atol``: a warning where they lie below that or far above it. Without
         ``reference``, ``rtol``, ``atol`` and ``equal_nan`` are the kernel's.
+
+        The arguments keep their values. A kernel that changes one, and does not return it, fails (NK409), unless
+        ``mutates`` names its parameter: then it is compared with what the function ``reference`` has left in its own
+        copy, and the caller's array holds what the kernel has left.
 
         ``expect``: functions that return what tensors of the kernel hold at the end of a turn, by their names; each
         takes the kernel's arguments and, by keyword, the loop counters that it names. In simulation these tensors are
@@ -80,8 +85,10 @@ class KernelRunner:
             kwargs |= stated
         if expect is not None and _has_parameter(kernel, "expect"):
             kwargs, expect = {**kwargs, "expect": expect}, None
-        expected = _expected(reference, args, kwargs, {**stated, "expect": expect})
-        run, full = self._run(target, kernel, allow, args, kwargs)
+        names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
+        expected, left = _expected(kernel, reference, args, kwargs, {**stated, "expect": expect})
+        in_simulator = {"mutates": names} if names and self._target == "sim" else {}
+        run, full = self._run(target, kernel, allow, args, {**kwargs, **in_simulator})
         _remind_of_gradients((args, kwargs), run.outputs)
         self._recorder.last_run = run
         self._recorder.asked_for.append((run, full))
@@ -92,7 +99,8 @@ class KernelRunner:
         if expected is not None:
             from nkitools.pytest_plugin.reference_check import assert_as_expected
 
-            assert_as_expected(run, is_simulated=self._target == "sim")
+            changed = _changed(kernel, names, args, kwargs, left)
+            assert_as_expected(run, changed, is_simulated=self._target == "sim")
         outputs: Outputs = run.outputs
         return outputs
 
@@ -109,6 +117,7 @@ class KernelRunner:
         A run that fails is remembered as the last one, too.
         """
         __tracebackhide__ = True
+        from nkitools.launch.kept_arguments import changes_fail
         from nkitools.record.allowed_rules import allow_findings, set_aside
         from nkitools.record.run_listeners import collect_runs
         from nkitools.targets.target import OtherDegree, WrongDevice
@@ -116,7 +125,8 @@ class KernelRunner:
         with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
             try:
                 full = _in_full_precision(target, kernel, args, kwargs)
-                return target.run(kernel, *args, **kwargs), full
+                with changes_fail():
+                    return target.run(kernel, *args, **kwargs), full
             except WrongDevice as error:
                 refuse(str(error))
             except OtherDegree as error:
@@ -175,26 +185,45 @@ def _has_parameter(kernel: Kernel, name: str) -> bool:
 
 
 def _expected(
-    reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any], stated: dict[str, Any]
-) -> Reference | None:
-    """Return what is expected, from copies of the arguments; None where nothing is said of it."""
+    kernel: Kernel, reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any], stated: dict[str, Any]
+) -> tuple[Reference | None, dict[str, Any]]:
+    """Return what is expected, and the arguments as a reference that is a function has left them, by parameter."""
     expect = stated["expect"]
     if reference is None and expect is None:
-        return None
+        return None, {}
     from nkitools.comparison.rule import stated_rule
     from nkitools.precision.runs import copied
     from nkitools.record.expected_outputs import Reference
 
     if reference is None:
-        return Reference(None, expect=expect)
+        return Reference(None, expect=expect), {}
     rule = stated_rule(stated.get("rtol"), stated.get("atol"), equal_nan=stated.get("equal_nan", True))
+    left: dict[str, Any] = {}
     function = reference if callable(reference) and not hasattr(reference, "shape") else None
     if function is not None:
         own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
         given, named = copied((args, own))
         reference = function(*given, **named)
+        left = _by_parameter(kernel, given, named)
     values = copied(reference)
-    return Reference(values, rule.rtol, rule.atol, rule.equal_nan, function=function, expect=expect)
+    return Reference(values, rule.rtol, rule.atol, rule.equal_nan, function=function, expect=expect), left
+
+
+def _by_parameter(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments by the kernel's parameters; nothing where they do not fit, which the kernel's call says."""
+    try:
+        return dict(inspect.signature(kernel).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):
+        return {}
+
+
+def _changed(
+    kernel: Kernel, names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any], left: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Return the arguments that a kernel may change, each with what the reference has left in its copy."""
+    own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
+    now = _by_parameter(kernel, args, own)
+    return {name: (now[name], left[name]) for name in names if name in left}
 
 
 def target_for(kernel: Kernel, target: str, asked: Collection[str]) -> Any:

@@ -16,7 +16,7 @@ MARKS = {
     "simulation": "another name of sim",
     "nki_allow(rule, ..., reason='')": "accept findings of these rules in the test: they are listed as allowed",
     "nki_sweep(kernel, space, *, arguments=None, reference=None, chips=None, store=None, sample=None, seed=0, "
-    "rtol=None, atol=None)": "a test with the fixture nki_case for each case of a space, which must pass",
+    "rtol=None, atol=None, mutates=())": "a test with the fixture nki_case for each case of a space, which must pass",
     "hw(device, ...)": "the test runs on hardware (neuron, tpu, gpu; default: any that its kernel can run on), and is "
     "skipped where there is none; as for sim, with run_kernel it is a variant",
 }

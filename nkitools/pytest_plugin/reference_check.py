@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,22 +26,26 @@ class Undecided(AssertionError):
     """An output is off by more than a derived tolerance may allow, and by less than the run explains."""
 
 
-def assert_as_expected(run: Run, *, is_simulated: bool = True) -> None:
+def assert_as_expected(
+    run: Run, changed: Mapping[str, tuple[Any, Any]] | None = None, *, is_simulated: bool = True
+) -> None:
     """Compare the outputs of a run with its reference, and tensors with what they should hold.
+
+    ``changed``: arguments that the kernel was to change, by name, each with what it should hold by now.
 
     AssertionError where they differ, `Undecided` where neither can be shown, ValueError where nothing is compared.
     """
     __tracebackhide__ = True
     assert run.reference is not None
     if run.reference.values is not None or not run.reference.expect:
-        _assert_outputs(run, run.reference)
+        _assert_outputs(run, run.reference, changed or {})
     if run.reference.expect and is_simulated:
         _assert_tensors(run)
 
 
-def _assert_outputs(run: Run, reference: Reference) -> None:
+def _assert_outputs(run: Run, reference: Reference, changed: Mapping[str, tuple[Any, Any]]) -> None:
     __tracebackhide__ = True
-    found = list(_judged(run, reference))
+    found = list(_judged(run, reference, changed))
     run.reference = replace(reference, rules=tuple(each.rule for each in found))
     bad = next((each for each in found if each.outcome != "pass"), None)
     if bad is not None:
@@ -56,33 +60,36 @@ def _fail(actual: Array, expected: Array, rule: Rule, text: str, *, is_wrong: bo
     raise AssertionError(text) if is_wrong else Undecided(text)
 
 
-def _judged(run: Run, reference: Reference) -> Iterator[Judged]:
-    """Yield the verdict on each output."""
+def _judged(run: Run, reference: Reference, changed: Mapping[str, tuple[Any, Any]]) -> Iterator[Judged]:
+    """Yield the verdict on each output, then on each argument that was to be changed."""
     outputs, wanted = dict(leaves(run.outputs)), dict(leaves(reference.values))
-    arrays = {name: array for name, value in outputs.items() if (array := _numbers(value)) is not None}
-    if not arrays and not any(_numbers(value) is not None for value in wanted.values()):
-        raise NothingCompared(
-            f"{run.kernel} has returned no array, and the reference neither: nothing is compared. Return what the "
-            "kernel computes, or name the arguments that it changes (mutates=)."
-        )
     if outputs.keys() != wanted.keys():
         raise AssertionError(
             f"the kernel returns {', '.join(outputs)}; the reference has {', '.join(wanted) or 'nothing'}"
         )
-    explained = _explained_outputs(run)
-    for place, (name, actual) in enumerate(arrays.items()):
-        expected = _numbers(wanted[name])
-        if expected is None:
-            raise AssertionError(f"{name}: the kernel returns an array, the reference {wanted[name]!r}")
-        yield judged(name, actual, expected, reference.rule, partial(explained, place))
+    for name, (now, left) in changed.items():
+        outputs, wanted = outputs | dict(leaves(now, name)), wanted | dict(leaves(left, name))
+    pairs = {name: (_numbers(value), _numbers(wanted[name])) for name, value in outputs.items()}
+    if not any(array is not None for pair in pairs.values() for array in pair):
+        raise NothingCompared(
+            f"{run.kernel} has returned no array, and the reference neither: nothing is compared. Return what the "
+            "kernel computes, or name the arguments that it changes (mutates=)."
+        )
+    explained = _explained(run)
+    for name, (actual, expected) in pairs.items():
+        if actual is not None and expected is not None:
+            yield judged(name, actual, expected, reference.rule, partial(explained, name))
+        elif actual is not None or expected is not None:
+            returned, right = ("an array" if each is not None else "none" for each in (actual, expected))
+            raise AssertionError(f"{name}: the kernel returns {returned}, the reference {right}")
 
 
 def _numbers(value: Any) -> Array | None:
     return np.asarray(value) if isinstance(value, (bool, int, float, complex)) else as_array(value)
 
 
-def _explained_outputs(run: Run) -> Any:
-    """Return a function that returns the explained error of an output, None where it is not known."""
+def _explained(run: Run) -> Callable[[str], ExplainedError | None]:
+    """Return a function that returns the explained error of an output or argument; None where it is not known."""
 
     @cache
     def known() -> dict[str, ExplainedError]:
@@ -91,9 +98,10 @@ def _explained_outputs(run: Run) -> Any:
         except ValueError:  # of ranks, of a device, of another kind of kernel
             return {}
 
-    def explained(place: int) -> ExplainedError | None:
-        names = [name for name, _ in arrays_in("output", run.outputs)]
-        return known().get(names[place]) if place < len(names) else None
+    def explained(name: str) -> ExplainedError | None:
+        places = [place for place, value in leaves(run.outputs) if as_array(value) is not None]
+        names = [own for own, _ in arrays_in("output", run.outputs)]
+        return known().get(dict(zip(places, names, strict=False)).get(name, name))
 
     return explained
 

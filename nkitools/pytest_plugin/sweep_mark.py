@@ -60,6 +60,7 @@ def _cases(
     seed: int = 0,
     rtol: float | None = None,
     atol: float | None = None,
+    mutates: str | Sequence[str] = (),
 ) -> list[MarkedCase]:
     from nkitools.sweeps.checked_call import Case
     from nkitools.sweeps.space import drawn_points
@@ -67,7 +68,7 @@ def _cases(
 
     if isinstance(space, (str, os.PathLike)):  # beside the file of the kernel's tests, wherever pytest is started
         space = _beside(arguments or reference or kernel, space)
-    call = checked_call(kernel, space, arguments, reference, rtol, atol)
+    call = checked_call(kernel, space, arguments, reference, rtol, atol, mutates)
     points = drawn_points(space, sample, seed)
     check_names(call, points[0])
     return [MarkedCase(call, Case(point, chip), store) for point in points for chip in chips_of(call.kind, chips)]

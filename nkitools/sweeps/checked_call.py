@@ -7,13 +7,14 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 from nkitools.chip.argument_types import Kernel
 from nkitools.comparison.form import unlike_form
 from nkitools.comparison.rule import Rule, stated_rule
+from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
 from nkitools.precision.difference import Difference, exact
 from nkitools.precision.judgement import judged
@@ -47,7 +48,8 @@ class CheckedCall:
     """The kernel, what makes its arguments and what is right; called with a `Case` it returns the case's results.
 
     ``kind``: ``nki``, ``pallas`` or ``operator``. ``rtol`` and ``atol``: the allowed error as NumPy has it; without
-    both it is that which the run's dtypes and sums explain.
+    both it is that which the run's dtypes and sums explain. ``mutates``: the parameters whose arrays an NKI kernel may
+    change; they are compared with what the reference leaves in its own copies.
     """
 
     kernel: Any
@@ -56,6 +58,7 @@ class CheckedCall:
     reference: Callable[..., Any] | None = None
     rtol: float | None = None
     atol: float | None = None
+    mutates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a tolerance that is no finite number: ValueError."""
@@ -98,7 +101,12 @@ class CheckedCall:
         own = [value for name, value in kwargs.items() if name not in case.values]
         left = list(inspect.signature(self.reference).parameters)[len(args) + len(own) :]
         named = {name: value for name, value in taken(self.reference, case.values).items() if name in left}
-        return self.reference(*args, *own, **named)
+        right = self.reference(*args, *own, **named)
+        if not self.mutates:
+            return right
+        bound = inspect.signature(self.kernel).bind_partial(*args, **kwargs).arguments
+        returned = [array for _, (array, _) in arrays_in("output", right)]
+        return [*returned, *(bound[name] for name in bound if name in self.mutates)]
 
     def _judged(self, case: Case) -> dict[str, Any]:
         args, kwargs = self.arguments_of(case)
@@ -111,6 +119,8 @@ class CheckedCall:
     def _split(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Run an NKI kernel, once as it is and once in full precision."""
         launch = as_launch(self.kernel, grid=case.values.get("grid"), chip=case.chip, rules="report")
+        if launch.dialect.keeps_arguments:
+            launch = replace(launch, keeping=Keeping(frozenset(self.mutates), "error", restores=False))
         precise = run_half(launch, "precise", args, kwargs)
         findings = precise.run.findings
         if any(each.severity == "error" for each in findings):
@@ -146,7 +156,9 @@ class CheckedCall:
         own, given = copied((args, kwargs))
         given |= {name: case.values[name] for name in LAUNCH if name in case.values}
         given |= {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}.get(self.kind, {})
-        run = simulator_for(self.kernel).run(self.kernel, *own, **given, rules="report")
+        given |= {"mutates": self.mutates} if self.mutates else {}
+        with changes_fail():
+            run = simulator_for(self.kernel).run(self.kernel, *own, **given, rules="report")
         if any(each.severity == "error" for each in run.findings):
             return _result("finding", run.findings)
         results = _results(run.outputs, right)
@@ -159,7 +171,7 @@ class CheckedCall:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes the same: by names. ValueError for a function that has none."""
-        return _found, (self.kind, *self._places(), self.rtol, self.atol)
+        return _found, (self.kind, *self._places(), self.rtol, self.atol, self.mutates)
 
     def _places(self) -> list[ArgumentRecipe | NamedFunction | None]:
         functions = (self.kernel, self.arguments, self.reference)
@@ -172,7 +184,10 @@ class CheckedCall:
         except ValueError:
             return ""
         parts = [None if each is None else vars(each) for each in places]
-        return json.dumps({"kind": self.kind, "functions": parts, "rtol": self.rtol, "atol": self.atol}, default=str)
+        return json.dumps(
+            {"kind": self.kind, "functions": parts, "rtol": self.rtol, "atol": self.atol, "mutates": self.mutates},
+            default=str,
+        )
 
     @classmethod
     def from_text(cls, text: str) -> CheckedCall:
@@ -184,7 +199,7 @@ class CheckedCall:
             None if each is None else ArgumentRecipe(**each) if "table" in each else NamedFunction(**each)
             for each in found["functions"]
         ]
-        return _found(found["kind"], *places, found["rtol"], found["atol"])
+        return _found(found["kind"], *places, found["rtol"], found["atol"], found.get("mutates", ()))
 
 
 def kind_of(kernel: Kernel) -> str:
@@ -211,10 +226,10 @@ def constants_of(kernel: Kernel) -> Mapping[str, Any]:
 
 def _found(kind: str, *rest: Any) -> CheckedCall:
     """Return a call whose functions another process has named."""
-    *places, rtol, atol = rest
+    *places, rtol, atol, mutates = rest
     with stand_in("always"):  # the file of another kind of kernel may import NKI's, too
         kernel, arguments, reference = (each.found() if isinstance(each, NamedFunction) else each for each in places)
-    return CheckedCall(kernel, kind, arguments, reference, rtol, atol)
+    return CheckedCall(kernel, kind, arguments, reference, rtol, atol, tuple(mutates))
 
 
 def _results(outputs: Any, right: Any) -> list[Result]:

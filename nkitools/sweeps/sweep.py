@@ -85,6 +85,7 @@ def sweep(
     timeout: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    mutates: str | Sequence[str] = (),
     memory: int = MEMORY,
     address: str | None = None,
 ) -> Sweep:
@@ -97,7 +98,8 @@ def sweep(
     file. ``reference(*arguments)`` returns what is right, of floating-point arrays in float64. ``chips``: each case
     runs on each (default: the option's; TPUs for Pallas, v5e by default). A result may differ from the reference as
     ``rtol`` and ``atol`` say, as in NumPy; without both by its dtype's steps, and else by as much as the run explains
-    (`Run.tolerance`; of NKI kernels without ranks).
+    (`Run.tolerance`; of NKI kernels without ranks). ``undecided`` is the outcome where that is too much. ``mutates``:
+    the parameters whose arrays the kernel may change; others may not be changed.
 
     ``engine``: ``"local"``, processes of this machine, or ``"ray"`` (``nkitools[ray]``), where ``address`` names a
     cluster. ``workers``: how many at a time (default: as many as cores), ``timeout``: seconds of a case, ``memory``:
@@ -108,7 +110,7 @@ def sweep(
 
     ValueError for a space or a name that does not fit, before anything runs.
     """
-    call = checked_call(kernel, space, arguments, reference, rtol, atol)
+    call = checked_call(kernel, space, arguments, reference, rtol, atol, mutates)
     points = drawn_points(space, sample, seed)
     cases = [Case(values, chip) for values in points for chip in chips_of(call.kind, chips)]
     check_names(call, points[0])
@@ -134,6 +136,7 @@ def checked_call(
     reference: Callable[..., Any] | None,
     rtol: float | None = None,
     atol: float | None = None,
+    mutates: str | Sequence[str] = (),
 ) -> CheckedCall:
     """Return the call that every case makes. ValueError where nothing says the arguments."""
     if not callable(kernel):
@@ -143,7 +146,8 @@ def checked_call(
         if "arguments" not in table:
             raise ValueError("nothing says the arguments: pass arguments=, or a TOML file with a table [arguments]")
         arguments = ArgumentRecipe(table["arguments"])
-    return CheckedCall(kernel, kind_of(kernel), arguments, reference, rtol, atol)
+    names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
+    return CheckedCall(kernel, kind_of(kernel), arguments, reference, rtol, atol, names)
 
 
 def chips_of(kind: str, chips: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -277,7 +281,7 @@ class Identity:
     code: str
     recipe: str
     versions: str
-    tolerance: tuple[float | None, float | None]
+    tolerance: tuple[float | str | None, ...]  # rtol, atol, the parameters that may change
 
     @classmethod
     def of(cls, call: CheckedCall) -> Identity:
@@ -288,14 +292,15 @@ class Identity:
         if isinstance(call.arguments, ArgumentRecipe):
             shown = json.dumps(call.arguments.table, sort_keys=True, default=str)
         functions = shown or content_of(call.arguments).key, content_of(call.reference).key
+        tolerance = (call.rtol, call.atol, *call.mutates)
         return cls(
             str(getattr(inner, "__name__", getattr(call.kernel, "name", type(call.kernel).__name__))),
             str(getattr(inner, "__module__", "")),
             "" if code is None else code.co_filename,
             content_of(call.kernel).key,
-            _digest([functions, [call.rtol, call.atol]]) + f" {shown}" * bool(shown),
+            _digest([functions, tolerance]) + f" {shown}" * bool(shown),
             json.dumps(surroundings(call.kind)),
-            (call.rtol, call.atol),
+            tolerance,
         )
 
     def plain(self) -> list[str]:

@@ -142,7 +142,7 @@ class TestSurroundings:
     def test_inputs_that_are_returned_are_the_arrays_themselves(self) -> None:
         """Written in place by both programs."""
         x = X.copy()
-        run = nkitools.simulate(ping_pong, x, grid=2)
+        run = nkitools.simulate(ping_pong, x, grid=2, mutates="x")
         assert run.outputs is x
         np.testing.assert_array_equal(x, ping_pong_by_numpy(X))
 

@@ -31,12 +31,12 @@ def refusal(kernel: Any, *args: Any, **kwargs: Any) -> nkitools.Finding:
 
 
 class TestInPlace:
-    """Modern kernels may write into their inputs."""
+    """Modern kernels may write into the inputs that they are told to change."""
 
     def test_a_contiguous_array_is_used_in_place(self) -> None:
         """What the kernel writes is in the array afterwards, and returning it returns that array."""
         x = ones(8, 4)
-        run = nkitools.simulate(doubled_in_place, x)
+        run = nkitools.simulate(doubled_in_place, x, mutates="x")
         assert run.outputs is x
         np.testing.assert_array_equal(x, 2 * ones(8, 4))
 
@@ -47,14 +47,14 @@ class TestInPlace:
         expected = base.copy()
         expected[view] *= 2
         x = base[view]
-        assert nkitools.simulate(doubled_in_place, x).outputs is x
+        assert nkitools.simulate(doubled_in_place, x, mutates="x").outputs is x
         np.testing.assert_array_equal(base, expected)
 
     def test_a_transposed_array_is_copied_back(self) -> None:
         """Fortran order is an order like others."""
         x = np.arange(32, dtype=np.float32).reshape(4, 8).T
         expected = x * 2
-        nkitools.simulate(doubled_in_place, x)
+        nkitools.simulate(doubled_in_place, x, mutates="x")
         np.testing.assert_array_equal(x, expected)
 
     def test_strides_of_dimensions_of_size_one_are_those_of_the_shape(self) -> None:
@@ -67,7 +67,7 @@ class TestInPlace:
             seen.append(x.strides)
             return doubled_in_place(x)
 
-        assert nkitools.simulate(kernel, x).outputs is x
+        assert nkitools.simulate(kernel, x, mutates="x").outputs is x
         assert seen == [(4, 1)]
         np.testing.assert_array_equal(x, 2 * ones(1, 4))
 
@@ -79,9 +79,11 @@ class TestInPlace:
             return doubled(y)
 
         x = ones(8, 4)
-        np.testing.assert_array_equal(nkitools.simulate(kernel, x, x).outputs, 4 * ones(8, 4))
+        np.testing.assert_array_equal(nkitools.simulate(kernel, x, x, mutates="x").outputs, 4 * ones(8, 4))
         base = ones(8, 8)
-        np.testing.assert_array_equal(nkitools.simulate(kernel, base[:, ::2], base[:, ::2]).outputs, 4 * ones(8, 4))
+        np.testing.assert_array_equal(
+            nkitools.simulate(kernel, base[:, ::2], base[:, ::2], mutates="x").outputs, 4 * ones(8, 4)
+        )
         np.testing.assert_array_equal(base[:, ::2], 2 * ones(8, 4))
 
     def test_a_copied_argument_that_was_only_read_is_not_copied_back(self) -> None:
@@ -92,7 +94,7 @@ class TestInPlace:
             return doubled(y)
 
         base = ones(8, 8)
-        nkitools.simulate(kernel, base[:, 0:8:2], base[:, 0:7])
+        nkitools.simulate(kernel, base[:, 0:8:2], base[:, 0:7], mutates="x")
         np.testing.assert_array_equal(base[:, ::2], 2 * ones(8, 4))
         np.testing.assert_array_equal(base[:, 1::2], ones(8, 4))
 
@@ -327,7 +329,7 @@ class TestDtypes:
             warnings.simplefilter("ignore", PendingDeprecationWarning)
             x = np.matrix(ones(8, 4))
         np.testing.assert_array_equal(nkitools.simulate(doubled, x).outputs, 2 * ones(8, 4))
-        assert nkitools.simulate(doubled_in_place, x).outputs is x
+        assert nkitools.simulate(doubled_in_place, x, mutates="x").outputs is x
 
 
 class TestOtherRuns:

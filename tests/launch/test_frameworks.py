@@ -85,7 +85,7 @@ class TestJax:
         def kernel(x: Any, cache: Any) -> Any:
             return doubled(x), doubled_in_place(cache)
 
-        out, same = nkitools.simulate(kernel, jnp.ones((8, 4)), cache).outputs
+        out, same = nkitools.simulate(kernel, jnp.ones((8, 4)), cache, mutates="cache").outputs
         assert not isinstance(out, np.ndarray)
         assert same is cache
         np.testing.assert_array_equal(cache, 2)

@@ -86,7 +86,7 @@ class TestPrograms:
             return x, nl.program_id()
 
         x = np.ones((4, 4), np.float32)
-        run = nkitools.simulate(kernel, x, grid=2)
+        run = nkitools.simulate(kernel, x, grid=2, mutates="x")
         assert run.outputs == (x, 0)
         np.testing.assert_array_equal(x, 2 * np.ones((4, 4)))
         assert [each.program for each in run.instructions] == [(0,)] * 3 + [(1,)] * 3

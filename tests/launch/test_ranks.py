@@ -112,10 +112,12 @@ class TestMemory:
             nisa.memset(tile, float(value))
             nisa.dma_copy(dst=x, src=tile)
 
-        nkitools.simulate(kernel, *((table[rank], rank) for rank in range(4)), ranks=4)
+        nkitools.simulate(kernel, *((table[rank], rank) for rank in range(4)), ranks=4, mutates="x")
         assert [set(each.ravel()) for each in table] == [{0.0}, {1.0}, {2.0}, {3.0}]
         columns = np.zeros((2, 12), np.float32)
-        nkitools.simulate(kernel, *((columns[:, 3 * rank : 3 * rank + 3], rank) for rank in range(4)), ranks=4)
+        nkitools.simulate(
+            kernel, *((columns[:, 3 * rank : 3 * rank + 3], rank) for rank in range(4)), ranks=4, mutates="x"
+        )
         np.testing.assert_array_equal(columns, np.repeat([[0, 1, 2, 3]], 3).reshape(1, -1).repeat(2, axis=0))
 
     @pytest.mark.parametrize("by_keyword", [True, False])

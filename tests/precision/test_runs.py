@@ -44,7 +44,7 @@ def test_the_run_says_its_precision() -> None:
 def test_an_argument_that_is_written_keeps_its_dtype() -> None:
     """It is rounded, while the result has all digits; as in a precise run nothing else is touched."""
     x = np.full((4, 4), 1.015625, BF16)
-    out = full(tripled, x)
+    out = full(tripled, x, mutates="x")
     np.testing.assert_array_equal(out, np.float32(3.046875))
     np.testing.assert_array_equal(x, np.asarray(3.046875, BF16))
 
@@ -56,7 +56,7 @@ def test_a_returned_argument_is_wide_too() -> None:
     assert out.dtype == np.float32
     np.testing.assert_array_equal(out, 258)
     y = np.ones((4, 4), np.float32)
-    assert full(doubled_in_place, y) is y
+    assert full(doubled_in_place, y, mutates="x") is y
 
 
 def test_integers_and_float32_keep_their_dtypes() -> None:
@@ -69,7 +69,7 @@ def test_torch_tensors_come_back_as_float32() -> None:
     """In kind; an argument that is written into keeps its dtype."""
     torch = pytest.importorskip("torch")
     x = torch.full((4, 4), 1.015625, dtype=torch.bfloat16)
-    out = full(tripled, x)
+    out = full(tripled, x, mutates="x")
     assert (type(out), out.dtype) == (torch.Tensor, torch.float32)
     assert torch.equal(out, torch.full((4, 4), 3.046875))
     assert torch.equal(x, torch.full((4, 4), 3.046875).to(torch.bfloat16))

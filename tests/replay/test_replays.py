@@ -131,7 +131,7 @@ def test_a_written_argument_is_written_in_place() -> None:
     """As often as the kernel was called, replayed or not."""
     total = np.zeros(SHAPE, np.float32)
     for number in range(1, 6):
-        run = nkitools.simulate(counted, ONES * number, total)
+        run = nkitools.simulate(counted, ONES * number, total, mutates="total")
         assert run.replayed.done == (number > 2)
         np.testing.assert_array_equal(run.outputs, ONES * number**2)
     np.testing.assert_array_equal(total, ONES * 15)
@@ -141,40 +141,40 @@ def test_evidence_leaves_the_arguments_to_a_full_run() -> None:
     """A square beyond float32 is found at its line, and total was added to once, by the run that has found it."""
     total = np.zeros(SHAPE, np.float32)
     for _ in range(3):
-        nkitools.simulate(counted, ONES, total)
+        nkitools.simulate(counted, ONES, total, mutates="total")
     large = ONES * np.float32(1e30)
-    run = nkitools.simulate(counted, large, total)
+    run = nkitools.simulate(counted, large, total, mutates="total")
     assert (run.replayed.done, run.replayed.reason) == (False, LOOKED_AT)
     assert [each.rule for each in run.findings] == ["NK404"]
-    assert run.findings == nkitools.simulate(counted, large, 0 * ONES, replay="off").findings
+    assert run.findings == nkitools.simulate(counted, large, 0 * ONES, replay="off", mutates="total").findings
     np.testing.assert_array_equal(total, ONES * 3 + large)
-    assert nkitools.simulate(counted, ONES, total).replayed.done
+    assert nkitools.simulate(counted, ONES, total, mutates="total").replayed.done
 
 
 def test_arguments_that_share_memory_run_in_full() -> None:
     """What is written into one is read in the other at once; so it is where an argument is given twice."""
     for _ in range(3):
-        nkitools.simulate(counted, ONES, 0 * ONES)
+        nkitools.simulate(counted, ONES, 0 * ONES, mutates="total")
     both = np.ones((2, *SHAPE), np.float32)
-    assert nkitools.simulate(counted, both[0], both[1]).replayed.done
+    assert nkitools.simulate(counted, both[0], both[1], mutates="total").replayed.done
     same = ONES.copy()
-    run = nkitools.simulate(counted, same, same)
+    run = nkitools.simulate(counted, same, same, mutates="total")
     assert not run.replayed.done
     assert "share memory" in run.replayed.reason
     np.testing.assert_array_equal(same, 2 * ONES)
     row = np.ones((5, 8), np.float32)
-    assert not nkitools.simulate(counted, row[:4], row[1:]).replayed.done
+    assert not nkitools.simulate(counted, row[:4], row[1:], mutates="total").replayed.done
     np.testing.assert_array_equal(row, [[1] * 8, *[[2] * 8] * 4])
 
 
 def test_a_read_only_argument_is_refused_as_ever() -> None:
     """A write into it is found in a replayed form too."""
     for _ in range(3):
-        nkitools.simulate(counted, ONES, 0 * ONES)
+        nkitools.simulate(counted, ONES, 0 * ONES, mutates="total")
     total = 0 * ONES
     total.flags.writeable = False
     with pytest.raises(nkitools.KernelError) as raised:
-        nkitools.simulate(counted, ONES, total)
+        nkitools.simulate(counted, ONES, total, mutates="total")
     assert raised.value.finding.rule == "NK609"
 
 
@@ -281,12 +281,12 @@ def test_values_that_are_looked_at_again_and_again_leave_replays_out() -> None:
     """After three runs in vain most of the later ones go to the kernel at once; good values bring replays back."""
     large = ONES * np.float32(1e30)
     for _ in range(3):
-        nkitools.simulate(counted, ONES, 0 * ONES)
-    reasons = [nkitools.simulate(counted, large, 0 * ONES).replayed.reason for _ in range(8)]
+        nkitools.simulate(counted, ONES, 0 * ONES, mutates="total")
+    reasons = [nkitools.simulate(counted, large, 0 * ONES, mutates="total").replayed.reason for _ in range(8)]
     again = "its values have called for a look at them again and again"
     assert reasons == [LOOKED_AT] * 3 + [again, LOOKED_AT, again, again, again]
-    assert any(nkitools.simulate(counted, ONES, 0 * ONES).replayed.done for _ in range(8))
-    assert nkitools.simulate(counted, ONES, 0 * ONES).replayed.done
+    assert any(nkitools.simulate(counted, ONES, 0 * ONES, mutates="total").replayed.done for _ in range(8))
+    assert nkitools.simulate(counted, ONES, 0 * ONES, mutates="total").replayed.done
 
 
 def test_a_run_of_too_many_instructions_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def test_torch_tensors_come_back_in_kind() -> None:
     torch = pytest.importorskip("torch")
     total = torch.zeros(SHAPE)
     for number in range(1, 5):
-        run = nkitools.simulate(counted, torch.ones(SHAPE) * number, total)
+        run = nkitools.simulate(counted, torch.ones(SHAPE) * number, total, mutates="total")
         assert torch.equal(run.outputs, torch.ones(SHAPE) * number**2)
     assert run.replayed.done
     assert torch.equal(total, torch.ones(SHAPE) * 10)

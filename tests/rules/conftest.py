@@ -14,6 +14,7 @@ import pytest
 import nkitools
 from nkitools import options
 from nkitools.dialects.stand_in import stand_in_installed
+from nkitools.launch.kept_arguments import changes_fail
 from nkitools.lint.engine import lint as lint_files
 from nkitools.lint.interface import Dialects
 from nkitools.record.run import Run
@@ -92,7 +93,7 @@ def _of_estimates(runs: list[Run], rule: str) -> list[Finding]:
 
 def _play(source: str, path: Path, rules: str, chip: str | None, estimate: str) -> Outcome:
     outputs, error = None, None
-    with collect_runs() as runs:
+    with collect_runs() as runs, changes_fail():
         try:
             outputs = _run(source, path, rules, chip)
         except Exception as raised:

@@ -87,11 +87,10 @@ class TestKept:
 
         given = X[:128].copy()
         record = watched(kernel, given).record
-        assert not given.any()
         (before,), (after,) = record.inputs, record.results
         assert (before.tensor, before.position, after.position) == ("x", -1, record.count)
         np.testing.assert_array_equal(before.value, X[:128])
-        np.testing.assert_array_equal(after.value, given)
+        assert not after.value.any()
 
     def test_only_what_is_wanted_is_kept(self) -> None:
         """By tensor, or by line; arguments and results are no writes."""

@@ -1,0 +1,87 @@
+"""Arguments that a launch leaves as they were: they are copied before the first instruction that writes into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import numpy as np
+
+from nkitools.chip.memory import Storage
+from nkitools.chip.numerics import Array
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """The treatment of arguments that a kernel changes.
+
+    ``mutates``: the parameters whose arrays it may change. Others keep their values; one that the kernel has changed
+    and does not return is NK409, of this ``severity``. ``restores``: whether arrays have to be brought back, as they
+    are the caller's own.
+    """
+
+    mutates: frozenset[str] = frozenset()
+    severity: str = "hint"
+    restores: bool = True
+
+    def may_change(self, name: str) -> bool:
+        """Return whether an argument may be changed; ``name`` is its parameter's, or that of a part of it."""
+        return name.partition("[")[0].partition(".")[0] in self.mutates
+
+
+_SEVERITY: ContextVar[str] = ContextVar("_SEVERITY", default="hint")
+
+
+def severity_of_changes() -> str:
+    """Return how grave a changed argument is: a hint, or an error in tests and sweeps."""
+    return _SEVERITY.get()
+
+
+@contextmanager
+def changes_fail() -> Iterator[None]:
+    """Let a kernel that changes its arguments fail in this block."""
+    token = _SEVERITY.set("error")
+    try:
+        yield
+    finally:
+        _SEVERITY.reset(token)
+
+
+class Guard:
+    """The memory of an argument, read-only until an instruction writes into it; it is copied before."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._memory = storage.array
+        self._before: Array | None = None
+        self.is_open = False  # whether an instruction has written into the argument
+        storage.array = self._memory.view()
+        storage.array.flags.writeable = False
+        storage.guard = self.open
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether the argument holds other bits than before."""
+        return self._before is not None and self._before.tobytes() != self._memory.tobytes()
+
+    def open(self, storage: Storage) -> None:
+        """Copy the argument, and let it be written."""
+        if self._before is None:
+            self._before, self.is_open = self._memory.copy(), True
+            storage.array.flags.writeable = True
+            storage.forget_windows()
+
+    @staticmethod
+    def give_up(storage: Storage) -> None:
+        """Let the argument be written in place."""
+        storage.guard = None
+        storage.array.flags.writeable = True
+
+    def restore(self, storage: Storage) -> None:
+        """Bring the argument back as it was; what it holds now stays in the storage."""
+        if self._before is not None:
+            storage.array = self._memory.copy()
+            storage.forget_windows()
+            np.copyto(self._memory, self._before)
+            self._before = None
