@@ -136,7 +136,25 @@ def bisection_of_run(run: Run) -> Bisection | None:
     if known is None or call is None:
         return None
     reference = known.values if known.function is None else known.function
-    return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs))
+    return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs, known.rule))
+
+
+def wrong_tensors_of_run(run: Run) -> str:
+    """Return which tensors of a run do not hold what ``expect`` of its reference says, as text; '' where all do.
+
+    The run is repeated in float64. ValueError for names that the kernel has not, and for a run that cannot be repeated.
+    """
+    known, call = run.reference, Call.of_run(run)
+    if known is None or call is None:
+        raise ValueError(f"expect: {run.kernel} cannot be run again; tensors are known of NKI kernels without ranks")
+    expected = Expected(None, known.expect or {}, call.kwargs)
+    trace = Trace(expected.counters(len(call.args)))
+    call.run(trace, rules="report")
+    missing = _missing(expected, trace)
+    if missing:
+        raise ValueError(missing)
+    wrong = [each for each in intermediates_of(trace, expected, call.args, call.kwargs) if each.wrong.any()]
+    return "\n".join(f"{_described(each)}, in float64" for each in wrong[:_MOST_LINES])
 
 
 def bisection_of(call: Call, expected: Expected) -> Bisection:
@@ -236,7 +254,7 @@ def _of_precision(call: Call, expected: Expected, full: Half, note: str) -> Bise
     call.run(wide)
     precise = call.run(narrow, precision="precise")
     results = results_of(precise, expected, call.args, call.kwargs)
-    wrong = [_beyond(each) for each in results]
+    wrong = [_beyond(each, expected) for each in results]
     first = next((each for each in wrong if each.wrong.any()), None)
     if first is None:
         return Bisection(call.name, "right", None, (), (), None, note)
@@ -247,10 +265,10 @@ def _of_precision(call: Call, expected: Expected, full: Half, note: str) -> Bise
     return Bisection(call.name, "precision", first, (), (place,), lost, note)
 
 
-def _beyond(target: Target) -> Target:
-    """Return a target whose wrong elements are those beyond one rounding of its dtype."""
+def _beyond(target: Target, expected: Expected) -> Target:
+    """Return a target whose wrong elements are those beyond the author's rule, else beyond a rounding of its dtype."""
     step = _STEPS.get(target.access.layout.dtype.name, 2.0**-20)
-    wrong: Array = differing(target.got, target.want, step)
+    wrong: Array = differing(target.got, target.want, step, expected.rule)
     values = {**vars(target), "wrong": wrong}
     return Target(**values)
 
