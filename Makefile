@@ -27,7 +27,7 @@ sim: $(VENV)/test.stamp ## run the example kernels in simulation, and show what 
 
 # The rooms that are pure Python and NumPy, without the tests that start processes or import PyTorch or JAX; eight
 # cases of each test.
-QUICK := house chip engines record history isa issue language dialects launch lint rules
+QUICK := house authors_code chip engines record history isa issue language dialects launch lint rules
 quick: $(VENV)/test.stamp ## run the tests of the simulator alone, in about a minute
 	$(BIN)/pytest -m 'not process and not frameworks' --at-most 8 --numprocesses $(JOBS) --dist worksteal $(QUICK:%=tests/%) $(ARGS)
 

@@ -5,6 +5,7 @@ import nox
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 QUICK = [
     "house",
+    "authors_code",
     "chip",
     "engines",
     "record",
