@@ -8,7 +8,6 @@ it; a test compares ``pyproject.toml`` with it.
 from __future__ import annotations
 
 import csv
-import platform
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -79,7 +78,7 @@ def outside(package: str, version: str) -> str:
 def installed(package: str) -> str | None:
     """Return the version of a package of the table that is installed here; None if it is not installed."""
     if package == PYTHON:
-        return platform.python_version()
+        return ".".join(map(str, sys.version_info[:3]))
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
