@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -12,6 +13,7 @@ import numpy as np
 from nkitools.comparison.form import NothingCompared
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import arrays_in
+from nkitools.precision.tied_choices import TiedChoices
 from nkitools.record.saved.encoding import as_array, leaves
 
 if TYPE_CHECKING:
@@ -26,26 +28,38 @@ class Undecided(AssertionError):
     """An output is off by more than a derived tolerance may allow, and by less than the run explains."""
 
 
+class TiedChoicesWarning(UserWarning):
+    """Elements of an output were left out of a comparison, as they hang on a choice that rounding may flip."""
+
+
 def assert_as_expected(
-    run: Run, changed: Mapping[str, tuple[Any, Any]] | None = None, *, is_simulated: bool = True
+    run: Run,
+    changed: Mapping[str, tuple[Any, Any]] | None = None,
+    ties: TiedChoices | None = None,
+    *,
+    is_simulated: bool = True,
 ) -> None:
     """Compare the outputs of a run with its reference, and tensors with what they should hold.
 
-    ``changed``: arguments that the kernel was to change, by name, each with what it should hold by now.
+    ``changed``: arguments that the kernel was to change, by name, each with what it should hold by now. ``ties``: the
+    outputs under tied choices.
 
     AssertionError where they differ, `Undecided` where neither can be shown, ValueError where nothing is compared.
     """
     __tracebackhide__ = True
     assert run.reference is not None
     if run.reference.values is not None or not run.reference.expect:
-        _assert_outputs(run, run.reference, changed or {})
+        _assert_outputs(run, run.reference, changed or {}, ties or TiedChoices(None, (), {}))
     if run.reference.expect and is_simulated:
         _assert_tensors(run)
 
 
-def _assert_outputs(run: Run, reference: Reference, changed: Mapping[str, tuple[Any, Any]]) -> None:
+def _assert_outputs(run: Run, reference: Reference, changed: Mapping[str, tuple[Any, Any]], ties: TiedChoices) -> None:
     __tracebackhide__ = True
-    found = list(_judged(run, reference, changed))
+    found = list(_judged(run, reference, changed, ties))
+    for each in found:
+        if each.left_out:
+            warnings.warn(f"{each.name}: {each.why}", TiedChoicesWarning, stacklevel=4)
     run.reference = replace(reference, rules=tuple(each.rule for each in found))
     bad = next((each for each in found if each.outcome != "pass"), None)
     if bad is not None:
@@ -60,7 +74,9 @@ def _fail(actual: Array, expected: Array, rule: Rule, text: str, *, is_wrong: bo
     raise AssertionError(text) if is_wrong else Undecided(text)
 
 
-def _judged(run: Run, reference: Reference, changed: Mapping[str, tuple[Any, Any]]) -> Iterator[Judged]:
+def _judged(
+    run: Run, reference: Reference, changed: Mapping[str, tuple[Any, Any]], ties: TiedChoices
+) -> Iterator[Judged]:
     """Yield the verdict on each output, then on each argument that was to be changed."""
     outputs, wanted = dict(leaves(run.outputs)), dict(leaves(reference.values))
     if outputs.keys() != wanted.keys():
@@ -76,9 +92,12 @@ def _judged(run: Run, reference: Reference, changed: Mapping[str, tuple[Any, Any
             "kernel computes, or name the arguments that it changes (mutates=)."
         )
     explained = _explained(run)
+    places = {name: place for place, name in enumerate(name for name, pair in pairs.items() if pair[1] is not None)}
     for name, (actual, expected) in pairs.items():
         if actual is not None and expected is not None:
-            yield judged(name, actual, expected, reference.rule, partial(explained, name))
+            yield judged(
+                name, actual, expected, reference.rule, partial(explained, name), others=partial(ties.of, places[name])
+            )
         elif actual is not None or expected is not None:
             returned, right = ("an array" if each is not None else "none" for each in (actual, expected))
             raise AssertionError(f"{name}: the kernel returns {returned}, the reference {right}")

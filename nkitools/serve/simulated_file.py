@@ -15,6 +15,7 @@ from nkitools.comparison.rule import stated_rule
 from nkitools.launch.simulate import simulate
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import copied
+from nkitools.precision.tied_choices import TiedChoices
 from nkitools.record.saved.encoding import leaves
 from nkitools.report.run_json import described
 from nkitools.rules.finding import KernelError
@@ -84,8 +85,16 @@ def compared(request: Plain) -> Plain:
         rule = stated_rule(request.get("rtol"), request.get("atol"))
         explained = cache(partial(_explained, run))
         pairs = zip(every, wanted, strict=True)
+        ties = TiedChoices(function, tuple(args), dict(kwargs))
         found = [
-            judged(name, np.asarray(one), np.asarray(other), rule, partial(_of_output, explained, place))
+            judged(
+                name,
+                np.asarray(one),
+                np.asarray(other),
+                rule,
+                partial(_of_output, explained, place),
+                others=partial(ties.of, place),
+            )
             for place, ((name, one), other) in enumerate(pairs)
         ]
         rows = [_row(each) for each in found]
@@ -113,6 +122,7 @@ def _row(found: Judged) -> Plain:
     elements = found.elements
     row: Plain = {"agrees": found.outcome == "pass", "outcome": found.outcome}
     row |= {"why": found.why} if found.why else {}
+    row |= {"left_out": found.left_out} if found.left_out else {}
     if elements.message:
         return {**row, "why": elements.message}
     error = float(elements.distance.max(initial=0.0))

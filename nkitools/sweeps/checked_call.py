@@ -20,6 +20,7 @@ from nkitools.precision.difference import Difference, exact
 from nkitools.precision.judgement import judged
 from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of
+from nkitools.precision.tied_choices import TiedChoices
 from nkitools.record.explained_errors import ExplainedError
 from nkitools.record.run import Run
 from nkitools.rules.finding import Finding, KernelError, NotModelled
@@ -129,7 +130,7 @@ class CheckedCall:
         truth = None if self.reference is None else partial(self.truth, case)
         results = results_of(precise, full, truth, args, kwargs, matches_kinds=True)
         return _result(
-            self._verdict(results, partial(_explained, precise.run)),
+            self._verdict(results, partial(_explained, precise.run), TiedChoices(truth, args, kwargs)),
             findings,
             max_error=_most(each.error for each in results),
             low_precision=_most(each.low_precision for each in results),
@@ -137,12 +138,25 @@ class CheckedCall:
             estimate_us=_estimate(precise.run),
         )
 
-    def _verdict(self, results: Sequence[Result], explain: Callable[[], dict[str, ExplainedError]] = dict) -> str:
+    def _verdict(
+        self,
+        results: Sequence[Result],
+        explain: Callable[[], dict[str, ExplainedError]] = dict,
+        ties: TiedChoices | None = None,
+    ) -> str:
         """Return ``pass``, ``wrong`` or ``undecided``: the worst of the results."""
         rule, known = Rule(self.rtol, self.atol), cache(explain)  # dear: the kernel runs five times more
         outcomes = {
-            judged(each.name, each.rounded, each.right, rule, partial(_named, known, each.name), each.dtype).outcome
-            for each in results
+            judged(
+                each.name,
+                each.rounded,
+                each.right,
+                rule,
+                partial(_named, known, each.name),
+                each.dtype,
+                tuple if ties is None else partial(ties.of, place),
+            ).outcome
+            for place, each in enumerate(results)
             if each.right is not None
         }
         return next((outcome for outcome in ("wrong", "undecided") if outcome in outcomes), "pass")

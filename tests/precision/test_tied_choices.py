@@ -1,0 +1,95 @@
+"""Choices that flip under rounding are left out and counted, where the tie is the reference's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+import pytest
+
+from nkitools.comparison.rule import Rule
+from nkitools.precision.judgement import judged
+from nkitools.precision.tied_choices import TiedChoices
+from nkitools.pytest_plugin.reference_check import TiedChoicesWarning
+
+RANDOM = np.random.default_rng(5)
+
+
+def hot(x: Any, scale: Any = 1.0) -> Any:
+    """1 where a product is the largest of its row, else 0."""
+    product = x * scale
+    return (product == product.max(axis=1, keepdims=True)).astype(np.float32)
+
+
+def tied() -> Any:
+    """Rows of 512 numbers, whose largest is nearly there twice in some."""
+    x = RANDOM.uniform(0, 1, (64, 512)).astype(np.float32)
+    for row in range(3):
+        x[row, 7] = 2.0
+        x[row, 300] = np.nextafter(np.float32(2.0), np.float32(3.0)) if row else 2.0
+    return x
+
+
+def flipped(expected: Any, *rows: int) -> Any:
+    other = expected.copy()
+    for row in rows:
+        other[row, 7], other[row, 300] = 1 - other[row, 7], 1 - other[row, 300]
+    return other
+
+
+def verdict(actual: Any, x: Any) -> Any:
+    return judged("output", actual, hot(x), Rule(), others=lambda: TiedChoices(hot, (x,), {}).of(0))
+
+
+def test_an_element_that_is_right_under_another_choice_is_left_out() -> None:
+    """It is counted, and the place of the first one is said."""
+    x = tied()
+    found = verdict(flipped(hot(x), 1), x)
+    assert (found.outcome, found.left_out) == ("pass", 2)
+    assert "2 of 32768 elements are left out, the first at [1, 7]" in found.why
+    assert verdict(hot(x), x).left_out == 0
+
+
+def test_what_is_right_under_no_choice_is_wrong() -> None:
+    """Another element, another value, and both where there is no tie."""
+    x = tied()
+    other = flipped(hot(x), 1)
+    other[10, 7] = 1
+    assert verdict(other, x).outcome == "wrong"
+    assert verdict(1.5 * flipped(hot(x), 1), x).outcome == "wrong"
+    apart = x.copy()
+    apart[1, 300] = 2.001
+    assert verdict(flipped(hot(apart), 1), apart).outcome == "wrong"
+
+
+def test_more_than_a_hundredth_is_wrong() -> None:
+    """Many choices do not flip by rounding."""
+    x = np.full((8, 4), 2, np.float32)
+    assert verdict(np.eye(8, 4, dtype=np.float32), x).outcome == "wrong"
+
+
+@nki.jit
+def last_largest(x: Any) -> Any:
+    """1 where an element is the largest of its row in float32, with the first ones made larger by half a step."""
+    tile = nl.load(x)
+    nisa.tensor_scalar(dst=tile[:, 0:100], data=tile[:, 0:100], op0=nl.multiply, operand0=1.0000002)
+    peak = nl.ndarray((x.shape[0], 1), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_reduce(dst=peak, op=nl.maximum, data=tile, axis=1)
+    result = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=result, data=tile, op0=nl.equal, operand0=peak)
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+def test_run_kernel_shows_what_it_has_left_out(run_kernel: Any) -> None:
+    """As a warning; with a stated tolerance nothing is left out."""
+    x = tied()
+    x[0, 300] = 1.0
+    with pytest.warns(TiedChoicesWarning, match="elements are left out"):
+        run_kernel(last_largest, x, reference=hot)
+    with pytest.raises(AssertionError, match="elements differ"):
+        run_kernel(last_largest, x, reference=hot, rtol=1e-6)
