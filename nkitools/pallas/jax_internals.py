@@ -103,7 +103,7 @@ MARKS = (
     Mark(INTERPRETER, "interpret_pallas_call", ("args", "jaxpr", "grid_mapping", "interpret_params"), WATCH),
     Mark(INTERPRETER, "RaceDetectionState", ("races_found",), WATCH),
     Mark(INTERPRETER, "_check_for_revisiting", ("output_blocks",), WATCH),
-    Mark(INTERPRETER, "DMA", ("id", "source_info", "state"), WATCH),
+    Mark(INTERPRETER, "DMA", ("id", "source_info", "state", "virtual_device_id", "clock"), WATCH),
     Mark(INTERPRETER, "DmaState", (), WATCH),
     Mark(INTERPRETER, "memory", (), WATCH),
     Mark(SHARED_MEMORY, "SharedMemory", ("num_devices", "num_cores_per_device", "detect_races"), WATCH),
@@ -115,12 +115,21 @@ MARKS = (
         WATCH,
         before=Mark(VECTOR_CLOCK, "ordered", ("x", "y"), WATCH),
     ),
+    Mark(
+        SHARED_MEMORY,
+        "SharedMemory.VectorClock",
+        ("vector_clock_size",),
+        WATCH,
+        before=Mark(VECTOR_CLOCK, "make_vector_clock", ("vector_clock_size",), WATCH),
+    ),
     _check("check_read"),
     _check("check_write"),
     _memory("allocate_buffer", "key", "ref_count", "value", "logging_info"),
     _memory("get_buffer_content", "key", "rnge", "thread", "logging_info"),
     _memory("store_buffer_content", "key", "rnge", "value", "thread", "logging_info"),
     _memory("swap_buffer_content", "key", "rnge", "value", "mask", "thread", "logging_info"),
+    _memory("get_random_virtual_device_id"),
+    _memory("get_semaphores_and_increment_clock", "sem_ids", "global_core_id"),
     _memory("append_semaphore_task", "semaphore_id", "global_core_id", "task"),
     _memory("get_sempahores_with_nonzero_count", "device_id"),
     Mark(INTERPRETER_RANGES, "to_range", ("transforms",), ANNOTATED),
@@ -293,6 +302,35 @@ def are_ordered(clock: Any, other: Any) -> bool:
     if hasattr(clock, "ordered"):
         return bool(clock.ordered(other))
     return bool(of(VECTOR_CLOCK, "ordered")(clock, other))  # before 0.11 clocks are arrays
+
+
+def clock_functions(clock: type) -> dict[tuple[Any, str], Any]:
+    """Return what replaces JAX's functions for vector clocks, with clocks of class ``clock``.
+
+    Since 0.11 clocks are objects, whose class the memory has as ``VectorClock``, and nothing is to be replaced.
+    """
+    module = jax_module(VECTOR_CLOCK)
+    if not hasattr(module, "make_vector_clock"):
+        return {}
+    return {
+        (module, "make_vector_clock"): clock,
+        (module, "copy_vector_clock"): lambda one: one if one is None else one.copy(),
+        (module, "update_vector_clock"): lambda one, other: one.update(other),
+        (module, "inc_vector_clock"): lambda one, position: one.inc(position),
+    }
+
+
+@contextmanager
+def replaced(ours: Mapping[tuple[Any, str], Any]) -> Iterator[None]:
+    """Replace what modules have by their names within; afterwards they have what they had before."""
+    before = {(module, name): getattr(module, name) for module, name in ours}
+    for (module, name), value in ours.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for (module, name), value in before.items():
+            setattr(module, name, value)
 
 
 def core_of(thread: Thread, cores_per_device: int) -> int:

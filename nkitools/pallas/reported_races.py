@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from nkitools.pallas import jax_internals
 from nkitools.pallas.jax_types import BufferKey, Ranges, SourceInfo
 from nkitools.pallas.races import Access, WatchedRaces
+from nkitools.pallas.vector_clocks import own_entries
 from nkitools.rules.finding import Finding
 
 _OF_GPU = "Wait for the copy (plgpu.barrier_wait, plgpu.wait_smem_to_gmem) or meet at a barrier between the two."
@@ -37,16 +38,15 @@ def reporting_races(mode: object) -> Iterator[Races]:
         yield found
         return
     module, name = jax_internals.race_detector(of_gpu)
-    theirs = getattr(module, name)
     ours = _GpuRaces if of_gpu else _TpuRaces
-    setattr(module, name, type(name, (ours, theirs), {"found": found}))
+    detector = type(name, (ours, getattr(module, name)), {"found": found})
+    clocks = contextlib.nullcontext() if of_gpu else own_entries()
     try:
-        yield found
+        with jax_internals.replaced({(module, name): detector}), clocks:
+            yield found
     except BaseException:
         jax_internals.reset_interpreter(of_gpu)
         raise
-    finally:
-        setattr(module, name, theirs)
     if of_gpu:
         jax_internals.reset_interpreter(of_gpu)
 

@@ -23,6 +23,7 @@ from nkitools.pallas.interpreter_events import Kernel, Names, Otherwise, Watch
 from nkitools.pallas.jax_types import Array, BufferKey, DType, Ranges, Thread
 from nkitools.pallas.races import WatchedRaces
 from nkitools.pallas.semaphore_waits import Wait
+from nkitools.pallas.vector_clocks import OwnEntries, replacements
 
 _lock = threading.RLock()
 _watches: list[Watch] = []
@@ -54,7 +55,7 @@ def watching(
         (interpreter, "interpret_pallas_call"): partial(_named_call, interpreter.interpret_pallas_call),
         (interpreter, "RaceDetectionState"): classes["RaceDetectionState"],
         (interpreter, "_check_for_revisiting"): jax_internals.no_check,
-        (jax_module(jax_internals.SHARED_MEMORY), "SharedMemory"): classes["SharedMemory"],
+        **replacements(classes["SharedMemory"]),
         (jax_module(jax_internals.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
     }
     if not jax_internals.moved(jax_internals.ANNOTATED):
@@ -64,15 +65,11 @@ def watching(
         replaced[jax_module(jax_internals.CALLBACK), "io_callback_impl"] = _called
     watch = Watch(known, otherwise, traced_bytes=traced_bytes)
     with _lock:
-        before = {place: getattr(*place) for place in replaced}
         _watches.append(watch)
-        for (module, name), ours in replaced.items():
-            setattr(module, name, ours)
         try:
-            yield watch
+            with jax_internals.replaced(replaced):
+                yield watch
         finally:
-            for (module, name), theirs in before.items():
-                setattr(module, name, theirs)
             _watches.pop()
             interpreter.reset_tpu_interpret_mode_state()
 
@@ -133,7 +130,7 @@ def _classes() -> dict[str, type]:
     semaphore = jax_internals.of(jax_internals.SHARED_MEMORY, "Semaphore")
     races = jax_internals.of(jax_internals.INTERPRETER, "RaceDetectionState")
     return {
-        "SharedMemory": type("WatchedMemory", (_WatchedMemory, memory), {}),
+        "SharedMemory": type("WatchedMemory", (OwnEntries, _WatchedMemory, memory), {}),
         "Semaphore": type("WatchedSemaphore", (_WatchedSemaphore, semaphore), {}),
         "RaceDetectionState": type("WatchedRaces", (WatchedRaces, races), {}),
     }
