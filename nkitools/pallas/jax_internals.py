@@ -32,6 +32,7 @@ PALLAS_CALL = "jax._src.pallas.pallas_call"
 TPU_INFO = "jax._src.pallas.mosaic.tpu_info"
 CHECKIFY = "jax._src.checkify"
 CALLBACK = "jax._src.callback"
+DISPATCH = "jax._src.dispatch"
 DEBUGGING = "jax._src.debugging"
 SOURCES = "jax._src.source_info_util"
 _OF_GPU = "jax._src.pallas.mosaic_gpu.interpret"
@@ -63,6 +64,7 @@ GPU = "interpreting Mosaic GPU kernels"
 ANNOTATED = "accesses by references with annotations"
 COPIES = "copies of the values that the interpreter hands to callbacks"
 STATIC = "the source lines of a kernel"
+TOKENS = "forgetting callbacks that have failed"
 CALLS = "compiling what was seen while it ran"
 PRIMITIVES = "the list of primitives that have a TPU lowering"
 
@@ -94,6 +96,9 @@ MARKS = (
     Mark(DEBUGGING, "debug_print_p", (), GRID_PRINTS),
     Mark(DEBUGGING, "merge_callback_args", ("in_tree", "dyn_args", "static_args"), GRID_PRINTS),
     Mark(CALLBACK, "io_callback_impl", ("args", "result_avals", "callback", "sharding", "ordered"), COPIES),
+    Mark(DISPATCH, "runtime_tokens.clear", (), TOKENS),
+    Mark(DISPATCH, "runtime_tokens.current_tokens", (), TOKENS),
+    Mark(DISPATCH, "runtime_tokens.output_runtime_tokens", (), TOKENS),
     Mark(CHECKIFY, "check_p", (), CHECKS),
     Mark(TPU_INFO, "get_device_kind", (), KINDS),
     Mark(TPU_INFO, "get_num_device_cores", (), KINDS),
@@ -242,6 +247,24 @@ def point_of(values: tuple[Any, ...]) -> tuple[Any, Any, Any]:
 def no_check(*values: Any) -> Any:
     """Stand in for JAX's check of revisited blocks, which ends the run. Since 0.10.1 its token is to be handed back."""
     return values[0] if len(values) == 5 else ()
+
+
+def forget_failed_callbacks() -> None:
+    """Wait for the callbacks of earlier runs on this thread, and forget the errors of those that have failed.
+
+    JAX keeps them, and each later run that waits for its own callbacks would raise them again.
+    """
+    if moved(TOKENS):
+        return
+    tokens = of(DISPATCH, "runtime_tokens")
+    failed = False
+    for token in [*tokens.current_tokens.values(), *tokens.output_runtime_tokens.values()]:
+        try:
+            token.block_until_ready()
+        except Exception:
+            failed = True
+    if failed:
+        tokens.clear()
 
 
 def end_if_another_failed(memory: Any) -> None:

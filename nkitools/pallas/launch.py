@@ -135,15 +135,15 @@ def _prints_into(result: Run) -> contextlib.AbstractContextManager[Any]:
 def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what ``fn`` returns, once it is computed and every callback has been made, in success and in failure."""
     jax = jax_module()
+    jax_internals.forget_failed_callbacks()  # the caller's own
     try:
         args, kwargs = jax.tree_util.tree_map(_not_to_be_donated, (args, kwargs))
         with ended_by_ctrl_c(name_of(fn)):
             outputs = jax.block_until_ready(fn(*args, **kwargs))
+        jax.effects_barrier()
     except BaseException:
-        with contextlib.suppress(Exception):  # a callback that failed fails here again; the first error counts
-            jax.effects_barrier()
+        jax_internals.forget_failed_callbacks()  # the first error counts
         raise
-    jax.effects_barrier()
     return outputs
 
 
