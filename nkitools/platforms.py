@@ -29,6 +29,9 @@ TPU_NODES = ("/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
 GPU_NODES = ("/dev/nvidia[0-9]*",)
 """Where devices and their files are on Linux. macOS has none of them: tests on hardware are skipped there."""
 
+KERNEL_FILES = ("/proc/", "/sys/", "/dev/")
+"""Folders whose files are no files on a disk. macOS has the last alone."""
+
 LIBRARY_SUFFIX = ".so"
 """Of custom operators, whose names AWS's documentation gives. macOS loads a library by any name."""
 

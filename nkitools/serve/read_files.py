@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from nkitools.lint.project import is_installed
+from nkitools.platforms import KERNEL_FILES
 
 _OURS = str(Path(__file__).parents[1])
-_NO_FILES = ("/proc/", "/sys/", "/dev/", _OURS)
+_NO_FILES = (*KERNEL_FILES, _OURS)
 _WRITING = ("w", "a", "x")
 _open_blocks: list[set[str]] = []
 _is_hooked = False
