@@ -68,8 +68,7 @@ def simulate(
                 f"kernel: simulate needs a kernel or a function, it is given {type(kernel).__name__}. "
                 "Call nkitools.simulate(kernel, *arrays)."
             )
-        launch = as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules)
-        launch = replace(launch, keeping=_keeping(launch, mutates))
+        launch = _keeping(as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules), mutates)
         if ranks is not None:
             started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs, replay=replay)
         else:
@@ -83,8 +82,8 @@ def simulate(
     return run
 
 
-def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Keeping | None:
-    """Return how arguments are treated that the kernel changes; ValueError for a name that is no parameter."""
+def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Launch:
+    """Return a launch that keeps its arguments, but for some; ValueError for a name that is no parameter."""
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
     parameters = signature_of(launch.function).parameters
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -93,4 +92,6 @@ def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Keeping | None:
         raise ValueError(
             f"mutates: {launch.name} has no parameter {', '.join(unknown)}; it has {', '.join(parameters) or 'none'}"
         )
-    return Keeping(frozenset(names), severity_of_changes()) if launch.dialect.keeps_arguments else None
+    if not launch.dialect.keeps_arguments:
+        return launch
+    return replace(launch, keeping=Keeping(frozenset(names), severity_of_changes()))

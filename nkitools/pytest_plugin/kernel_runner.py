@@ -97,15 +97,23 @@ class KernelRunner:
             for sentence in run.tolerance().sentences(rtol or 0.0, atol or 0.0):
                 warnings.warn(sentence, stacklevel=2)
         if expected is not None:
-            from nkitools.precision.tied_choices import TiedChoices
-            from nkitools.pytest_plugin.reference_check import assert_as_expected
-
-            changed = _changed(kernel, names, args, kwargs, left)
-            own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
-            ties = TiedChoices(expected.function, args, own)
-            assert_as_expected(run, changed, ties, is_simulated=self._target == "sim")
+            self._compare(run, kernel, names, (args, kwargs), left)
         outputs: Outputs = run.outputs
         return outputs
+
+    def _compare(
+        self, run: Run, kernel: Kernel, names: Sequence[str], given: tuple[Any, dict[str, Any]], left: Mapping[str, Any]
+    ) -> None:
+        """Compare a run with its reference. ``names``: parameters that it changes; ``left``: what they should hold."""
+        __tracebackhide__ = True
+        from nkitools.precision.tied_choices import TiedChoices
+        from nkitools.pytest_plugin.reference_check import assert_as_expected
+
+        args, kwargs = given
+        own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
+        changed = _changed(kernel, names, args, kwargs, left)
+        function = None if run.reference is None else run.reference.function
+        assert_as_expected(run, changed, TiedChoices(function, args, own), is_simulated=self._target == "sim")
 
     def _run(
         self,
