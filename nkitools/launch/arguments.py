@@ -174,11 +174,12 @@ class Arguments:
 
     @property
     def kept(self) -> list[int]:
-        """The storages of the arguments that the kernel is not to change."""
+        """The storages of the arguments that the kernel is not to change, and may have written into."""
         keeping = self.keeping
-        return (
-            [] if keeping is None else [each.storage.id for each in self._entered if not self._is_named(each, keeping)]
-        )
+        if keeping is None:
+            return []
+        touched = (each for each in self._entered if each.guard is None or each.guard.is_open)
+        return [each.storage.id for each in touched if not self._is_named(each, keeping)]
 
     @staticmethod
     def _is_named(entered: _Entered, keeping: Keeping) -> bool:

@@ -259,9 +259,10 @@ class Programs:
         keeping = self.launch.keeping
         if keeping is None or self.reporter.level == "off":
             return
-        returned = {tensor.storage.id for result in results for tensor in tensors_of(result)}
-        asked = [storage for storage in self.arguments.kept if storage not in returned]
-        if not columns.written_storages.isdisjoint(asked):
+        kept = self.arguments.kept
+        returned = {tensor.storage.id for result in results for tensor in tensors_of(result)} if kept else set()
+        asked = [storage for storage in kept if storage not in returned]
+        if asked and not columns.written_storages.isdisjoint(asked):
             report_changed_arguments(columns, self.reporter, asked, self.arguments.is_unchanged, keeping.severity)
 
     def _report_unread(self, columns: Columns, form: bytes | None, *, is_modern: bool) -> None:
