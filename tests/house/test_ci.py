@@ -66,7 +66,7 @@ def test_a_later_session_runs_what_was_skipped_and_the_frameworks(project: pytes
     skipped = ["test_some.py::test_skips[1]", "test_torch.py"]
     (project.path / "results.json").write_text(json.dumps({"passed": 0, "failed": 0, "skipped": skipped}))
     project.makepyfile(test_torch="def test_tensor(): pass")
-    done = project.runpytest(*PLUGIN, "--skipped-in", "results.json", "-v", "-rs")
+    done = project.runpytest(*PLUGIN, "--skipped-in=results.json", "-v", "-rs")
     done.assert_outcomes(passed=2, skipped=1, deselected=5)
 
 
