@@ -11,6 +11,7 @@ from functools import lru_cache
 from types import CodeType
 
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_CACHE = dis.opmap.get("CACHE", 0)
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 
 
@@ -28,6 +29,18 @@ def _instructions(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
     """Offsets and instructions, without the caches that follow some of them."""
     instructions = [each for each in dis.get_instructions(code) if each.opname != "EXTENDED_ARG"]
     return [each.offset for each in instructions], instructions
+
+
+def beginning(code: CodeType, offset: int) -> int:
+    """Return the offset at which the instruction of a place begins.
+
+    A frame of Python 3.12 that waits for a generator in a ``for`` stands behind the begin of FOR_ITER, in its cache,
+    from the second time on.
+    """
+    text = code.co_code
+    while offset > 0 and text[offset] == _CACHE:
+        offset -= 2
+    return offset
 
 
 def _stored(instruction: dis.Instruction) -> tuple[str, ...]:

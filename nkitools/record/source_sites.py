@@ -10,7 +10,7 @@ from itertools import islice
 from types import CodeType, FrameType, TracebackType
 
 from nkitools.authors_code.source_text import shown_text
-from nkitools.record.bytecode import bound_name, is_returned, returned_element, unpacked_name
+from nkitools.record.bytecode import beginning, bound_name, is_returned, returned_element, unpacked_name
 from nkitools.rules.code_lines import line_at
 from nkitools.rules.finding import is_own
 
@@ -183,10 +183,13 @@ class Sites:
         key = (id(code), frame.f_lasti)
         found = self.known.get(key)
         if found is None:
-            found = len(self.all)
-            self.known[key] = found
-            self._codes.append(code)
-            self.all.append(site_at(code, frame.f_lineno, frame.f_lasti))
+            begin = beginning(code, frame.f_lasti)
+            found = self.known.get((id(code), begin))
+            if found is None:
+                found = len(self.all)
+                self._codes.append(code)
+                self.all.append(site_at(code, frame.f_lineno, begin))
+            self.known[key] = self.known[id(code), begin] = found
         return found
 
     def __getitem__(self, number: int) -> Site:
