@@ -211,6 +211,9 @@ class _Walk(DataWalk):
 
     def _reduced(self, value: Any, what: str) -> None:
         """Add an object of a class that says how it is copied."""
+        if type(value).__module__ == "itertools":  # pickling them is deprecated from Python 3.12 on
+            self.refuse(f"{what} is of class {type(value).__name__}, whose content cannot be read")
+            return
         try:
             made = copyreg.dispatch_table.get(type(value))
             parts = _random_state(value) or (made(value) if made is not None else value.__reduce_ex__(4))

@@ -73,10 +73,10 @@ SOURCES = [
     ),
     Source("Flag", "import enum\nclass F(enum.Flag):\n    A=2\n    B=4", "F.A.value", change="F.A._value_=3"),
     Source("reduce", "import functools\nL=[1.0,1.0]", "functools.reduce(lambda a,b:a+b,L)", change="L.append(1.0)"),
-    Source("starmap obj", "import itertools\nC=itertools.cycle([2.0,3.0])", "next(C)", change="next(C)"),
+    Source("starmap obj", "import itertools\nC=itertools.cycle([2.0,3.0])", "next(C)", RUN, change="next(C)"),
     Source("zip obj", "Z=zip([2.0],[1])", "next(Z)[0]", change="Z=zip([3.0],[1])"),
     Source("map obj", "M=map(float,['2'])", "next(M)", change="M=map(float,['3'])"),
-    Source("chain", "import itertools\nC=itertools.chain([2.0],[3.0])", "next(C)", change="next(C)"),
+    Source("chain", "import itertools\nC=itertools.chain([2.0],[3.0])", "next(C)", RUN, change="next(C)"),
     Source(
         "masked array",
         "import numpy as np\nC=np.ma.array([2.0,3.0],mask=[0,1])",
