@@ -132,11 +132,15 @@ def test_each_difference_says_what_macos_gets() -> None:
     assert [each.__name__ for each in functions if "macOS" not in (each.__doc__ or "")] == []
 
 
+# Modules of Python that ask for the system are imported before: what they need of Windows is not here.
+AS_WINDOWS = "import inspect, pathlib, shutil, subprocess, sys, tempfile\nsys.platform = 'win32'\n"
+
+
 @pytest.mark.process
 @each("words", [("-m", "nkitools", "doctor"), ("-m", "nkitools"), ("-c", "import nkitools"), ("-m", "pytest", "-h")])
 def test_on_windows_the_way_is_wsl(words: tuple[str, ...], tmp_path: Path) -> None:
     """The command says so in one line; the import and pytest, which loads the plugin, with an ImportError."""
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.platform = 'win32'\n")
+    (tmp_path / "sitecustomize.py").write_text(AS_WINDOWS)
     said = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)])}
     done = subprocess.run(
         [sys.executable, *words], cwd=tmp_path, env={**os.environ, **said}, capture_output=True, text=True, check=False
