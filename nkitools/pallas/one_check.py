@@ -22,6 +22,7 @@ from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.pallas.reported_races import gpu_mode, reporting_races
 from nkitools.pallas.time_estimate import Estimate, estimate_of, nothing_to_estimate
+from nkitools.pallas.unlike_interpretation import differing
 from nkitools.pallas.unlike_reference import Returned, judged, pairs, unlike
 from nkitools.pallas.whole_function import calls_to_compile
 from nkitools.record.run import Run
@@ -173,7 +174,9 @@ class Check:
             )
         heard = watched and "tpu_interpret" not in run.left_out
         if "interpret" in modes and not self._not_plainly(outputs):
+            as_on_tpu = outputs
             outputs = self._interpreted(outputs, self.plan.chips[0], silently=heard)
+            self._compare_interpretations(as_on_tpu, outputs, calls)
         elif not watched and self.untraceable is not None:
             raise self.untraceable
         if "device" in modes and launch.sees_tpu(run.left_out):
@@ -185,7 +188,8 @@ class Check:
         """Report outputs that differ from the reference, unless an error of the run explains them."""
         __tracebackhide__ = True
         expected, outputs = self.plan.reference, self.run.outputs
-        known = any(each.severity == "error" and each.rule.startswith("PL2") for each in self.run.findings)
+        explaining = (each for each in self.run.findings if each.severity == "error" and each.rule != "PL213")
+        known = any(each.rule.startswith("PL2") for each in explaining)
         if expected is None or outputs is None or known:
             return
         if callable(expected):
@@ -199,6 +203,20 @@ class Check:
             return repair_of(call, lambda: self.fn(*self.args, **self.kwargs), chip, is_right)
 
         self._tell(judged(outputs, expected, self.returned, rule, repair))
+
+    def _compare_interpretations(self, as_on_tpu: Argument, plain: Argument, calls: list[Call]) -> None:
+        """Report outputs that the two interpretations compute otherwise, unless another finding explains it."""
+        __tracebackhide__ = True
+        known = any(each.rule.startswith("PL2") for each in (*self.run.findings, *self.run.allowed))
+        if known or as_on_tpu is None or "interpret" in self.run.left_out or self._mode() is not True:
+            return
+
+        def again() -> Any:
+            return launch.interpreted_outputs(
+                self.running, self.args, self.kwargs, self.run, self.plan.chips[0], True, silently=True
+            )
+
+        self._tell(differing(as_on_tpu, plain, again, calls, self.returned))
 
     def _not_plainly(self, watched: Argument) -> bool:
         """Return whether plain interpretation would compute something else than a TPU."""

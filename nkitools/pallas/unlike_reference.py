@@ -1,10 +1,11 @@
-"""PL211: the blocks of an output that differ from a reference, where they were written, and what they hold instead."""
+"""PL211 and PL213: the blocks of an output that differ from others, where they were written, and what they hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,16 @@ from nkitools.pallas.source_places import NOWHERE
 from nkitools.rules.finding import Finding
 
 _MOST_BLOCKS = 16  # so many differing blocks are compared with the reference's other ones
+
+
+class Others(NamedTuple):
+    """The arrays that outputs are compared with, in words, and the rule that says so."""
+
+    rule_id: str
+    name: str
+
+
+REFERENCE = Others("PL211", "the reference")
 
 
 def unlike(got: Array, want: Array, rule: Rule) -> Array:
@@ -44,8 +55,9 @@ def judged(
     returned: Sequence[Returned],
     rule: Rule,
     repair: Callable[[Call], Repair | None],
+    others: Others = REFERENCE,
 ) -> list[Finding]:
-    """Return a finding for each output that differs from the reference.
+    """Return a finding for each output that differs from the reference, or from ``others`` that take its place.
 
     ``rule``: the allowed difference. ``repair`` returns the change of an index map of a call after which all outputs
     are the reference's. ValueError where the reference has other outputs, or other shapes.
@@ -54,7 +66,7 @@ def judged(
     for index, (got, want) in enumerate(pairs(outputs, reference)):
         where = unlike(got, want, rule)
         if where.any():
-            found.append(_finding(index, got, want, where, returned, rule, repair))
+            found.append(_finding(index, got, want, where, returned, rule, repair, others))
     return found
 
 
@@ -76,13 +88,15 @@ def _finding(
     returned: Iterable[Returned],
     rule: Rule,
     repair: Callable[[Call], Repair | None],
+    others: Others,
 ) -> Finding:
     shown = next((each for each in returned if _is_content(each, got)), None)
     if shown is None:
         text = boxes_text(f"outputs[{index}]", where)
-        return NOWHERE.finding("PL211", f"{text}: unlike the reference; no Pallas call returned this array as it is")
+        message = f"{text}: unlike {others.name}; no Pallas call returned this array as it is"
+        return NOWHERE.finding(others.rule_id, message)
     shape = shown.operand.shape
-    blocks = _Blocks(shown, got.reshape(shape), want.reshape(shape), where.reshape(shape), rule)
+    blocks = _Blocks(shown, got.reshape(shape), want.reshape(shape), where.reshape(shape), rule, others.name)
     message = f"{shown.operand.text()}: {blocks.text()}, in kernel `{shown.call.name}`"
     place = shown.call.kernel_place
     mended = repair(shown.call)
@@ -92,7 +106,7 @@ def _finding(
         place = shown.operand.place
     remedy = "" if mended is None else f"Correct {mended.operand.index_map()}."
     point = blocks.point_of(blocks.wrong[0])
-    return place.finding("PL211", message, remedy=remedy, point=point or ())
+    return place.finding(others.rule_id, message, remedy=remedy, point=point or ())
 
 
 def _is_content(returned: Returned, got: Array) -> bool:
@@ -104,13 +118,16 @@ def _is_content(returned: Returned, got: Array) -> bool:
 class _Blocks:
     """The blocks of one output, and those that differ from the reference's."""
 
-    def __init__(self, returned: Returned, got: Array, want: Array, unlike: Array, rule: Rule) -> None:
+    def __init__(
+        self, returned: Returned, got: Array, want: Array, unlike: Array, rule: Rule, name: str = REFERENCE.name
+    ) -> None:
+        self.name = name
         self.returned, self.got, self.want, self.rule = returned, got, want, rule
         self.unlike = unlike
         operand = returned.operand
         self.all = [tuple(int(each) for each in at) for at in np.ndindex(*operand.blocks)]
         self.wrong = [at for at in self.all if unlike[self._where(at)].any()]
-        self.others = {} if operand.whole else self._others()
+        self.others = {} if operand.whole or name != REFERENCE.name else self._others()
 
     def _where(self, block: tuple[int, ...]) -> tuple[slice, ...]:
         sizes = self.returned.operand.block_sizes
@@ -148,8 +165,8 @@ class _Blocks:
         point = self.point_of(first)
         written = f", written last at grid point {show_shape(point)}" if point else ""
         if operand.whole:
-            return f"{boxes_text(operand.name, self.unlike)} differ from the reference{written}"
-        many = f"{len(self.wrong)} of {len(self.all)} blocks differ from the reference"
+            return f"{boxes_text(operand.name, self.unlike)} differ from {self.name}{written}"
+        many = f"{len(self.wrong)} of {len(self.all)} blocks differ from {self.name}"
         count, size = int(self.unlike[self._where(first)].sum()), self.unlike[self._where(first)].size
         share = "" if count == size else f" in {count} of {size} elements"
         return f"{many}, the first is block {show_shape(first)}{share}{written}{self._pattern()}"
@@ -159,7 +176,7 @@ class _Blocks:
         if not self.others:
             return ""
         first, there = next(iter(self.others.items()))
-        text = f"; block {show_shape(first)} equals the reference's block {show_shape(there)}"
+        text = f"; block {show_shape(first)} equals {self.name}'s block {show_shape(there)}"
         for a, b in combinations(range(len(first)), 2):
             if all(_exchanged(mine, a, b) == theirs for mine, theirs in self.others.items()):
                 return f"{text}: block indices {a} and {b} are exchanged"
