@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from nkitools.comparison.rule import Rule
 from nkitools.pallas import jax_internals, launch
 from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, points
 from nkitools.pallas.check_modes import Plan
@@ -42,13 +43,14 @@ class CheckedRun(Run):
 
     ``compiled``: what became of its Pallas calls on each chip. ``left_out``: the modes that could not be gone through,
     and why. ``estimating``: what makes ``estimate()``. ``traces``: inside `nkitools.watching()` the events of each
-    Pallas call that was interpreted as on a TPU.
+    Pallas call that was interpreted as on a TPU. ``unlike`` returns PL211 for expected outputs that are known later.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     estimating: Callable[[], Estimate] = field(default=nothing_to_estimate, repr=False)
     traces: list[Trace] = field(default_factory=list, repr=False)
+    unlike: Callable[[Any, Rule], list[Finding]] | None = field(default=None, repr=False)
 
     @cached_property
     def _estimate(self) -> Estimate:
@@ -90,6 +92,7 @@ class Check:
             return
         self._lower_and_compile(self.calls)
         seen = self._interpret()
+        self.run.unlike = self._unlike
         self._compare()
         if self.untraceable is not None and seen:
             self.calls = {chip.name: as_seen(seen) for chip in self.plan.chips}
@@ -194,15 +197,18 @@ class Check:
             return
         if callable(expected):
             expected = expected(*self.args, **self.kwargs)
-        rule, chip = self.plan.rule, self.plan.chips[0]
+        self._tell(self._unlike(expected, self.plan.rule))
+
+    def _unlike(self, expected: Argument, rule: Rule) -> list[Finding]:
+        """Return a finding for each output that differs from ``expected``, with the change that mends it."""
 
         def is_right(values: Any) -> bool:
             return not any(unlike(*pair, rule).any() for pair in pairs(values, expected))
 
         def repair(call: Call) -> Repair | None:
-            return repair_of(call, lambda: self.fn(*self.args, **self.kwargs), chip, is_right)
+            return repair_of(call, lambda: self.fn(*self.args, **self.kwargs), self.plan.chips[0], is_right)
 
-        self._tell(judged(outputs, expected, self.returned, rule, repair))
+        return judged(self.run.outputs, expected, self.returned, rule, repair)
 
     def _compare_interpretations(self, as_on_tpu: Argument, plain: Argument, calls: list[Call]) -> None:
         """Report outputs that the two interpretations compute otherwise, unless another finding explains it."""

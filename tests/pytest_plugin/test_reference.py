@@ -173,3 +173,30 @@ def test_a_parameter_of_the_kernel_called_expect_is_the_kernels(run_kernel: Any)
         return stored(tile)
 
     np.testing.assert_array_equal(run_kernel(kernel, X, expect=2.0), 2 * X)
+
+
+def test_a_pallas_kernel_unlike_its_reference_has_its_index_map(run_kernel: Any) -> None:
+    """The run has PL211 at the block spec that mends it; a right kernel has nothing, and neither has a mended one."""
+    jax = pytest.importorskip("jax")
+    from jax.experimental import pallas as pl
+
+    def double(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * 2
+
+    def doubled(x: Any, swapped: bool) -> Any:
+        taken = pl.BlockSpec((8, 128), (lambda i, j: (j, i)) if swapped else (lambda i, j: (i, j)))
+        given = pl.BlockSpec((8, 128), lambda i, j: (i, j))
+        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(double, out_shape=like, grid=(2, 2), in_specs=[taken], out_specs=given)(x)
+
+    x = np.arange(16 * 256, dtype=np.float32).reshape(16, 256)
+    run_kernel(doubled, x, False, reference=lambda x, swapped: 2 * x)
+    assert run_kernel.run.findings == []
+    with pytest.raises(AssertionError, match="output"):
+        run_kernel(doubled, x, True, reference=lambda x, swapped: 2 * x)
+    (found,) = run_kernel.run.findings
+    assert (found.rule, found.line) == ("PL211", doubled.__code__.co_firstlineno + 1)
+    assert "with grid indices 0 and 1 exchanged in the index map of `x_ref` the outputs" in found.message
+    with pytest.raises(AssertionError, match="shape"):
+        run_kernel(doubled, x, True, reference=lambda x, swapped: 2 * x[:8])
+    assert run_kernel.run.findings == []
