@@ -139,7 +139,7 @@ class TestTorch:
         """Contiguous or not; a returned input is the same object."""
         base = torch.ones((8, 8), dtype=getattr(torch, dtype))
         x = view(base)
-        assert nkitools.simulate(doubled_in_place, x).outputs is x
+        assert nkitools.simulate(doubled_in_place, x, mutates=("x",)).outputs is x
         assert torch.equal(x, 2 * torch.ones_like(x))
 
     def test_parameters_that_want_gradients_are_taken(self, torch: Any) -> None:
@@ -188,13 +188,13 @@ class TestTorch:
         assert refusal(doubled, torch.ones((8, 4), device="meta")).remedy == "Pass x.cpu()."
 
     def test_the_first_framework_beside_numpy_decides(self, torch: Any) -> None:
-        """NumPy arrays beside torch tensors are updated in place; results are torch's, also in containers."""
+        """NumPy arrays beside torch tensors are updated where mutates= names them; results are torch's, also in containers."""
         cache = np.ones((8, 4), np.float32)
 
         def kernel(cache: Any, x: Any) -> Any:
             return {"out": doubled(x)}, [doubled_in_place(cache)]
 
-        given, same = nkitools.simulate(kernel, cache, torch.ones((8, 4))).outputs
+        given, same = nkitools.simulate(kernel, cache, torch.ones((8, 4)), mutates=("cache",)).outputs
         assert isinstance(given["out"], torch.Tensor)
         assert same[0] is cache
         np.testing.assert_array_equal(cache, 2)

@@ -157,7 +157,7 @@ def test_an_input_of_the_tests_that_shows_a_mistake_is_named_with_the_distance(t
     """Of each framework: a mistake that the tests' own arguments show is hidden by what the tests compare."""
     framework = pytest.importorskip(name)
     made = framework.ones((4, 8), dtype=framework.float32)
-    wrong = KERNEL.replace("dtype=x.dtype, buffer=nl.shared_hbm", "dtype=nl.float8_e4m3, buffer=nl.shared_hbm")
+    wrong = KERNEL.replace("dtype=x.dtype, buffer=nl.shared_hbm", "dtype=nl.float8_e5m2, buffer=nl.shared_hbm")
     call = Call((made * (1 + 2**-7),), {}, None, "trn2")
     said = distinguishing(author(tmp_path, 64), KERNEL, wrong, "doubled", [call])
     own = "the tests' own arguments, which no assertion notices (argument 0 float32[4, 8])"
