@@ -188,7 +188,7 @@ class TestTorch:
         assert refusal(doubled, torch.ones((8, 4), device="meta")).remedy == "Pass x.cpu()."
 
     def test_the_first_framework_beside_numpy_decides(self, torch: Any) -> None:
-        """NumPy arrays beside torch tensors are updated where mutates= names them; results are torch's, also in containers."""
+        """NumPy arrays too are updated where mutates= names them; results are torch's, also in containers."""
         cache = np.ones((8, 4), np.float32)
 
         def kernel(cache: Any, x: Any) -> Any:

@@ -14,6 +14,7 @@ from nkitools.comparison.rule import Rule
 from nkitools.precision.judgement import judged
 from nkitools.precision.tied_choices import TiedChoices
 from nkitools.pytest_plugin.reference_check import TiedChoicesWarning
+from nkitools.record.explained_errors import ExplainedError
 
 RANDOM = np.random.default_rng(5)
 
@@ -40,8 +41,12 @@ def flipped(expected: Any, *rows: int) -> Any:
     return other
 
 
-def verdict(actual: Any, x: Any) -> Any:
-    return judged("output", actual, hot(x), Rule(), others=lambda: TiedChoices(hot, (x,), {}).of(0))
+def verdict(actual: Any, x: Any, in_float64: Any = None) -> Any:
+    """The verdict on an output; the kernel in float64 has the reference's values where no others are given."""
+    right = hot(x) if in_float64 is None else in_float64
+    error = ExplainedError("output", "float32", 0.0, 0.0, 0.0, (0, 0), np.float64(right), np.zeros(right.shape))
+    others = TiedChoices(hot, (x,), {})
+    return judged("output", actual, hot(x), Rule(), lambda: error, others=lambda: others.of(0))
 
 
 def test_an_element_that_is_right_under_another_choice_is_left_out() -> None:
@@ -65,6 +70,14 @@ def test_what_is_right_under_no_choice_is_wrong() -> None:
     assert verdict(flipped(hot(apart), 1), apart).outcome == "wrong"
 
 
+def test_what_the_kernel_has_in_float64_too_is_no_rounding() -> None:
+    """``>`` in the place of ``>=`` is wrong at exact values, which no rounding has moved."""
+    x = tied()
+    wrong = flipped(hot(x), 1)
+    assert verdict(wrong, x, in_float64=wrong).outcome == "wrong"
+    assert judged("output", wrong, hot(x), Rule(), others=lambda: TiedChoices(hot, (x,), {}).of(0)).outcome == "wrong"
+
+
 def test_more_than_a_hundredth_is_wrong() -> None:
     """Many choices do not flip by rounding."""
     x = np.full((8, 4), 2, np.float32)
@@ -73,9 +86,9 @@ def test_more_than_a_hundredth_is_wrong() -> None:
 
 @nki.jit
 def last_largest(x: Any) -> Any:
-    """1 where an element is the largest of its row in float32, with the first ones made larger by half a step."""
+    """1 where an element is the largest of its row, after a sum that in float32 loses its last digits."""
     tile = nl.load(x)
-    nisa.tensor_scalar(dst=tile[:, 0:100], data=tile[:, 0:100], op0=nl.multiply, operand0=1.0000002)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=2.0)
     peak = nl.ndarray((x.shape[0], 1), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_reduce(dst=peak, op=nl.maximum, data=tile, axis=1)
     result = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
@@ -93,3 +106,21 @@ def test_run_kernel_shows_what_it_has_left_out(run_kernel: Any) -> None:
         run_kernel(last_largest, x, reference=hot)
     with pytest.raises(AssertionError, match="elements differ"):
         run_kernel(last_largest, x, reference=hot, rtol=1e-6)
+
+
+@nki.jit
+def above(x: Any) -> Any:
+    """1 where an element is larger than 128: a mistake, if those that are equal should be 1 too."""
+    tile = nl.load(x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.greater, operand0=128.0)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+def test_a_wrong_comparison_of_exact_values_is_no_tie(run_kernel: Any) -> None:
+    """Of whole numbers in float32 some are equal to the limit; nothing has rounded them."""
+    x = RANDOM.integers(0, 256, (128, 256)).astype(np.float32)
+    assert 0 < (x == 128).mean() < 0.01
+    with pytest.raises(AssertionError, match=f"{np.count_nonzero(x == 128)} of 32768 elements differ"):
+        run_kernel(above, x, reference=lambda x: (x >= 128).astype(np.float32))
