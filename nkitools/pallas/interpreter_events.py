@@ -103,6 +103,7 @@ class Kernel(TracedKernel):
         self.allocated: dict[Any, tuple[tuple[int, ...], Place]] = {}
         self.shadows: dict[Any, Shadow] = {}
         self.names: Names = {}
+        self.in_place: dict[int, Operand] = {}  # the outputs that take an input's memory, by the buffer of the input
         self.carried: dict[Any, Any] = {}
         self._touched: dict[tuple[str, int], int] = {}  # the last step at which the kernel accessed a buffer
         self.met: set[int] = set()  # the cores that have waited for the barrier
@@ -139,7 +140,9 @@ class Kernel(TracedKernel):
 
     def _name_buffers(self, call: Call) -> None:
         """Give the buffers their names, in the order in which the interpreter allocates them."""
-        aliased = {output for _, output in call.params["input_output_aliases"]}
+        aliases = {given - len(call.prefetched): output for given, output in call.params["input_output_aliases"]}
+        aliased = set(aliases.values())
+        self.in_place = {_FIRST_BUFFER + given: call.outputs[output] for given, output in aliases.items()}
         order: list[tuple[str, str, Operand | None]] = []
         order += [(each.name, "input", each) for each in call.inputs]
         order += [(each.name, "output", each) for index, each in enumerate(call.outputs) if index not in aliased]
@@ -221,9 +224,9 @@ class Kernel(TracedKernel):
     def give_back(self, key: BufferKey, content: Array | None) -> None:
         """Keep an output that JAX reads as a whole; the last time is when it hands it to the function."""
         buffer = self.shadows.get(key)
-        if buffer is None or buffer.kind != "output" or self.call is None or content is None:
+        if buffer is None or self.call is None or content is None:
             return
-        operand = buffer.operand
+        operand = buffer.operand if buffer.kind == "output" else self.in_place.get(key[1])
         if operand is not None and content.shape == operand.shape:
             steps = buffer.steps.copy()
             self.returned[operand.name] = Returned(self.call, operand, content, steps, self.grid.points)

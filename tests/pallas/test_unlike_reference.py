@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
+from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
 from tests.cases import each  # noqa: E402
@@ -127,3 +129,30 @@ def test_outputs_within_the_tolerance_are_no_finding_and_other_shapes_are_an_err
     assert "outputs[0]" in found.message
     with pytest.raises(ValueError, match=r"outputs have shapes \[\(8, 128\)\], and the reference \[\(128, 8\)\]"):
         check(doubled, X[:8, :128], modes=WATCHED, reference=near.T)
+
+
+def in_place(x: Any, y: Any, *, scalars: int) -> Any:
+    """Add twice ``x`` to ``y``, in the memory of ``y``."""
+
+    def kernel(*refs: Any) -> None:
+        x_ref, y_ref, o_ref = refs[scalars:]
+        o_ref[...] = y_ref[...] + 2 * x_ref[...]
+
+    block = pl.BlockSpec((128, 256), lambda i, *_: (i, 0))
+    specs = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=scalars, grid=(2,), in_specs=[block, block], out_specs=block
+    )
+    call = pl.pallas_call(kernel, out_shape=like(x), grid_spec=specs, input_output_aliases={scalars + 1: 0})
+    return call(*[jnp.zeros((1,), jnp.int32)] * scalars, x, y)
+
+
+@pytest.mark.parametrize("scalars", [0, 2])
+def test_an_output_in_place_of_an_input_has_its_line(scalars: int) -> None:
+    """The kernel, the block and the point that wrote it, beside prefetched scalars too."""
+    given = partial(in_place, scalars=scalars)
+    (found,) = check(given, X, Y, modes=WATCHED, reference=lambda x, y: x + y).findings
+    assert (found.rule, found.file, found.function) == ("PL211", __file__, "kernel")
+    assert found.line == in_place.__code__.co_firstlineno + 3
+    assert "output `out_specs[0]` (float32 [256, 256], block (128, 256)): 2 of 2 blocks differ" in found.message
+    assert "written last at grid point (0,)" in found.message
+    assert check(given, X, Y, modes=WATCHED, reference=lambda x, y: 2 * x + y).findings == []
