@@ -16,7 +16,7 @@ from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
 from nkitools.pytest_plugin.expected_errors import findings_in, noting_expected
 from nkitools.pytest_plugin.marks import asked_devices, uses_ours
 from nkitools.pytest_plugin.report_files import warn, write_report
-from nkitools.pytest_plugin.sweep_mark import EACH_TIME
+from nkitools.pytest_plugin.sweep_mark import EACH_TIME, NO_CASES
 from nkitools.record.run_listeners import collect_runs
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Recorder:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Begin anew: a plugin that repeats failed tests does so inside one protocol."""
         self._forget()
-        wrong = wrong_marks(item)
+        wrong = wrong_marks(item) or item.stash.get(NO_CASES, "")
         if wrong:
             pytest.fail(wrong, pytrace=False)
 

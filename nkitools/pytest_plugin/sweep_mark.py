@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 EACH_TIME = pytest.StashKey[str]()
 """The sentence of a test whose case no store can keep for another session."""
+NO_CASES = pytest.StashKey[str]()
+"""The sentence of a test whose mark runs no case."""
 _COMPLAINT = pytest.StashKey[str]()
 _OF_PYTEST = ("engine", "workers", "timeout", "memory", "address")  # what a session decides
 
@@ -87,7 +89,10 @@ def _id(case: Case) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """UsageError for a mark whose cases no test asks for: nothing would run, and the test would pass."""
+    """UsageError for a mark whose cases no test asks for: nothing would run, and the test would pass.
+
+    In a worker of pytest-xdist, where a usage error is a crash, the test fails.
+    """
     asking: dict[int, bool] = {}
     first: dict[int, tuple[pytest.Item, bool]] = {}
     for item in items:
@@ -97,9 +102,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     is_selection = any("::" in each for each in config.args)  # of tests of a class: others of it may ask
     for key, (item, is_own) in first.items():
         if not asking[key] and (is_own or not is_selection):
-            raise pytest.UsageError(
-                f"{item.nodeid}: @pytest.mark.nki_sweep runs nothing here: give the test the fixture nki_case"
-            )
+            said = f"{item.nodeid}: @pytest.mark.nki_sweep runs nothing here: give the test the fixture nki_case"
+            if not hasattr(config, "workerinput"):
+                raise pytest.UsageError(said)
+            item.stash[NO_CASES] = said
 
 
 def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:

@@ -57,6 +57,20 @@ def test_a_mark_of_a_class_takes_one_test_that_asks(scaled: tuple[Any, str]) -> 
     assert "TestIt::test_scaled: @pytest.mark.nki_sweep runs nothing here" in result.stdout.str() + result.stderr.str()
 
 
+@pytest.mark.process
+def test_a_worker_fails_the_test_of_a_mark_without_cases(scaled: tuple[Any, str]) -> None:
+    """A usage error in a worker of pytest-xdist would end it."""
+    pytest.importorskip("xdist")
+    author, text = scaled
+    head, _, mark = text.partition("@pytest.mark.nki_sweep")
+    mark = "@pytest.mark.nki_sweep" + mark.partition("def test_scaled")[0]
+    result = author.run_apart(
+        "-n1", test=f"import nkitools\n{head}{mark}def test_it():\n    pass\n\ndef test_other():\n    pass\n"
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["test_it.py::test_it: @pytest.mark.nki_sweep runs nothing here: *"])
+
+
 def test_the_end_says_where_no_case_is_kept(scaled: tuple[Any, str]) -> None:
     """Once for a kernel, with the function and what it uses; the cases run in each session."""
     author, text = scaled
