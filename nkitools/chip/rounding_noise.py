@@ -28,9 +28,21 @@ class RoundingNoise:
         drawn: Array = values * (1 + _FLOAT32 * terms**0.5 * self._rng.standard_normal(values.shape))
         return drawn
 
+    def shift(self, values: Array, share: float) -> None:
+        """Add errors of a share of the root mean square of the finite values, in place."""
+        finite = values[np.isfinite(values)]
+        if finite.size:
+            size = share * float(np.sqrt(np.mean(np.square(finite.astype(np.float64)))))
+            values += (size * self._rng.standard_normal(values.shape)).astype(values.dtype)
+
     def round(self, values: Array, dtype: DType, *, is_function: bool) -> None:
-        """Add the error of a rounding to ``dtype`` to float64 values, in place; ``is_function``: of a function, too."""
-        largest = _rounding(dtype) + (_FUNCTION if is_function else 0)
+        """Add the error of a rounding to ``dtype`` to float64 values, in place; ``is_function``: of a function, too.
+
+        A value that the dtype has is not rounded: counts and places stay what they are.
+        """
+        with np.errstate(all="ignore"):
+            rounds = (values.astype(dtype.dtype).astype(np.float64) != values) | (dtype.name == "tfloat32")
+        largest = np.where(rounds, _rounding(dtype), 0.0) + (_FUNCTION if is_function else 0)
         values *= 1 + largest * self._rng.uniform(-1, 1, values.shape)
 
 

@@ -15,7 +15,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.nan_origin import Operand
-from nkitools.issue.noisy_call import add_rounding_errors, with_sum_errors
+from nkitools.issue.noisy_call import add_quantisation_errors, add_rounding_errors, with_sum_errors
 from nkitools.issue.plan import DATA, WRITTEN
 from nkitools.issue.refused_instructions import leave_rows_undone
 from nkitools.issue.scatter_order import check_order
@@ -39,8 +39,8 @@ def perform(call: CarefulCall) -> None:
     }
     keywords = {"fresh": call.fresh} if call.plan.wants_fresh else {}
     arrays = [_array(seen, results) for _, seen, _ in call.data]
-    noise = None if call.full is None else NOISE.get()
-    if noise is not None:
+    noise = NOISE.get()
+    if noise is not None and call.full is not None:
         arrays = with_sum_errors(noise, call, arrays)
     if recording is not None:
         recording.performing(call, keywords)
@@ -49,7 +49,9 @@ def perform(call: CarefulCall) -> None:
     else:
         call.meaning.compute(*arrays, **keywords)
     if noise is not None:
-        add_rounding_errors(noise, call, results)
+        add_quantisation_errors(noise, call, results)
+        if call.full is not None:
+            add_rounding_errors(noise, call, results)
     if call.core.evidence:
         if recording is not None:
             recording.has_evidence = True

@@ -10,12 +10,13 @@ from __future__ import annotations
 from contextvars import Context
 from dataclasses import replace
 
-import ml_dtypes
 import numpy as np
 
 from nkitools import options
 from nkitools.chip.numerics import Array
 from nkitools.chip.rounding_noise import with_noise
+from nkitools.comparison.bounds import bound_of
+from nkitools.comparison.dtype_table import limits_of
 from nkitools.launch.second_run import Again
 from nkitools.precision.runs import Half, Values, arrays_in, run_half
 from nkitools.record.explained_errors import ExplainedError, ExplainedErrors
@@ -84,20 +85,24 @@ def _explained(name: str, dtype: str, right: Array, others: list[Array]) -> Expl
         errors = [np.abs(each - right) for each in others]
         seen = np.maximum.reduce([np.where(np.isfinite(each), each, 0) for each in errors])
         relative = seen / np.abs(right)
-    known = relative[np.isfinite(relative) & (right != 0)]
-    step = _step(dtype)
+    # Below the smallest normal number the steps of a dtype shrink no further: errors there are absolute ones.
+    step, least = _step(dtype)
+    with np.errstate(all="ignore"):
+        known = relative[np.isfinite(relative) & (np.abs(right) >= least) & (right != 0)]
     rtol = max(step, _SAFETY * float(np.quantile(known, _MOST))) if known.size and step else 0.0
     with np.errstate(all="ignore"):
         beyond = _SAFETY * seen - np.where(np.isfinite(right), rtol * np.abs(right), 0)
     atol = max(0.0, float(beyond.max(initial=0.0)))
     index = np.unravel_index(int(seen.argmax()), seen.shape) if seen.size else ()
     largest = float(seen.max(initial=0.0))
-    return ExplainedError(name, dtype, rtol, atol, largest, tuple(int(axis) for axis in index), right, seen)
+    at = tuple(int(axis) for axis in index)
+    bound = bound_of(right, right, dtype)
+    most = bound.rtol or 0.0, bound.atol or 0.0
+    beyond = (rtol, atol) if rtol > most[0] or atol > most[1] else None
+    return ExplainedError(name, dtype, min(rtol, most[0]), min(atol, most[1]), largest, at, right, seen, beyond)
 
 
-def _step(dtype: str) -> float:
-    """Return the step of a dtype of floating-point numbers above 1; 0 for others."""
-    try:
-        return float(ml_dtypes.finfo(getattr(ml_dtypes, dtype, dtype)).eps)  # type: ignore[no-untyped-call]
-    except (TypeError, ValueError):
-        return 0.0
+def _step(dtype: str) -> tuple[float, float]:
+    """Return the step of a dtype of floating-point numbers above 1, and its smallest normal number; 0 for others."""
+    limits = limits_of(dtype)
+    return (0.0, 0.0) if limits is None else (float(limits.eps), float(limits.smallest_normal))

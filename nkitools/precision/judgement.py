@@ -87,7 +87,8 @@ def _by_what_is_known(name: str, actual: Array, expected: Array, rule: Rule, exp
     explained = explain()
     if explained is None:
         return _verdict(name, compared(actual, expected, replace(bound, equal_nan=rule.equal_nan)))
-    found = Rule(max(explained.rtol, table.rtol or 0.0), max(explained.atol, table.atol or 0.0), rule.equal_nan)
+    rtol, atol = explained.explained
+    found = Rule(max(rtol, table.rtol or 0.0), max(atol, table.atol or 0.0), rule.equal_nan)
     within = compared(actual, expected, _least(found, bound, rule))
     if not within.agree and compared(actual, expected, found).agree:
         return Judged(name, within, "undecided", _undecided(found, bound))

@@ -15,7 +15,8 @@ _MUCH = 10  # times the explained error: what a comparison allows beyond that hi
 class ExplainedError:
     """The error of one output.
 
-    An element may be off by ``atol + rtol * abs(right)``, as NumPy and torch have it; ``largest`` is the largest error
+    An element may be off by ``atol + rtol * abs(right)``, as NumPy and torch have it, within the bounds of
+    `nkitools.comparison.bounds`; ``beyond`` is what is explained where that is more. ``largest`` is the largest error
     that was seen, at ``index``.
     """
 
@@ -27,6 +28,12 @@ class ExplainedError:
     index: tuple[int, ...]
     right: Array = field(repr=False)  # the values without any rounding, float64
     seen: Array = field(repr=False)  # the largest error seen of each element
+    beyond: tuple[float, float] | None = None
+
+    @property
+    def explained(self) -> tuple[float, float]:
+        """Return the relative and the absolute error that the run explains, also beyond the bounds."""
+        return (self.rtol, self.atol) if self.beyond is None else self.beyond
 
     def sentence(self, rtol: float, atol: float) -> str:
         """Return what is wrong with a tolerance for this output; nothing where it fits."""
@@ -42,20 +49,20 @@ class ExplainedError:
         return (
             f"{self.name}: rtol={rtol:g}, atol={atol:g} lies below the error that this run's dtypes and sums explain, "
             f"{self.seen[at]:.1g} at {list(at)} where {allowed[at]:.1g} is allowed: the comparison will flake. "
-            f"They explain rtol={self.rtol:.1g}, atol={self.atol:.1g}."
+            f"They explain rtol={self.explained[0]:.1g}, atol={self.explained[1]:.1g}."
         )
 
     def _too_wide(self, rtol: float, atol: float) -> str:
         allowed = self._allowed(rtol, atol)
         finite = np.isfinite(allowed)
-        most, least = float(allowed[finite].sum()), float(self._allowed(self.rtol, self.atol)[finite].sum())
+        most, least = float(allowed[finite].sum()), float(self._allowed(*self.explained)[finite].sum())
         if most <= _MUCH * least:
             return ""
         much = f"{most / least:.0f} times" if least else "more than"
         return (
             f"{self.name}: rtol={rtol:g}, atol={atol:g} allows {much} the error that this run's dtypes and sums "
-            f"explain: the comparison would not see a lost tile. They explain rtol={self.rtol:.1g}, "
-            f"atol={self.atol:.1g}."
+            f"explain: the comparison would not see a lost tile. They explain "
+            f"rtol={self.explained[0]:.1g}, atol={self.explained[1]:.1g}."
         )
 
     def _allowed(self, rtol: float, atol: float) -> Array:
@@ -96,6 +103,11 @@ class ExplainedErrors:
         rows = [
             f"{each.name} ({each.dtype}): rtol={each.rtol:.1g}, atol={each.atol:.1g}; largest error seen "
             f"{each.largest:.1g} at {list(each.index)}"
+            + (
+                ""
+                if each.beyond is None
+                else f"; rtol={each.beyond[0]:.1g}, atol={each.beyond[1]:.1g} are explained, more than may be derived"
+            )
             for each in self.outputs
         ]
         return "\n".join(rows)
