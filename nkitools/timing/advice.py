@@ -69,7 +69,7 @@ def advice(
                     share=saved / latency_us,
                 )
             )
-    return tuple(sorted(found, key=lambda each: -each.us))
+    return tuple(sorted(found, key=lambda each: (-round(each.us, 6), each.file, each.line, each.rule)))
 
 
 class _Changes:

@@ -53,7 +53,7 @@ def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: flo
                 waits_for=why,
             )
         )
-    return tuple(sorted(found, key=lambda each: -each.us))
+    return tuple(sorted(found, key=lambda each: (-round(each.us, 6), each.file, each.line, each.instruction)))
 
 
 def _lines_of(
