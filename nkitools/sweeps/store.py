@@ -68,6 +68,13 @@ class Store:
 
     def _open(self, *, must_exist: bool) -> None:
         self._database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            self._prepare(must_exist=must_exist)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _prepare(self, *, must_exist: bool) -> None:
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")  # a crash of the machine may take the last rows
         version = self._version()

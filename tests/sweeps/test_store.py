@@ -106,9 +106,11 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "other.db")
     other.execute("CREATE TABLE t (x)")
     other.commit()
+    other.close()
     later = sqlite3.connect(tmp_path / "later.db")
     later.execute("PRAGMA user_version = 99")
     later.commit()
+    later.close()
     for name, said in (
         ("text", "is no store of sweeps"),
         ("other.db", "is no store of sweeps"),
