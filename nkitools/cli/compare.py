@@ -56,7 +56,8 @@ def compare_targets(
 
     FILE says the arguments: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns one. Where
     the results diverge, the first element is named with its tile, its loop counters and the line that wrote it, and
-    what explains it: low precision, undefined input, a broken rule. Exit code: 0 where they agree, 1 where they do not,
+    what explains it: low precision, undefined input, a broken rule. With --tolerance auto a difference that low
+    precision explains, but that is more than may be derived, is undecided. Exit code: 0 where they agree, 1 where not,
     2 for a mistake in the command and a target that is not here.
     """
     from nkitools.report.agreement import agreement
@@ -71,22 +72,27 @@ def compare_targets(
         runs = [_run_of(side, file, name, inputs, place, keeps=keep is not None) for side in sides]
         full = place / "sim.run.full"
         explained = None if tolerance is None else _explained(file, name, inputs)
-        sentences = []
+        sentences, widest = [], None
         if explained is not None and rtol is None and atol is None:
             rtol, atol = explained.rtol, explained.atol
+            widest = tuple(max(each.explained[place] for each in explained.outputs) for place in (0, 1))
         elif explained is not None:
             sentences = explained.sentences(rtol or 0.0, atol or 0.0)
         found = agreement(runs[0], runs[1], read_run(str(full)) if full.exists() else None, rtol=rtol, atol=atol)
+        verdict = "agree" if found.is_same else "differ"
+        if widest is not None and not found.is_same:
+            within = agreement(runs[0], runs[1], None, rtol=widest[0], atol=widest[1])
+            verdict = "undecided" if within.is_same else "differ"
     if keep is not None:
         _keep_outputs(keep, sides, runs)
     if form == "json":
-        plain = {"kernel": kernel, "between": sides, **found.as_plain()}
+        plain = {"kernel": kernel, "between": sides, "verdict": verdict, **found.as_plain()}
         plain |= {} if explained is None else {"rtol": rtol, "atol": atol, "tolerance": sentences}
         click.echo(json.dumps(plain, indent=2, allow_nan=False))
     else:
         terminal = console()
-        verdict = "agree" if found.is_same else "differ"
-        terminal.print(f"{name}: {sides[0]} and {sides[1]} {verdict}", style="green" if found.is_same else "bold red")
+        said = "are undecided" if verdict == "undecided" else verdict
+        terminal.print(f"{name}: {sides[0]} and {sides[1]} {said}", style="green" if found.is_same else "bold red")
         for line in [*found.lines(), *([] if explained is None else str(explained).splitlines()), *sentences]:
             terminal.print(line, highlight=False, markup=False)
     context.exit(int(not found.is_same))
