@@ -79,8 +79,8 @@ class Reader:
         return list(self.driver.find_elements("css selector", selector))
 
     def text(self, selector: str) -> str:
-        """The text that is shown of an element."""
-        return str(self.see(selector).text)
+        """The text that is shown of an element, in one question: the page may draw it anew between two."""
+        return str(self.driver.execute_script("return document.querySelector(arguments[0]).innerText.trim()", selector))
 
     def texts(self, selector: str) -> list[str]:
         """The texts of all elements of a CSS selector, in one question to the browser."""
@@ -89,9 +89,12 @@ class Reader:
 
     def click(self, selector: str, words: str = "") -> None:
         """Click the first element of a selector that has these words."""
-        found = next(each for each in self.all(selector) if words in each.text)
-        # Canvases and sticky parts may lie over what the driver would call clickable.
-        self.driver.execute_script("arguments[0].click()", found)
+        # By a script: canvases and sticky parts may lie over what the driver would call clickable.
+        script = """
+            const words = (each) => each.innerText ?? each.textContent;
+            [...document.querySelectorAll(arguments[0])].find((each) => words(each).includes(arguments[1])).click();
+        """
+        self.driver.execute_script(script, selector, words)
 
     def press(self, *keys: str) -> None:
         """Press keys, one after the other, wherever the focus is."""
