@@ -140,6 +140,16 @@ def test_processes_are_limited(operators: dict[str, Operator], name: str, words:
     assert operators["fine"].run(VALUES).findings == []
 
 
+@pytest.mark.parametrize("excess", ["processes", "memory"])
+def test_one_ending_is_told_once(operators: dict[str, Operator], monkeypatch: pytest.MonkeyPatch, excess: str) -> None:
+    """A kernel that forks too often may be ended for its processes at the same moment: its own line is what counts."""
+    ask = process.Worker.call
+    monkeypatch.setattr(process.Worker, "call", lambda *given, **named: ask(*given, **named) | {"killed": excess})
+    assert [finding.message for finding in operators["forks_on"].run(VALUES).findings] == [
+        "the kernel forks more than 256 times"
+    ]
+
+
 def _left_of(operator: Operator, before: set[str]) -> list[str]:
     """Return the processes of an operator that were not there before, its worker aside."""
     return [each for each in set(os.listdir("/proc")) - before if each.isdecimal() and _is_of(operator, each)]
