@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_info
 
 import nkitools
 from benchmarks.workloads import Workload, workloads
-from nkitools import options
+from nkitools.facts import options
 
 HERE = Path(__file__).parent.parent
 CHAIN, ALLOCATED = 5000, 2000  # instructions of the chain, and tiles that a kernel allocates

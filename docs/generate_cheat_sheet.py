@@ -9,8 +9,8 @@ import inspect
 import re
 
 from docs.generate_instructions import names
-from nkitools.chip.generations import FIELDS, TABLES
 from nkitools.dialects.modern import isa, language
+from nkitools.facts.generations import FIELDS, TABLES
 
 INTRODUCTION = """\
 # Cheat sheet

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 
-from nkitools.chip.generations import DEFAULT_CHIP, FIELDS, TABLES, Generation
+from nkitools.facts.generations import DEFAULT_CHIP, FIELDS, TABLES, Generation
 
 INTRODUCTION = """\
 # Chips

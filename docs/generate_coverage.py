@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nkitools.dialects import versions
-from nkitools.dialects.versions import Row
+from nkitools.facts import versions
+from nkitools.facts.versions import Row
 
 INTRODUCTION = """\
 # What is modelled

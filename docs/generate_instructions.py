@@ -15,9 +15,9 @@ import numpy as np
 
 from docs.instruction_examples import EXAMPLES
 from nkitools.chip.dtypes import DType
-from nkitools.chip.generations import CHIPS
-from nkitools.dialects import versions
 from nkitools.dialects.modern import isa
+from nkitools.facts import versions
+from nkitools.facts.generations import CHIPS
 from nkitools.launch.simulate import simulate
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import KernelError

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from nkitools.options import OPTIONS, Option
+from nkitools.facts.options import OPTIONS, Option
 
 INTRODUCTION = """\
 # Options

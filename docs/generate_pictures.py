@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from kernels import gallery, references
-from nkitools.chip.generations import generation_of
 from nkitools.cli.demo import mistaken_run
+from nkitools.facts.generations import generation_of
 from nkitools.launch.simulate import simulate
 from nkitools.report.page.document import write_page
 from nkitools.report.run_counts import tally_of

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from nkitools.chip.generations import CHIPS
+from nkitools.facts.generations import CHIPS
 from nkitools.rules.catalogue import RULES, Rule
 
 FAMILIES = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.dialects.import_hint import explain_failing_imports
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
+from nkitools.facts import __version__
 from nkitools.platforms import is_own_command, refusal
 from nkitools.record.notebook import offer_notebook_frame
 from nkitools.record.slice_offer import offer_slices
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from nkitools.rules.finding import Finding, KernelError, NotModelled
     from nkitools.sweeps.sweep import sweep
     from nkitools.sweeps.tune import tune
-
-__version__ = "0.2.0"
 
 if refusal() and not is_own_command():  # the command says it without a traceback
     raise ImportError(refusal())

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.record.allowed_rules import allowance
 from nkitools.record.run_listeners import collect_runs
 from nkitools.report.excerpt import source_line

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 
 SINCE_0_7 = pytest.mark.nki_version("auto", "0.7")  # names and meanings that came with 0.7
 WITH_REMOVED_NAMES = pytest.mark.nki_version("auto", "0.6")  # names and forms that 0.7 removed

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import expect_finding, options
+from nkitools import expect_finding
 from nkitools.dialects.legacy import language as legacy_nl
 from nkitools.dialects.legacy.kernels import kernel as legacy
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from nkitools.rules.finding import report
 
 X = np.ones((256, 4), np.float32)

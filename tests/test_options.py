@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,8 @@ def test_every_name_follows_its_pattern() -> None:
 @pytest.mark.process
 def test_reading_an_option_imports_nothing_heavy() -> None:
     """The table is read at the start of every pytest session, so it may not cost one."""
-    code = "import sys, nkitools.options; print(sorted({'numpy', 'jax', 'click', 'rich', 'pytest'} & set(sys.modules)))"
+    heavy = "{'numpy', 'jax', 'click', 'rich', 'pytest'}"
+    code = f"import sys, nkitools.facts.options; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -23,7 +23,7 @@ import nkitools
 from benchmarks.calibrate.cases import CASES
 from benchmarks.calibrate.fit import fitted
 from benchmarks.calibrate.single import SINGLE
-from nkitools.chip.generations import generation_of
+from nkitools.facts.generations import generation_of
 from nkitools.issue.plan import Plan
 from nkitools.record.run import Run
 from nkitools.timing.knobs import BY_GENERATION, KNOBS, Knobs, Values, knobs_of

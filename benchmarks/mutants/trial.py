@@ -22,8 +22,8 @@ import numpy as np
 import nkitools
 from benchmarks.mutants.cases import CASES
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
 from nkitools.record.run_listeners import collect_runs
+from nkitools.suggestions.lint_interface import Dialects
 
 PACKAGE = str(Path(nkitools.__file__).parent)
 SEVERITIES = ("error", "warning", "hint")

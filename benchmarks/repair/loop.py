@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
 from nkitools.serve.child_process import Ended, call
 from nkitools.serve.simulated_file import compared
+from nkitools.suggestions.lint_interface import Dialects
 from nkitools.suggestions.plain import suggestions_as_plain
 
 Plain = dict[str, Any]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nkitools import options
-from nkitools.chip.generations import DEFAULT_CHIP, GENERATIONS, generation_of
+from nkitools.facts import options
+from nkitools.facts.generations import DEFAULT_CHIP, GENERATIONS, generation_of
 
 # The variables that name a chip, the first of them first (NKI CPU Simulator, Target Platform).
 VARIABLES = ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")

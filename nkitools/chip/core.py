@@ -10,12 +10,12 @@ from typing import Any
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.dtypes import DType
-from nkitools.chip.generations import Generation
 from nkitools.chip.host_memory import MOST_OF_A_TILE, HostMemory
 from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
+from nkitools.facts.generations import Generation
+from nkitools.facts.versions import LanguageVersion, by_full_name, language_of
 from nkitools.rules.finding import not_modelled, refuse, report
 
 HBM_WINDOW = 16 << 30  # bytes of HBM in which tensors are placed by address; pages that are not used take no memory

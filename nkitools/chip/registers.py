@@ -10,7 +10,7 @@ from nkitools.chip.core import CORE
 from nkitools.chip.device_numbers import DeviceArithmetic, DeviceNumber, made_of
 from nkitools.chip.endless_loops import TurnCount
 from nkitools.chip.version_notices import report_notice
-from nkitools.dialects.versions import by_full_name, notice
+from nkitools.facts.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
 
 _INT32 = (-(1 << 31), (1 << 32) - 1)

@@ -13,7 +13,7 @@ from nkitools.chip.layout import Layout, is_dense, layout_of
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.rules.finding import refuse
 
 _new = object.__new__

@@ -10,7 +10,7 @@ import numpy as np
 from nkitools.chip.argument_types import Number
 from nkitools.chip.core import CORE
 from nkitools.chip.view_checks import describe
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.rules.finding import not_modelled, refuse, report
 
 _NUMBERS = (int, float, np.generic)

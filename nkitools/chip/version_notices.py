@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nkitools.chip.core import CORE
-from nkitools.dialects.versions import Notice
+from nkitools.facts.versions import Notice
 from nkitools.rules.finding import report
 
 

@@ -15,7 +15,7 @@ from nkitools.chip.element_boxes import box_text
 from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.chip.own_indices import own_box, slot_of
 from nkitools.chip.pictures import picture_of_range
-from nkitools.dialects.versions import language_of
+from nkitools.facts.versions import language_of
 from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from nkitools import __version__
 from nkitools.cli.bisect import find_first_wrong
 from nkitools.cli.commands import Commands
 from nkitools.cli.compare import compare_targets
@@ -29,6 +28,7 @@ from nkitools.cli.sweep_report import report_sweeps
 from nkitools.cli.timeline import write_timeline
 from nkitools.cli.view import view_run
 from nkitools.cli.why import explain_element
+from nkitools.facts import __version__
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,

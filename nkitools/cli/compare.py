@@ -13,11 +13,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from nkitools import options
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.save_runs import must_be_writable
 from nkitools.cli.terminal import console
+from nkitools.facts import options
 from nkitools.platforms import ask_for_stacks, described_end, end_group, start_group
 from nkitools.rules.top_level import bound_names
 

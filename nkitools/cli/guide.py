@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nkitools import options
+from nkitools.facts import options
 
 
 @click.command("guide", short_help="Print a compact reference of NKI.")

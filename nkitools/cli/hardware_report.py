@@ -20,8 +20,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from nkitools.chip.generations import generation_of
 from nkitools.dialects.torch_autoload import outside_environment
+from nkitools.facts.generations import generation_of
 from nkitools.record.whole_file import write_whole
 from nkitools.targets.examination import as_plain, examine
 from nkitools.targets.neuron import NeuronDevice

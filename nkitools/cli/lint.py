@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nkitools import options
 from nkitools.cli.terminal import SEVERITY_STYLES, console, say
+from nkitools.facts import options
 
 if TYPE_CHECKING:
     from nkitools.lint.settings import Settings
@@ -145,7 +145,7 @@ def _rewrite(files: list[Path]) -> None:
 
 
 def _show(findings: list[Finding], form: str, files: int, *, remedies: bool) -> None:
-    from nkitools import __version__
+    from nkitools.facts import __version__
 
     if form == "json":
         from nkitools.report.findings import as_json

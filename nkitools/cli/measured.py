@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nkitools.chip.generations import GENERATIONS, generation_of
+from nkitools.facts.generations import GENERATIONS, generation_of
 from nkitools.report.estimate_text import beside_text, us
 from nkitools.timing.benchmark_file import TimedCall, timed_calls
 from nkitools.timing.calibration import CalibrationRow, join

@@ -17,13 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nkitools import __version__, options
+from nkitools.facts import __version__, options
 from nkitools.lint.abstract_values import Value
 from nkitools.lint.return_types import Arguments
 from nkitools.record.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from nkitools.lint.interface import Dialects
+    from nkitools.suggestions.lint_interface import Dialects
 
 _PACKAGE = Path(__file__).parents[1]
 _MOST_ANSWERS = 20_000
@@ -43,7 +43,7 @@ class RememberedInterface:
 
     @cached_property
     def _dialects(self) -> Dialects:
-        from nkitools.lint.interface import Dialects
+        from nkitools.suggestions.lint_interface import Dialects
 
         return Dialects()
 

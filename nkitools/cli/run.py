@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nkitools import options
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import saving
 from nkitools.cli.terminal import SEVERITY_STYLES, console
+from nkitools.facts import options
 
 if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print

@@ -92,8 +92,8 @@ def run_sweep(
     table `arguments`; `inputs` serves too where it is a function. `reference`, a function of the arguments, returns
     what is right. Exit code: 0 where every case passes, 1 where one does not, 2 for a mistake in the command.
     """
+    from nkitools.facts.case_space import drawn_points
     from nkitools.sweeps.checked_call import Case
-    from nkitools.sweeps.space import drawn_points
     from nkitools.sweeps.sweep import (
         check_names,
         checked_call,
@@ -175,7 +175,7 @@ def _space_of(module: Any, file: str) -> Any:
 
 def _arguments_of(module: Any, space: Any) -> Any:
     """Return FILE's function of a case; None where the space has the arguments."""
-    from nkitools.sweeps.space import table_of
+    from nkitools.facts.case_space import table_of
 
     if not isinstance(space, dict) and "arguments" in table_of(space):
         return None

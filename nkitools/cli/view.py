@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nkitools import options
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import numbered
 from nkitools.cli.terminal import say
+from nkitools.facts import options
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument

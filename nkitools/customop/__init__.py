@@ -15,7 +15,7 @@ from nkitools.customop.operator import Operator
 from nkitools.customop.run import CoreCounters, OperatorRun
 from nkitools.customop.torch_modules import RealPackage, install_torch_stand_in, remove_torch_stand_in, torch_stand_in
 from nkitools.customop.torch_operators import register_with_torch
-from nkitools.options import cache_directory
+from nkitools.facts.options import cache_directory
 
 __all__ = [
     "BuildError", "CoreCounters", "Library", "Operator", "OperatorRun", "RealPackage", "cache_directory",

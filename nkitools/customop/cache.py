@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nkitools.customop.errors import BuildError
-from nkitools.options import cache_directory
+from nkitools.facts.options import cache_directory
 from nkitools.platforms import lock
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -12,7 +12,7 @@ from nkitools.customop.build import Built, contents_of
 from nkitools.customop.cache import digest
 from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
-from nkitools.options import OPTIONS
+from nkitools.facts.options import OPTIONS
 from nkitools.record.watch.watching import watched_bytes
 
 ORDERS = ("forward", "reverse")

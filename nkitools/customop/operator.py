@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from nkitools.chip.generations import chips_with
 from nkitools.customop.arguments import Arguments, Passed, take
 from nkitools.customop.compiled_operator import DEFAULT_MEMORY, DEFAULT_TIMEOUT, CompiledOperator, Settings
 from nkitools.customop.event_context import Message
@@ -15,6 +14,7 @@ from nkitools.customop.operator_call import OperatorCall
 from nkitools.customop.run import OperatorRun
 from nkitools.customop.sanitizers import merged, rerun
 from nkitools.customop.symbols import Place
+from nkitools.facts.generations import chips_with
 from nkitools.record.prints.print_sequence import as_prints
 from nkitools.record.run_session import session
 from nkitools.rules.finding import Finding

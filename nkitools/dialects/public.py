@@ -1,4 +1,4 @@
-"""The public names of a dialect's module, made from the table of versions (`nkitools.dialects.versions`)."""
+"""The public names of a dialect's module, made from the table of versions (`nkitools.facts.versions`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from types import FunctionType
 from typing import Any
 
 from nkitools.chip.dialect_semantics import DialectSemantics
-from nkitools.dialects import absent, versions
+from nkitools.dialects import absent
 from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.version_forms import OTHER_VERSION, VersionedInstruction, language_here, versioned_function
-from nkitools.dialects.versions import Row
+from nkitools.facts import versions
+from nkitools.facts.versions import Row
 from nkitools.issue.instruction import Instruction
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here

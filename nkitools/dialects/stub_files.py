@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nkitools.dialects import versions
 from nkitools.dialects.stand_in import modules_served
+from nkitools.facts import versions
 from nkitools.rules.finding import KernelError
 
 _HEAD = """\

@@ -11,12 +11,11 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any, NoReturn
 
-from nkitools import options
 from nkitools.chip.core import CORE, current_core
 from nkitools.chip.version_notices import report_notice
-from nkitools.dialects import versions
 from nkitools.dialects.call_form import wrong_call
-from nkitools.dialects.versions import LanguageVersion, Notice, Row
+from nkitools.facts import options, versions
+from nkitools.facts.versions import LanguageVersion, Notice, Row
 from nkitools.issue.fast_path import caller, compiled
 from nkitools.issue.instruction import Binder, Instruction
 from nkitools.rules.finding import refuse

@@ -6,10 +6,10 @@ releases dropped them. The faster operations of later generations are from their
 
 from __future__ import annotations
 
-from nkitools.chip.generations import Generation
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.enums import engine as engines
+from nkitools.facts.generations import Generation
 
 DMA_COMPLETION_NS = 1300.0  # completion of a transfer (NKI DMA overview)
 GPSIMD_START = 150.0  # startup of an instruction on the GpSimd Engine (nki.isa.iota docstring, 2.26)

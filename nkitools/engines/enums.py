@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from functools import total_ordering
 
-from nkitools.chip.generations import TABLES
+from nkitools.facts.generations import TABLES
 
 
 class _Member(Enum):

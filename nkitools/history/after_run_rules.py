@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nkitools.chip.dialect_semantics import DialectSemantics
-from nkitools.chip.generations import Generation
+from nkitools.facts.generations import Generation
 from nkitools.history.capacity import report_capacity
 from nkitools.history.device_loops import report_unequal_turns, report_unrolled
 from nkitools.history.overlaps import report_overlaps

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
+from nkitools.facts.generations import Generation
 from nkitools.history.liveness import Demand, Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses

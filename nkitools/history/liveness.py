@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.generations import Generation
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import Generation
 from nkitools.history.element_lives import element_lives
 from nkitools.record.columns import distinct, programs_at
 from nkitools.record.dataflow.accesses import Accesses

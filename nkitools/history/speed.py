@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import Generation
 from nkitools.record.columns import FEW, Columns
 from nkitools.record.reporter import Reporter
 from nkitools.record.rows import RecordedPlan, plan_of, site_of

@@ -18,7 +18,6 @@ import numpy as np
 
 from nkitools.chip.core import Core, current_core
 from nkitools.chip.dtypes import FLOATS, INTEGERS, float32, tfloat32, uint32
-from nkitools.chip.generations import Generation, first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
@@ -28,6 +27,7 @@ from nkitools.engines.arithmetic import column
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.enums import engine as engines
+from nkitools.facts.generations import Generation, first_with
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.element_maps import GPSIMD_GENERATORS, VECTOR_GENERATORS, Elements, made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule

@@ -12,7 +12,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.version_notices import report_notice
 from nkitools.chip.view_checks import describe
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.issue import guards
 from nkitools.issue.plan import Check
 

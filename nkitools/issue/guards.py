@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nkitools.chip.core import current_core
-from nkitools.chip.generations import Generation, first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES, describe
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Activation, Operator, OperatorToken, token_name
+from nkitools.facts.generations import Generation, first_with
 from nkitools.issue.instruction import Check
 from nkitools.issue.plan import OptionalOperand
 

@@ -19,9 +19,9 @@ import numpy as np
 from nkitools.chip.core import CORE, Core, current_core
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.version_notices import report_notice
-from nkitools.dialects import versions
 from nkitools.engines.enums import dependency
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
+from nkitools.facts import versions
 from nkitools.issue.check import check
 from nkitools.issue.commit import commit_call
 from nkitools.issue.fast_path import MISSING, Issue, binder, caller, issuer

@@ -12,12 +12,12 @@ import numpy as np
 
 from nkitools.chip.argument_types import Number
 from nkitools.chip.device_numbers import DeviceNumber
-from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.versions import LanguageVersion
+from nkitools.facts.generations import Generation
+from nkitools.facts.versions import LanguageVersion
 from nkitools.issue.element_map_text import text_of
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose

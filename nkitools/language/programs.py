@@ -13,11 +13,11 @@ from nkitools.chip.argument_types import Axes
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, current_core
 from nkitools.chip.full_precision_shadow import digits_of
-from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.facts.generations import Generation, generation_of
 from nkitools.record.loop_counters import counters
 from nkitools.record.prints.device_print import Print
 from nkitools.record.source_sites import author_frame

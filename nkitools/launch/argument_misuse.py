@@ -17,7 +17,7 @@ import numpy as np
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.record.reporter import Reporter

@@ -15,7 +15,7 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import WIDE, is_widened
-from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
+from nkitools.facts.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.kept_arguments import Guard, Keeping
 from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import fields, replace
 
-from nkitools import options
 from nkitools.chip.core import Core
-from nkitools.dialects.versions import LanguageVersion, by_full_name
+from nkitools.facts import options
+from nkitools.facts.versions import LanguageVersion, by_full_name
 from nkitools.launch.compile_config import CompileConfig
 from nkitools.launch.launch import Launch
 from nkitools.rules.finding import refuse, report

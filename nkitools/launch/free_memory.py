@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nkitools import options
 from nkitools.chip.host_memory import HostMemory
+from nkitools.facts import options
 from nkitools.platforms import free_memory
 
 _SHARE = 3, 4  # of the free memory

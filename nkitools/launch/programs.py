@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 from nkitools.chip.core import CORE, Core, SharedHbm, World
-from nkitools.chip.generations import generation_of
 from nkitools.chip.host_memory import HostMemory
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
-from nkitools.dialects.versions import LanguageVersion
+from nkitools.facts.generations import generation_of
+from nkitools.facts.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
 from nkitools.history.changed_arguments import report_changed_arguments
 from nkitools.history.clean_forms import form_of, is_clean, keep_clean

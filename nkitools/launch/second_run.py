@@ -15,8 +15,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from nkitools import options
 from nkitools.chip.numerics import Array
+from nkitools.facts import options
 from nkitools.launch.call_form import call_form
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.launch import Launch

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import Any, NamedTuple
 
-from nkitools import options
 from nkitools.chip.chosen_chip import VARIABLES, resolve_chip
-from nkitools.dialects import versions
+from nkitools.facts import options, versions
 from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
 from nkitools.launch.launch import Launch
 from nkitools.platforms import available_cores

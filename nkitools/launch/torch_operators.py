@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.record.run_listeners import collect_runs
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.record.run import Run
 
 _P = ParamSpec("_P")

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.lint.module import Module
 from nkitools.lint.rewriting import argument, line_after
 from nkitools.lint.scope import Scope

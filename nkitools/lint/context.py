@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from nkitools import options
-from nkitools.dialects.versions import LanguageVersion
+from nkitools.facts import options
+from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.abstract_values import Value
 from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
@@ -21,7 +21,7 @@ Checks = Mapping[str, tuple[Check, ...]]
 
 
 class Interface(Protocol):
-    """The names of NKI: an empty interface; `nkitools.lint.interface` has that of nkitools' dialects."""
+    """The names of NKI: an empty interface; `nkitools.suggestions.lint_interface` has that of nkitools' dialects."""
 
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
         """Rule, message and remedy where the arguments do not fit the signature of ``name``."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.lint.body import look_at
 from nkitools.lint.checks import SEEN_BY_RUNS, UNSEEN_BY_RUNS, gathered
 from nkitools.lint.context import Checks, Context, Interface

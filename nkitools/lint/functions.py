@@ -8,9 +8,9 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from nkitools import options
 from nkitools.authors_code.source_text import is_at, shown_text, text_of
-from nkitools.dialects.versions import LanguageVersion
+from nkitools.facts import options
+from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.engine import UNSEEN, look_at_function

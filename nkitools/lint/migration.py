@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nkitools import options
-from nkitools.dialects import versions
+from nkitools.facts import options, versions
 from nkitools.lint.changed_results import changed_results
 from nkitools.lint.context import Interface
 from nkitools.lint.engine import lint

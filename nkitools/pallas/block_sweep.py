@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
+from nkitools.facts.case_space import Space, points_of
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls
 from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen
@@ -19,7 +20,6 @@ from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.time_estimate import KernelEstimate, estimated
 from nkitools.rules.finding import Finding
-from nkitools.sweeps.space import Space, points_of
 
 Block = TypeVar("Block")  # a choice, in the form that its function takes
 

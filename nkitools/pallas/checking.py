@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nkitools import options
 from nkitools.comparison.rule import stated_rule
+from nkitools.facts import options
 from nkitools.pallas import launch
 from nkitools.pallas.check_modes import Plan, chosen_modes
 from nkitools.pallas.chips import chosen, in_topology

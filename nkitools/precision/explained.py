@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from nkitools import options
 from nkitools.chip.numerics import Array
 from nkitools.chip.rounding_noise import with_noise
 from nkitools.comparison.bounds import bound_of
 from nkitools.comparison.dtype_table import limits_of
+from nkitools.facts import options
 from nkitools.launch.second_run import Again
 from nkitools.precision.runs import Half, Values, arrays_in, run_half
 from nkitools.record.explained_errors import ExplainedError, ExplainedErrors

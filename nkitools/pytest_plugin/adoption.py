@@ -18,7 +18,7 @@ from types import ModuleType
 
 import pytest
 
-from nkitools.options import OPTIONS
+from nkitools.facts.options import OPTIONS
 
 FIXTURES = ("device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "nki_case", "run_kernel")
 # The top-level names that the stand-in serves.

@@ -42,7 +42,7 @@ def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _estimate(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Estimate:
-    from nkitools import options
+    from nkitools.facts import options
     from nkitools.precision.runs import copied
     from nkitools.targets import simulator_for
 
@@ -98,7 +98,8 @@ def _beside(call: Call) -> dict[str, Any]:
 
 
 def _estimated_pallas(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    from nkitools import options, pallas
+    from nkitools import pallas
+    from nkitools.facts import options
     from nkitools.report.estimate_text import us
 
     chip = str(options.value("pallas_chips")).partition(",")[0].strip()

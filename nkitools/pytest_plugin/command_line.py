@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nkitools import options
-from nkitools.options import OPTIONS, Option, Value
+from nkitools.facts import options
+from nkitools.facts.options import OPTIONS, Option, Value
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.marks import IN_WORKER, target_of
 from nkitools.rules.shown_text import shown
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nkitools import options
-from nkitools.options import OPTIONS
+from nkitools.facts import options
+from nkitools.facts.options import OPTIONS
 from nkitools.pytest_plugin.adoption import Adoption, FirstImport, adoption_of, initial_conftests, is_said
 from nkitools.pytest_plugin.command_line import all_decided, decided
 from nkitools.pytest_plugin.marks import IN_WORKER, MARKS, needs_hardware

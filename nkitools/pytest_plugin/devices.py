@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.marks import IN_WORKER, asked_devices, needs_hardware
 
 if TYPE_CHECKING:

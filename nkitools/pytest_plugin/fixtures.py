@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.devices import ask_for_degree, note_status, refuse
 from nkitools.pytest_plugin.kernel_runner import OF_SIMULATION, KernelRunner, refuse_unfit, target_for
 from nkitools.pytest_plugin.recording import RECORDER, Recorder

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.devices import missing_for
 from nkitools.pytest_plugin.marks import IN_WORKER, needs_hardware
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.devices import ask_for_degree, note_status, refuse
 from nkitools.pytest_plugin.recording import RECORDER
 

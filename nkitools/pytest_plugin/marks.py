@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.adoption import FIXTURES
 
 MARKS = {

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nkitools import options
 from nkitools.dialects.torch_autoload import outside_environment
+from nkitools.facts import options
 from nkitools.platforms import ask_for_stacks, described_end, end_group, signal_name, start_group
 from nkitools.pytest_plugin.benchmarks import replay
 from nkitools.pytest_plugin.failure_codes import explained

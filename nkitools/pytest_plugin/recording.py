@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.adoption import adoption_of
 from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
 from nkitools.pytest_plugin.expected_errors import findings_in, noting_expected

@@ -64,7 +64,7 @@ def _write_pages(
     directory: Path, stem: str, title: str, runs: Sequence[Run], differ: Sequence[int | None], outcome: str
 ) -> tuple[dict[int, dict[str, str]], list[str]]:
     """Return by the number of the run the name of its page, or why it has none; and what went wrong."""
-    from nkitools import options
+    from nkitools.facts import options
     from nkitools.report.page import write_page
 
     found: dict[int, dict[str, str]] = {}

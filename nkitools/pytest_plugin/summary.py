@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.recording import SUMMARY
 
 if TYPE_CHECKING:

@@ -64,8 +64,8 @@ def _cases(
     atol: float | None = None,
     mutates: str | Sequence[str] = (),
 ) -> list[MarkedCase]:
+    from nkitools.facts.case_space import drawn_points
     from nkitools.sweeps.checked_call import Case
-    from nkitools.sweeps.space import drawn_points
     from nkitools.sweeps.sweep import check_names, checked_call, chips_of
 
     if isinstance(space, (str, os.PathLike)):  # beside the file of the kernel's tests, wherever pytest is started

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from nkitools import options
 from nkitools.comparison.compared_arrays import ComparedArrays, compared
 from nkitools.comparison.rule import EXACT, Rule
+from nkitools.facts import options
 from nkitools.pytest_plugin.compared_arguments import compared_pairs
 from nkitools.record.saved.encoding import leaves
 from nkitools.rules.shown_text import shown

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.core import Core
-from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import Generation
 from nkitools.record.prints.device_print import Print
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nkitools.chip.generations import generation_of
+from nkitools.facts.generations import generation_of
 from nkitools.record.columns import Columns
 from nkitools.record.instruction_reader import instructions_between
 from nkitools.report.perfetto_packets import ENGINE_TRACKS, Packets, annotate, describe

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any
 
-from nkitools.options import OPTIONS
+from nkitools.facts.options import OPTIONS
 from nkitools.record.run_contents import RunContents
 from nkitools.rules.top_level import bound_by
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.rules.rule import EXAMPLES, read_rule
 from nkitools.rules.rule import TPU_CHIPS as TPU_CHIPS
 from nkitools.rules.rule import Rule as Rule

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from nkitools.chip.generations import CHIPS, chips_with, incomplete_chips
-from nkitools.dialects import versions
+from nkitools.facts import versions
+from nkitools.facts.generations import CHIPS, chips_with, incomplete_chips
 
 TPU_CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")  # of the Pallas rules
 EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")

@@ -16,9 +16,9 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
-from nkitools import __version__
 from nkitools.chip.chosen_chip import resolve_chip
-from nkitools.chip.generations import CHIPS
+from nkitools.facts import __version__
+from nkitools.facts.generations import CHIPS
 from nkitools.lint.module import Unreadable, read
 from nkitools.report.findings import finding_as_plain
 from nkitools.rules.catalogue import rule_named

@@ -21,7 +21,7 @@ _BEFOREHAND = (
     "nkitools.dialects.modern.isa",
     "nkitools.dialects.modern.language",
     "nkitools.lint.engine",
-    "nkitools.lint.interface",
+    "nkitools.suggestions.lint_interface",
     "nkitools.suggestions.catalogue",
 )
 _LONGEST_OUTPUT = 20_000  # characters of the text that the kernel's file prints

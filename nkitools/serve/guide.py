@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nkitools import options
-from nkitools.chip.generations import FIELDS, generation_of
-from nkitools.dialects import versions
+from nkitools.facts import options, versions
+from nkitools.facts.generations import FIELDS, generation_of
 from nkitools.serve.instruction_cards import Card, card, names
 
 _MODERN = """\

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from nkitools.dialects import versions
 from nkitools.dialects.public import whole
-from nkitools.lint.interface import Dialects, module_of
+from nkitools.facts import versions
 from nkitools.rules.catalogue import RULES
+from nkitools.suggestions.lint_interface import Dialects, module_of
 
 _RULE = re.compile(r"\b(?:NK|CO|PL)\d{3}\b")
 _RANGE = re.compile(r"\b(NK)(\d{3}) to NK(\d{3})\b")

@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
 
-from nkitools import __version__
+from nkitools.facts import __version__
 from nkitools.lint.rewriting import Edit
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
 from nkitools.lint.module import Module, Unreadable, parse
 from nkitools.lint.project import Project, package_of
 from nkitools.lint.settings import Settings, settings_for
 from nkitools.rules.finding import Finding
 from nkitools.suggestions.catalogue import suggestions
+from nkitools.suggestions.lint_interface import Dialects
 from nkitools.suggestions.site import Suggestion
 
 # Each change of an open file is another text: their trees are not kept, unlike those of files.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nkitools import options
 from nkitools.comparison.compared_arrays import ComparedArrays, numbers_of, shown
 from nkitools.comparison.rule import stated_rule
+from nkitools.facts import options
 from nkitools.launch.simulate import simulate
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import copied

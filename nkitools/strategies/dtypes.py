@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import DTYPES, DType
-from nkitools.chip.generations import generation_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
+from nkitools.facts.generations import generation_of
 from nkitools.launch.simulate import simulate
 from nkitools.rules.finding import KernelError
 from nkitools.strategies.calls import CALLS, Tile, nl

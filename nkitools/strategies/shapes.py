@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nkitools.chip.argument_types import Memory
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import DTypeLike, as_dtype
-from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.memory_region import MemoryRegion
+from nkitools.facts.generations import Generation, generation_of
 
 MAX_DIMENSIONS = 5  # of an access pattern
 _LARGEST_FREE = 2048

@@ -102,7 +102,7 @@ def joined_by_and(site: Site) -> Iterator[Suggestion]:
 
 def respelled(site: Site) -> Iterator[Suggestion]:
     """NK607, NK609: the keyword or the name of NKI that is meant, where only one is near."""
-    from nkitools.lint.interface import names_of, parameters_of
+    from nkitools.suggestions.lint_interface import names_of, parameters_of
 
     for call in site.calls:
         name = site.scope.qualified(call.func)

@@ -42,7 +42,7 @@ def in_another_memory(site: Site) -> Iterator[Suggestion]:
 
 def _position(site: Site, call: ast.Call, parameter: str) -> int:
     """Return where a parameter stands in calls without keywords, beyond the last argument where that is not known."""
-    from nkitools.lint.interface import parameters_of
+    from nkitools.suggestions.lint_interface import parameters_of
 
     names = parameters_of(site.scope.qualified(call.func))
     return names.index(parameter) if parameter in names else len(call.args)

@@ -16,16 +16,16 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from nkitools import options
 from nkitools.authors_code.content import content_of
 from nkitools.chip.argument_types import Kernel
 from nkitools.chip.chosen_chip import resolve_chip
-from nkitools.chip.generations import chips_with, generation_of
+from nkitools.facts import options
+from nkitools.facts.case_space import Space, drawn_points, table_of
+from nkitools.facts.generations import chips_with, generation_of
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
 from nkitools.sweeps.checked_call import LAUNCH, RESERVED, Case, CheckedCall, constants_of, kind_of, taken
 from nkitools.sweeps.local_engine import Ended, LocalEngine
 from nkitools.sweeps.reuse import NUMBERS, ReusingCall, Task, digest_of, no_results
-from nkitools.sweeps.space import Space, drawn_points, table_of
 from nkitools.sweeps.store import Store
 from nkitools.sweeps.variants import keywords_of
 from nkitools.sweeps.worker_limits import MEMORY

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
+from nkitools.facts.case_space import Space, points_of
 from nkitools.launch.simulate import simulate
 from nkitools.precision.runs import copied
 from nkitools.record.run_listeners import collect_runs
 from nkitools.record.time_estimate import Estimate
-from nkitools.sweeps.space import Space, points_of
 from nkitools.sweeps.variants import constants_set, keywords_of
 
 PROPOSED = 5  # variants to measure on a device

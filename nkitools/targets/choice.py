@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.targets.builtin import BuiltinSimulator, is_jax_function
 from nkitools.targets.gpsimd import GpSimdSimulator, is_custom_operator
 from nkitools.targets.jax_devices import GpuDevice, TpuDevice

@@ -81,7 +81,7 @@ def inputs_of(module: ModuleType, file: str | None) -> tuple[tuple[Any, ...], di
 
 def play(request: Mapping[str, Any]) -> None:
     """Run the side of ``request`` and save its run, beside it the one in full precision and the arguments."""
-    from nkitools import options
+    from nkitools.facts import options
     from nkitools.precision.runs import copied
     from nkitools.targets.imports import stand_in
 

@@ -19,7 +19,7 @@ from nkitools.platforms import answers_for_stacks
 
 def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of the compiled kernel that a request names, else its error and the author's line."""
-    from nkitools import options
+    from nkitools.facts import options
     from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
     from nkitools.targets.compilation import CompileFailed
     from nkitools.targets.neuron_compiler import NeuronCompiler

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nkitools import platforms
-from nkitools.chip.generations import generation_of
 from nkitools.facts import supported_versions
+from nkitools.facts.generations import generation_of
 from nkitools.targets.choice import COMPILER, DEVICES
 from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron import NeuronDevice
@@ -60,7 +60,7 @@ def as_plain(parts: list[Part]) -> dict[str, Any]:
 
 
 def _python() -> Iterator[Part]:
-    from nkitools import __version__
+    from nkitools.facts import __version__
 
     yield Part("Python", "nkitools", True, __version__, "this toolkit")
     system = f"{platform.python_version()} on {platforms.system_words()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.targets.target import Availability, Target, refuse
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.platforms import GPU_NODES, TPU_NODES

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nkitools import options
-from nkitools.chip.generations import CHIPS, TABLES, generation_of
+from nkitools.facts import options
+from nkitools.facts.generations import CHIPS, TABLES, generation_of
 from nkitools.facts.supported_versions import release
 from nkitools.platforms import NEURON_FILES, NEURON_NODES
 from nkitools.targets import machine

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import generation_of
 from nkitools.targets import machine
 from nkitools.targets.neuron import NeuronByTorch
 from nkitools.targets.neuron_packages import FOR_XLA, torch_backend

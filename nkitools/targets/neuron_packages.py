@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nkitools.chip.generations import generation_of
+from nkitools.facts.generations import generation_of
 from nkitools.facts.supported_versions import release
 from nkitools.targets.packages import aws_package, is_installed, version_of
 

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.targets.packages import aws_package
 from nkitools.targets.target import Availability, Target, kernel_name, refuse
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nkitools.chip.generations import generation_of
+from nkitools.facts.generations import generation_of
 
 
 class Peaks(NamedTuple):

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from nkitools import options
-from nkitools.chip.generations import generation_of
+from nkitools.facts import options
+from nkitools.facts.generations import generation_of
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument, Kernel

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import Generation
 from nkitools.history.speed import Kind, kinds_of
 from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import Advice

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from nkitools.chip.generations import Generation
+from nkitools.facts.generations import Generation
 from nkitools.record.whole_file import write_whole
 from nkitools.timing.knobs import is_calibrated
 

@@ -12,10 +12,10 @@ from math import ceil
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
 from nkitools.chip.layout import Layout
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
 from nkitools.record.rows import RecordedPlan
 from nkitools.timing.knobs import Knobs

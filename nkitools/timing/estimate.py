@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import Generation, generation_of
 from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.advice import advice
 from nkitools.timing.calibration import band, outside, quality

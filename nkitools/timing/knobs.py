@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TypedDict
 
-from nkitools.chip.generations import Generation
+from nkitools.facts.generations import Generation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nkitools.chip.generations import generation_of
+from nkitools.facts.generations import generation_of
 from nkitools.record.columns import Columns
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import knobs_of

@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
 
 _SPILLED = 8  # of a full memory the part that is made free at once

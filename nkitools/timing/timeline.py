@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
-from nkitools.dialects.versions import LEGACY, versions_of
+from nkitools.facts.generations import Generation
+from nkitools.facts.versions import LEGACY, versions_of
 from nkitools.record.columns import Columns, programs_at
 from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balance, times
 from nkitools.timing.forwarded import forwarded

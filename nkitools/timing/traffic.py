@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.generations import Generation
 from nkitools.chip.layout import LAYOUTS
+from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import Roofline, TensorTraffic
 

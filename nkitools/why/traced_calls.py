@@ -10,13 +10,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from nkitools import options
 from nkitools.chip.argument_types import Grid, Kernel
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.facts import options
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.launch import Launch
 from nkitools.launch.second_run import Again

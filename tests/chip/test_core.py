@@ -12,11 +12,11 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.core import CORE, Core, SharedHbm, current_core
 from nkitools.chip.dtypes import DTYPES
-from nkitools.chip.generations import V2, V3, Generation
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.versions import language_of
+from nkitools.facts.generations import V2, V3, Generation
+from nkitools.facts.versions import language_of
 from nkitools.rules.finding import KernelError
 from tests.chip.models import HBM, PSUM, SBUF, refused
 from tests.nki_versions import SINCE_0_7

@@ -6,9 +6,9 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from nkitools import options
 from nkitools.chip.chosen_chip import resolve_chip
-from nkitools.chip.generations import (
+from nkitools.facts import options
+from nkitools.facts.generations import (
     DEFAULT_CHIP,
     FIELDS,
     GENERATIONS,

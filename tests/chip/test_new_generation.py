@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nkitools.chip import generations
+from nkitools.facts import generations
 
 pytestmark = pytest.mark.process
 
@@ -34,7 +34,7 @@ TABLES = (V2, V3, V4, V5)
 # The edited file takes the place of the package's own before anything else is imported.
 PRELOAD = """\
 import importlib.util, sys
-spec = importlib.util.spec_from_file_location("nkitools.chip.generations", {file!r})
+spec = importlib.util.spec_from_file_location("nkitools.facts.generations", {file!r})
 sys.modules[spec.name] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules[spec.name])
 """

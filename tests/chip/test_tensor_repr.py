@@ -74,7 +74,7 @@ def test_in_full_precision_it_shows_what_is_kept() -> None:
         nisa.memset(tile, 1.001)
         yield tile[0:1]
 
-    with nkitools.options.override(precision="full"):
+    with nkitools.facts.options.override(precision="full"):
         assert shown_in(body)[0].endswith("[[1.001]]")
     assert shown_in(body)[0].endswith("[[1.]]")
 

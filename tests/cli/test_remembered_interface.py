@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import nkitools.lint.interface
+import nkitools.suggestions.lint_interface
 from nkitools.cli import remembered_interface
 from nkitools.cli.remembered_interface import RememberedInterface
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
+from nkitools.suggestions.lint_interface import Dialects
 
 REPOSITORY = Path(__file__).parents[2]
 FILES = [
@@ -29,7 +29,7 @@ def test_the_answers_of_the_cache_are_those_of_the_dialects(tmp_path: Path, monk
     first = RememberedInterface()
     assert lint(FILES, interface=first).findings == expected
     first.keep()
-    monkeypatch.delattr(nkitools.lint.interface, "Dialects")
+    monkeypatch.delattr(nkitools.suggestions.lint_interface, "Dialects")
     assert lint(FILES, interface=RememberedInterface()).findings == expected
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nkitools.options import OPTIONS
+from nkitools.facts.options import OPTIONS
 
 pytestmark = pytest.mark.process
 
@@ -221,7 +221,7 @@ def test_an_error_that_the_script_deals_with_is_no_failure() -> None:
 
 def test_the_options_reach_the_run() -> None:
     """--rules, --chip and --precision hold while the script runs; off finds nothing."""
-    source = "import nkitools.options as o\nprint(o.value('chip'), o.value('rules'), o.value('precision'))\n"
+    source = "import nkitools.facts.options as o\nprint(o.value('chip'), o.value('rules'), o.value('precision'))\n"
     said = ("--chip", "trn1", "--rules", "off", "--precision", "full")
     assert run(source, options=said).stdout == "trn1 off full\n"
     assert run(source).stdout == "None error None\n"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import nkitools
-from nkitools import options
+from nkitools.facts import options
 
 ORDERS = [None, *map(str, range(5))]
 X = np.arange(64, dtype=np.float32).reshape(8, 8)

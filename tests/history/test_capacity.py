@@ -216,7 +216,7 @@ def of_program(x: Any, sizes: tuple[int, int]) -> Any:
 def test_each_program_has_an_sbuf_of_its_own(seed: str | None) -> None:
     """In whatever order they run: two that fill theirs fit, and of those that do not fit each is told once."""
     full, more = 208 * 1024, 210 * 1024
-    with nkitools.options.override(schedule_seed=seed):
+    with nkitools.facts.options.override(schedule_seed=seed):
         fitting = nkitools.simulate(of_program, LINE, (full, full), grid=2, rules="report")
         second = nkitools.simulate(of_program, LINE, (full, more), grid=2, rules="report")
         both = nkitools.simulate(of_program, LINE, (more, more), grid=2, rules="report")

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nkitools
-from nkitools.chip.generations import generation_of
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts.generations import generation_of
 from nkitools.history.liveness import Liveness, Tiles
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses

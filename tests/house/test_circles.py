@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from tests.house.sources import nodes_of, nodes_under, tree_of
-from tests.house.test_arrows import ARROWS, FOR_ALL, MODULES, imports_of, is_ours, room_of
+from tests.house.test_arrows import BELOW, MODULES, imports_of, is_ours, room_of
 
 # file: why it imports a module by a name that is computed, or looks into sys.modules for one of our own.
 HIDDEN = {
@@ -20,7 +20,7 @@ HIDDEN = {
     "nkitools.dialects.stub_files": "the modules that the stand-in serves, for their stubs",
     "nkitools.dialects.public": "modules that the table of versions names; the tests here read them out of the table",
     "nkitools.dialects.version_forms": "the same",
-    "nkitools.lint.interface": "the module that stands in for the AWS module that a source imports",
+    "nkitools.suggestions.lint_interface": "the module that stands in for the AWS module that a source imports",
     "nkitools.lint.project": "modules of the program that runs, which has imported them",
     "nkitools.sweeps.mutants.tests_of_author": "modules of an author's tests, which are forgotten again",
     "nkitools.targets.official": "AWS's packages",
@@ -89,7 +89,7 @@ def test_the_table_of_versions_follows_the_arrows() -> None:
     """A dialect's public names come from rooms that the dialects may name."""
     homes = {home for module in MODULES for home in published(module)}
     assert len(homes) > 50
-    assert {room_of(home) for home in homes} <= ARROWS["dialects"] | FOR_ALL | {"dialects"}
+    assert {room_of(home) for home in homes} <= BELOW["dialects"] | {"dialects"}
 
 
 @pytest.mark.parametrize(

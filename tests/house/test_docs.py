@@ -22,16 +22,16 @@ from docs.generate_pictures import finding_picture, timeline_picture
 from docs.generate_rules import rule_page
 from docs.instruction_examples import EXAMPLES
 from kernels import gallery
-from nkitools.chip.generations import FIELDS, GENERATIONS, TABLES
 from nkitools.cli import main
-from nkitools.dialects import versions
+from nkitools.facts import versions
+from nkitools.facts.generations import FIELDS, GENERATIONS, TABLES
+from nkitools.facts.options import OPTIONS
 from nkitools.launch.simulate import simulate
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
-from nkitools.options import OPTIONS
 from nkitools.pytest_plugin import fixtures
 from nkitools.report.run_counts import tally_of
 from nkitools.rules.catalogue import RULES
+from nkitools.suggestions.lint_interface import Dialects
 from nkitools.targets.imports import stand_in
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"

@@ -16,7 +16,7 @@ import pytest
 
 import nkitools
 from nkitools.cli import main
-from nkitools.options import OPTIONS
+from nkitools.facts.options import OPTIONS
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted([*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / "docs").glob("*/*.md"), *REPOSITORY.glob("*.md")])

@@ -19,8 +19,8 @@ HEAVY = {"click", "hypothesis", "jax", "jinja2", "ml_dtypes", "numpy", "rich", "
     "module",
     [
         "nkitools",
-        "nkitools.chip.generations",
-        "nkitools.options",
+        "nkitools.facts.generations",
+        "nkitools.facts.options",
         "nkitools.pytest_plugin",
         "nkitools.record.run_listeners",
         "nkitools.rules.finding",

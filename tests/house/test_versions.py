@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from tests.cases import each
 from tests.house.sources import nodes_of
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nkitools import options
-from nkitools.dialects import versions
+from nkitools.facts import options, versions
 
 
 @pytest.fixture(scope="module", params=versions.versions_of())

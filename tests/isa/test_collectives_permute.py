@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.isa.gathered import finding_of, kernel_of, numbers, on_ranks, place
 
 RING = ncc.ReplicaGroup([range(4)])

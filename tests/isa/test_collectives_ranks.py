@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.isa.gathered import finding_of, kernel_of, numbers, on_ranks, place
 
 PAIR = ncc.ReplicaGroup([[0, 1]])

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from nkitools.rules.finding import KernelError
 from tests.isa.gathered import finding_of, judged, numbers, on_ranks, place
 from tests.nki_versions import SINCE_0_7

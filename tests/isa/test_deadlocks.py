@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.isa.talking import X, exchange, finding_of, no_thread_outlives_its_run, sbuf  # noqa: F401 - a fixture
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools.chip.generations import generation_of
+from nkitools.facts.generations import generation_of
 from tests.isa.bits import bits
 from tests.isa.issued import Tile, empty, inside, placed, tile
 from tests.isa.oracles import FLOATS, INTEGERS, float64, held, sample, small_integers

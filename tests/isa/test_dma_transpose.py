@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools.chip.generations import generation_of
+from nkitools.facts.generations import generation_of
 from tests.isa.bits import DTYPES, bits, same_bits
 from tests.isa.issued import Tile, empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import words

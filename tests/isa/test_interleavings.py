@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.cases import cases
 from tests.isa.talking import (  # noqa: F401 - a fixture
     X,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.isa.talking import (  # noqa: F401 - a fixture
     X,
     finding_of,

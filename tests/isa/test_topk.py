@@ -16,8 +16,8 @@ from hypothesis.extra import numpy as arrays
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools.dialects import versions
 from nkitools.dialects.version_forms import signature_in
+from nkitools.facts import versions
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import sample
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nkitools.dialects import versions
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.version_forms import VersionedInstruction
+from nkitools.facts import versions
 from nkitools.record.source_sites import is_internal
 
 INSTRUCTIONS = [each.instruction for each in vars(nisa).values() if hasattr(each, "instruction")]

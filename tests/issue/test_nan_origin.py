@@ -322,7 +322,7 @@ def test_full_precision_finds_the_same() -> None:
         nisa.activation(dst=out, op=nl.log, data=data)
 
     for precision in ("precise", "full"):
-        with nkitools.options.override(precision=precision):
+        with nkitools.facts.options.override(precision=precision):
             (message,) = told(kernel, np.array([[1.0, -3.0]], np.float32))
         assert message.endswith(
             "1 of 2 elements of tensor `out` (SBUF, bfloat16 [1, 2]) become NaN; the first at [0, 1] is nan: log(-3.0)"

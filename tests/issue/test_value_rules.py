@@ -189,7 +189,7 @@ def test_full_precision_keeps_what_a_narrow_float_could_not() -> None:
 
     x = np.full((2, 2), 1e6, np.float32)
     for precision, lines in (("precise", 2), ("full", 1)):
-        with nkitools.options.override(precision=precision):
+        with nkitools.facts.options.override(precision=precision):
             run = nkitools.simulate(kernel, x, rules="report")
         assert [finding.rule for finding in run.findings] == ["NK304"] * lines
 

@@ -11,8 +11,8 @@ import pytest
 import nkitools
 import nkitools.dialects.modern as nki
 import nkitools.dialects.modern.language as nl
-from nkitools import options
 from nkitools.dialects.modern import compiler
+from nkitools.facts import options
 from nkitools.rules.finding import Finding, KernelError
 from tests.lint.linted import findings
 from tests.nki_versions import SINCE_0_7

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.launch.kernels import doubled, doubled_in_place, scaled
 from tests.nki_versions import SINCE_0_7
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.chip.memory import Storage
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from nkitools.record.record import Record
 from nkitools.record.run import Run
 from tests.isa.talking import X, swapped

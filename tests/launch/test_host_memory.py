@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.chip.host_memory import HostMemory, MemoryLimitError, size_text
+from nkitools.facts import options
 from nkitools.platforms import free_memory
 from nkitools.record.run import Run
 from nkitools.report.run_counts import Tally, tally_of

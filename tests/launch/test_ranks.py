@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import jit
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 
 X = [np.full((4, 3), rank + 1, np.float32) for rank in range(4)]
 

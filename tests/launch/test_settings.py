@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
+from nkitools.facts import options
 from nkitools.launch.settings import resolve_level, resolve_precision
 from tests.launch.kernels import doubled
 

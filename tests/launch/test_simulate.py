@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import kernel_builder
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.launch.kernels import doubled, failing, halves, impossible, scaled
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
 from nkitools.rules.finding import Finding
+from nkitools.suggestions.lint_interface import Dialects
 
 Places = list[tuple[str, int, int]]
 

@@ -13,8 +13,8 @@ import pytest
 
 import nkitools
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
 from nkitools.rules.finding import KernelError
+from nkitools.suggestions.lint_interface import Dialects
 
 HERE = Path(__file__).parent / "beginners"
 _ARGUMENTS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from tests.lint.linted import marked
 
 pytestmark = pytest.mark.usefixtures("parsed")

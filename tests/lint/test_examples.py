@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.lint.checks import RULES as CHECKED
 from nkitools.rules.catalogue import RULES, Rule
 from tests.lint.linted import findings

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import nkitools
-from nkitools import options
-from nkitools.lint.interface import Dialects
+from nkitools.facts import options
+from nkitools.suggestions.lint_interface import Dialects
 from tests.lint.linted import LEGACY, findings, marked, of_body, places, written
 from tests.nki_versions import SINCE_0_7, since
 

@@ -9,12 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import nkitools
-from nkitools import options
 from nkitools.cli import main
-from nkitools.dialects import versions
-from nkitools.lint.interface import Dialects
+from nkitools.facts import options, versions
 from nkitools.lint.migration import migration
 from nkitools.lint.rewriting import rewritten
+from nkitools.suggestions.lint_interface import Dialects
 from tests.dialects.modern.python_under_tracing.loops import LOOPS as PYTHON_LOOPS
 from tests.dialects.modern.test_python_under_tracing import kernel_of
 from tests.lint.linted import LEGACY, MODERN, findings, places

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
+from nkitools.suggestions.lint_interface import Dialects
 from tests.lint.linted import written
 from tests.nki_versions import SINCE_0_7
 

@@ -15,7 +15,7 @@ from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 import nkitools  # noqa: E402
-from nkitools import options  # noqa: E402
+from nkitools.facts import options  # noqa: E402
 from nkitools.pallas import check, check_as_asked, jax_internals  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from nkitools.pallas.imports import jax_module  # noqa: E402

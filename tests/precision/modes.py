@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from nkitools.record.run import Run
 
 BF16 = ml_dtypes.bfloat16

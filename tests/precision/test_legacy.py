@@ -9,7 +9,7 @@ import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 
-from nkitools import options
+from nkitools.facts import options
 from tests.precision.modes import BF16, run_in, uniform
 
 

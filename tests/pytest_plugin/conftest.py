@@ -17,7 +17,7 @@ import pytest
 import scipy.special  # noqa: F401
 
 from nkitools import dialects
-from nkitools.options import OPTIONS
+from nkitools.facts.options import OPTIONS
 from nkitools.targets import packages
 from tests.fakes import machines
 from tests.processes import LEAN

@@ -49,14 +49,14 @@ def test_a_fault_of_our_own_shows_our_frames(author: Any) -> None:
     result = author.run(
         *SIM,
         test="""
-from nkitools import options
+from nkitools.facts import options
 
 def test_it(run_kernel):
     run_kernel(lambda run: options.value("no such option"))
 """,
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*nkitools/options.py:*: KeyError"])
+    result.stdout.fnmatch_lines(["*nkitools/facts/options.py:*: KeyError"])
 
 
 def test_many_prints_of_a_failure_are_cut(author: Any) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 
 SAY = """
-from nkitools import options
+from nkitools.facts import options
 
 def test_it(record_testsuite_property):
     print({name: options.value(name) for name in ("chip", "rules", "require_hw")})

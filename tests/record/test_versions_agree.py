@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from tests.cases import cases
 from tests.record.random_common import CommonProgram
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
+from nkitools.facts import options
 from nkitools.pytest_plugin.report_files import file_name, write_report
 from nkitools.record.whole_file import write_whole
 from nkitools.report.page import write_page

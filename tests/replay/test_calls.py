@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
+from nkitools.facts import options
 
 nkitools.install_stand_in(prefer="builtin")
 

@@ -13,8 +13,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import nkitools
-from nkitools import options
-from nkitools.dialects.versions import language_of
+from nkitools.facts import options
+from nkitools.facts.versions import language_of
 from nkitools.launch import programs, replays
 from nkitools.replay import recording
 from nkitools.replay.kept_lists import KEPT, MOST_FORMS

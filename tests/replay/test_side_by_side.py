@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from nkitools.launch import replays
 from nkitools.launch.settings import resolve_replay_threads
 from nkitools.replay import side_by_side as module

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.report.frames import may_hide_ours, show_only_theirs, without_ours
 from nkitools.rules.finding import KernelError, not_modelled
 

@@ -112,14 +112,14 @@ def test_two_precisions_are_the_same_within_the_coarser_dtype() -> None:
     """bfloat16 against what full precision keeps; not within a tolerance of nothing."""
     x = (X / 7).astype(ml_dtypes.bfloat16)
     precise = nkitools.simulate(scaled, x)
-    with nkitools.options.override(precision="full"):
+    with nkitools.facts.options.override(precision="full"):
         full = nkitools.simulate(scaled, x)
     assert full.outputs.dtype == np.float32
     found = compare_runs(precise, full)
     assert found.is_same
     assert found.about == {"precision": ("precise", "full")}
     third = nkitools.simulate(scaled, x, (1 / 3,) * 4)
-    with nkitools.options.override(precision="full"):
+    with nkitools.facts.options.override(precision="full"):
         exact = nkitools.simulate(scaled, x, (1 / 3,) * 4)
     assert compare_runs(third, exact).is_same
     assert not compare_runs(third, exact, rtol=0, atol=0).is_same

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.stand_in import stand_in_installed
+from nkitools.facts import options
 from nkitools.launch.kept_arguments import changes_fail
 from nkitools.lint.engine import lint as lint_files
-from nkitools.lint.interface import Dialects
 from nkitools.record.run import Run
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
+from nkitools.suggestions.lint_interface import Dialects
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import nkitools
-from nkitools.chip.generations import CHIPS
+from nkitools.facts.generations import CHIPS
 from nkitools.rules.catalogue import RULES, TPU_CHIPS, Rule, find_rule
 from nkitools.rules.finding import Finding, error_class
 from tests.cases import each

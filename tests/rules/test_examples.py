@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
+from nkitools.facts import options
 from nkitools.rules.catalogue import RULES, Rule
 from tests import cases
 from tests.nki_versions import marks_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
+from nkitools.suggestions.lint_interface import Dialects
 
 IMPORTS = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\nimport numpy as np\n\n\n"
 OF_LEGACY = IMPORTS.replace("import nki", "import neuronxcc.nki as nki", 1).replace(

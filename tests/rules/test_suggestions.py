@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from nkitools.lint.engine import lint as lint_files
-from nkitools.lint.interface import Dialects
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 from nkitools.suggestions.catalogue import MECHANICAL, mended, suggestions
+from nkitools.suggestions.lint_interface import Dialects
 from tests.rules.test_examples import chips_of
 
 PlayExample = Callable[..., Any]

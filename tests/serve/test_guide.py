@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.serve.guide import guide
 
 CHARACTERS_A_TOKEN = 3  # fewer than tokenizers make of code, so that the count is an upper bound

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from nkitools.facts.case_space import drawn_points, points_of
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
-from nkitools.sweeps.space import drawn_points, points_of
 
 
 def test_a_space_is_all_combinations_of_lists_and_ranges(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.sweeps.space import points_of
+from nkitools.facts.case_space import points_of
 
 BUFFERS = 1  # tiles of `doubled`
 

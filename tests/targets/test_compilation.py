@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nkitools import options
 from nkitools.dialects.stand_in import StandInFinder
+from nkitools.facts import options
 from nkitools.rules.finding import NotModelled
 from nkitools.targets import choice, compilation, packages
 from nkitools.targets.comparison_worker import load

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.targets import WrongDevice, choice, device_for, devices, missing_devices, neuron, simulator_for
 from nkitools.targets import jax_devices as jax_targets
 from nkitools.targets.builtin import BuiltinSimulator

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nkitools import options
+from nkitools.facts import options
 from nkitools.launch.kernel import KernelObject
 from nkitools.rules.finding import NotModelled
 from nkitools.targets import WrongDevice, neuron, neuron_packages

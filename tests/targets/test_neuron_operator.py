@@ -15,9 +15,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cpp_ops.relu import build, reference  # noqa: E402 - torch decides whether this file is collected
-from nkitools import customop, options  # noqa: E402
+from nkitools import customop  # noqa: E402
 from nkitools.customop import BuildError, Library, torch_operators  # noqa: E402
 from nkitools.customop.toolchain import find_compiler  # noqa: E402
+from nkitools.facts import options  # noqa: E402
 from nkitools.rules.finding import KernelError, NotModelled  # noqa: E402
 from nkitools.targets import device_for, neuron_operator, neuron_ways, packages, simulator_for  # noqa: E402
 from nkitools.targets.gpsimd import GpSimdSimulator  # noqa: E402

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from nkitools import options
 from nkitools.dialects.stand_in import StandInFinder
+from nkitools.facts import options
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.finding import NotModelled
 from nkitools.targets import packages

@@ -118,7 +118,7 @@ def test_the_reason_of_a_skipped_benchmark_has_the_estimate() -> None:
     found = nkitools.simulate(scaled_once, *ARRAYS, chip="trn1").estimate()
     text = estimated(scaled_once, ARRAYS, {"chip": "trn1"})
     assert text == f"estimated {us(found.latency_us)} on trn1 ({us(found.lower_us)} to {us(found.upper_us)})"
-    with nkitools.options.override(chip="trn1"), nkitools.collect_runs() as runs:
+    with nkitools.facts.options.override(chip="trn1"), nkitools.collect_runs() as runs:
         assert estimated(scaled_once, ARRAYS, {}) == text
     assert not runs
     assert estimated(scaled_once, ARRAYS[:1], {}).startswith("it could not be estimated: ")

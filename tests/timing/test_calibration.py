@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from nkitools.chip.generations import GENERATIONS
+from nkitools.facts.generations import GENERATIONS
 from nkitools.timing.calibration import OUTSIDE_FACTOR, band, calibration_rows, outside, quality, variant_pairs
 from nkitools.timing.knobs import KNOBS, Knobs, knobs_of
 from nkitools.timing.likeness import Likeness

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.chip.generations import GENERATIONS
+from nkitools.facts.generations import GENERATIONS
 from nkitools.record.columns import Columns
 from nkitools.record.run import Run
 from nkitools.timing.durations import DMA, ENGINES

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.chip.generations import GENERATIONS
+from nkitools.facts.generations import GENERATIONS
 from nkitools.record.run import Run
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import knobs_of

@@ -11,7 +11,7 @@ from typing import Any, Self
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.version_notices import report_notice
 from nkitools.dialects.version_forms import language_here
-from nkitools.dialects.versions import by_full_name, notice
+from nkitools.facts.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
 
 _METHODS = (property, classmethod, staticmethod)

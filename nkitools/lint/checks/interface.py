@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.lint.abstract_values import Api, Constant, Mask, Register, Tensor, Value
 from nkitools.lint.context import Context
 from nkitools.lint.return_types import Arguments, parts

@@ -10,8 +10,8 @@ from typing import SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
-from nkitools import options
 from nkitools.chip.numerics import Array
+from nkitools.facts import options
 from nkitools.record.prints.device_print import Print, missing_of
 from nkitools.record.prints.summaries import corners_of, summary_of
 

@@ -12,8 +12,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from nkitools import options
 from nkitools.chip.argument_types import Argument
+from nkitools.facts import options
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run, must_be_run
 from nkitools.record.whole_file import write_whole

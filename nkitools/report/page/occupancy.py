@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
+from nkitools.facts.generations import Generation
 from nkitools.history.liveness import Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.dataflow.accesses import Accesses

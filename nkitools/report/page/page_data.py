@@ -10,9 +10,9 @@ import numpy as np
 
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.facts.generations import generation_of
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.generations import generation_of
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.facts.generations import generation_of
 from nkitools.record.columns import Columns
 from nkitools.record.run import Run
 from nkitools.timing.critical_path import path_of

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nkitools.dialects import versions
+from nkitools.facts import versions
 
 versions.FILES += (Path(__file__).with_name("versions.tsv"),)  # before anything has read the table
 
@@ -18,14 +18,14 @@ import numpy as np  # noqa: E402
 
 import nkitools  # noqa: E402
 from docs.generate_coverage import coverage_page  # noqa: E402
-from nkitools import options  # noqa: E402
 from nkitools.dialects.version_forms import signature_in  # noqa: E402
+from nkitools.facts import options  # noqa: E402
 from nkitools.issue.element_maps import made  # noqa: E402
 from nkitools.issue.element_rules import SAME  # noqa: E402
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction  # noqa: E402
 from nkitools.lint.engine import lint  # noqa: E402
-from nkitools.lint.interface import Dialects  # noqa: E402
 from nkitools.rules.finding import KernelError  # noqa: E402
+from nkitools.suggestions.lint_interface import Dialects  # noqa: E402
 
 
 @instruction

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects import versions
+from nkitools.facts import versions
 
 MODULES: dict[str, Any] = {
     "nki": nki,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
+from nkitools.facts import options
 from nkitools.issue import instruction
 from tests.dialects.legacy.running import random, refusal, run
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects import versions
 from nkitools.dialects.legacy.kernels.kernel import NoDevice
+from nkitools.facts import versions
 from nkitools.rules.catalogue import RULES
 from tests.dialects.legacy.running import random
 

@@ -20,15 +20,14 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects import modern as nki
-from nkitools.dialects import versions
 from nkitools.dialects.modern import collectives, compiler
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.version_forms import signature_in
-from nkitools.lint.interface import Dialects
+from nkitools.facts import options, versions
 from nkitools.rules.finding import KernelError
+from nkitools.suggestions.lint_interface import Dialects
 from tests.dialects.modern.test_api_table import UNSAID, WIDER, form_of
 
 MODULES: dict[str, Any] = {

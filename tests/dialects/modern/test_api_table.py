@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from nkitools.dialects import modern as nki
-from nkitools.dialects import versions
 from nkitools.dialects.modern import collectives
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.version_forms import signature_in
 from nkitools.engines.operators import Operator
+from nkitools.facts import versions
 
 MODULES: dict[str, Any] = {"nki": nki, "nki.isa": nisa, "nki.language": nl, "nki.collectives": collectives}
 CALLED = ("constructor", "function", "method")

@@ -18,7 +18,7 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.version_forms import signature_in
-from nkitools.dialects.versions import language_of
+from nkitools.facts.versions import language_of
 from tests.cases import each
 from tests.dialects.modern.test_api_table import ENTRIES
 from tests.dialects.modern.valid_calls import BETWEEN_CORES, CALLS, CHIPS, UNCALLED, valid_call

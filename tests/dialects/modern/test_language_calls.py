@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.version_forms import signature_in
+from nkitools.facts import options
 from tests.nki_versions import WITH_REMOVED_NAMES
 
 with Path(__file__).with_name("api.tsv").open(newline="") as table:

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects import modern as nki
-from nkitools.dialects import versions
 from nkitools.dialects.modern import collectives, constants, dtype, frontend, kernel_builder, language, objects
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.modern import typing as nt
+from nkitools.facts import options, versions
 
 MODULES = {
     "nki": nki,

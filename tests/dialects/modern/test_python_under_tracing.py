@@ -14,7 +14,7 @@ import pytest
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools import options
+from nkitools.facts import options
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.finding import Finding
 from tests.dialects.modern.python_under_tracing.bodies import BODIES

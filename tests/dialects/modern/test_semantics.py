@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from tests.nki_versions import SINCE_0_7, WITH_REMOVED_NAMES
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)

@@ -22,11 +22,11 @@ import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 import nkitools.isa
-from nkitools import options
 from nkitools.dialects import legacy, versions
+from nkitools.facts import options
 from nkitools.issue.instruction import Instruction
 from nkitools.lint.engine import lint
-from nkitools.lint.interface import Dialects
+from nkitools.suggestions.lint_interface import Dialects
 from tests.cases import each
 from tests.nki_versions import SINCE_0_7
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nkitools import options
-from nkitools.dialects import versions
+from nkitools.facts import options, versions
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

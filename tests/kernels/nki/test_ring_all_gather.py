@@ -12,7 +12,7 @@ import pytest
 import nkitools
 from kernels.nki import ring_all_gather as kernel_module
 from kernels.nki.ring_all_gather import ring_all_gather
-from nkitools import options
+from nkitools.facts import options
 from tests.kernels.mutants import mutant
 
 

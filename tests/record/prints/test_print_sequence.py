@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
 

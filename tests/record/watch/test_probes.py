@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools import options
 from nkitools.dialects import modern as nki
 from nkitools.dialects.legacy import language as legacy_nl
 from nkitools.dialects.legacy.kernels.kernel import jit as legacy_jit
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts import options
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
 

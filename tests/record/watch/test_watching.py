@@ -166,7 +166,7 @@ class TestKept:
         third = np.full((128, 4), 1 / 3, np.float32)
         wanted = lambda tensor, file, line: tensor == "tile"  # noqa: E731
         (rounded,) = watched(kernel, third, wanted=wanted).writes
-        with nkitools.options.override(precision="full"):
+        with nkitools.facts.options.override(precision="full"):
             (full,) = watched(kernel, third, wanted=wanted).writes
         exact = np.float32(1 / 3) * np.float32(0.1)
         assert rounded.value[0, 0] == exact.astype(ml_dtypes.bfloat16) != exact
@@ -186,7 +186,7 @@ class TestWhose:
             return out
 
         for seed in (None, "3"):
-            with nkitools.options.override(schedule_seed=seed):
+            with nkitools.facts.options.override(schedule_seed=seed):
                 run = watched(kernel[2], X[:256])
             stores = {each.program: each.value for each in run.writes if each.tensor == "out"}
             assert set(stores) == {(0,), (1,)}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
-from nkitools.chip.generations import generation_of
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts.generations import generation_of
 from nkitools.record.columns import Columns
 from nkitools.report.page.occupancy import Life, lives_of
 

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any, NoReturn
 
 from nkitools.chip.core import current_core
-from nkitools.chip.generations import Generation
 from nkitools.chip.memory import MemoryRegion
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.traced_loops import traced_address
+from nkitools.facts.generations import Generation
 from nkitools.rules.finding import refuse, report
 
 # func(block index, partitions, bytes per partition) -> (start_partition, byte_addr), in PSUM with the bank in front.

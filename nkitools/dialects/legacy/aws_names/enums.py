@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from nkitools.chip.generations import TABLES
 from nkitools.engines import enums as modern
+from nkitools.facts.generations import TABLES
 
 
 class engine(IntEnum):  # noqa: N801 - the name is the API's

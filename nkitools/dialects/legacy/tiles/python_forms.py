@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects import versions
+from nkitools.facts import versions
 from nkitools.rules.finding import refuse
 
 _ELEMENT = "Compute on the tile itself; to look at a value, nl.device_print it, or return it from the kernel."

@@ -118,7 +118,7 @@ def simulate(kernel):
 
 def _computed(function, lnc, args, kwargs):
     import nkitools
-    from nkitools import options
+    from nkitools.facts import options
 
     # NKI_PRECISE_FP=0 (nki_simulator guide): narrow dtypes are computed with in float32.
     precision = "full" if os.environ.get("FAKE_NEURON") == "wide" else "precise"

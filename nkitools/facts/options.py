@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from nkitools.chip.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
-from nkitools.dialects import versions
+from nkitools.facts import versions
+from nkitools.facts.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
 from nkitools.platforms import user_cache
 
 Value = str | bool | None

@@ -37,7 +37,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from nkitools.chip.generations import frozen_table
+from nkitools.facts.generations import frozen_table
 
 AUTO = "auto"
 MODERN, LEGACY = "nki", "neuronxcc.nki"

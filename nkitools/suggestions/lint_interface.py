@@ -11,13 +11,13 @@ from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
-from nkitools.dialects import versions
 from nkitools.dialects.legacy.kernels.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
 from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
 from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, CONFIGURATIONS, platform_target
 from nkitools.dialects.public import whole
 from nkitools.dialects.stand_in import source_of
 from nkitools.dialects.version_forms import language_here, narrowed
+from nkitools.facts import versions
 from nkitools.lint.abstract_values import Value, short
 from nkitools.lint.return_types import Arguments
 from nkitools.rules.catalogue import removed_argument
