@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nkitools.cli.commands import ArrayCommand
-from nkitools.cli.compare import file_and_kernel
 from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import say
+from nkitools.kernel_file import KernelFile, load, seen
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -39,21 +38,18 @@ def find_first_wrong(
     the arguments and, by keyword, the loop counters that they name. Exit code: 0 where nothing differs, 1 where
     something does, 2 for a mistake in the command.
     """
-    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
     from nkitools.targets.imports import stand_in
     from nkitools.why.traced_calls import Call
 
-    file, name = file_and_kernel(kernel, inputs)
+    file, name = seen(kernel, needs_inputs=inputs is None)
     with stand_in("always"):
+        loaded = load(file)
+        args, kwargs = loaded.inputs(inputs)
         try:
-            module = load(file)
-            args, kwargs = inputs_of(module, inputs)
-            call = Call(kernel_of(module, name), args, kwargs, chip=chip)
+            call = Call(loaded.kernel(name), args, kwargs, chip=chip)
             if against is not None:
                 context.exit(_against(call, against, as_json=as_json))
-            found = _bisection(call, module, kwargs)
-        except BadRequest as error:
-            raise click.UsageError(str(error)) from None
+            found = _bisection(call, loaded, kwargs)
         except (TypeError, ValueError) as error:
             raise click.UsageError(str(error)) from None
     if as_json:
@@ -63,17 +59,16 @@ def find_first_wrong(
     context.exit(int(found.kind != "right"))
 
 
-def _bisection(call: Call, module: ModuleType, kwargs: dict[str, Any]) -> Bisection:
+def _bisection(call: Call, file: KernelFile, kwargs: dict[str, Any]) -> Bisection:
     from nkitools.why.bisection import bisection_of
     from nkitools.why.targets import Expected
 
-    reference, expect = getattr(module, "reference", None), getattr(module, "expect", None) or {}
-    if reference is None and not expect:
+    if file.reference is None and not file.expect:
         raise click.UsageError(
-            f"{module.__file__} has neither `reference`, the right results of the kernel, nor `expect`, the right "
+            f"{file.path} has neither `reference`, the right results of the kernel, nor `expect`, the right "
             "values of its tensors"
         )
-    return bisection_of(call, Expected(reference, expect, kwargs))
+    return bisection_of(call, Expected(file.reference, file.expect, kwargs))
 
 
 def _against(call: Call, against: str, *, as_json: bool) -> int:
@@ -96,12 +91,11 @@ def _against(call: Call, against: str, *, as_json: bool) -> int:
 
 
 def _other_run(call: Call, against: str) -> Run:
-    from nkitools.targets.comparison_worker import kernel_of, load
     from nkitools.why.traced_calls import Call
 
     if "::" not in against:
         if not Path(against).is_file():
             raise click.UsageError(f"{against} is no file: name FILE::KERNEL or a saved run")
         return read_run(against)
-    file, name = file_and_kernel(against, "")
-    return Call(kernel_of(load(file), name), call.args, call.kwargs, chip=call.launch.chip).watched()
+    file, name = seen(against, needs_inputs=False)
+    return Call(load(file).kernel(name), call.args, call.kwargs, chip=call.launch.chip).watched()

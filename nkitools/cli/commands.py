@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from nkitools.kernel_file import BadRequest
 from nkitools.rules.shown_text import shown, shown_line
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C has ended
@@ -79,6 +80,8 @@ class Commands(click.Group):
         except (click.exceptions.Exit, click.Abort):
             raise
         except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, BadRequest):
+                raise click.UsageError(shown(str(error))) from None
             if interrupted(error):
                 click.echo("nkitools: interrupted", err=True)
                 ctx.exit(INTERRUPTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
@@ -18,8 +17,8 @@ from nkitools.cli.load_run import read_run
 from nkitools.cli.save_runs import must_be_writable
 from nkitools.cli.terminal import console
 from nkitools.facts import options
+from nkitools.kernel_file import load, seen
 from nkitools.platforms import ask_for_stacks, described_end, end_group, start_group
-from nkitools.rules.top_level import bound_names
 
 if TYPE_CHECKING:
     from nkitools.record.explained_errors import ExplainedErrors
@@ -62,7 +61,7 @@ def compare_targets(
     """
     from nkitools.report.agreement import agreement
 
-    file, name = file_and_kernel(kernel, inputs)
+    file, name = seen(kernel, needs_inputs=inputs is None)
     sides = _sides(between)
     if keep is not None:
         must_be_writable(keep)
@@ -101,39 +100,15 @@ def compare_targets(
 def _explained(file: str, name: str, inputs: str | None) -> ExplainedErrors:
     """Return the errors that the kernel's run on nkitools' simulator explains."""
     from nkitools.launch.simulate import simulate
-    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
     from nkitools.targets.imports import stand_in
 
     with stand_in("always"):
+        loaded = load(file)
+        args, kwargs = loaded.inputs(inputs)
         try:
-            module = load(file)
-            args, kwargs = inputs_of(module, inputs)
-            return simulate(kernel_of(module, name), *args, rules="off", **kwargs).tolerance()
-        except (BadRequest, ValueError) as error:
+            return simulate(loaded.kernel(name), *args, rules="off", **kwargs).tolerance()
+        except ValueError as error:
             raise click.UsageError(str(error)) from None
-
-
-def file_and_kernel(kernel: str, inputs: str | None) -> tuple[str, str]:
-    """Return the two parts of FILE::KERNEL.
-
-    UsageError, exit code 2, where the text has no kernel or names no file, and where the source of the file shows that
-    it has no such kernel or says no arguments, which ``inputs`` does not name either. Nothing of the file is run.
-    """
-    file, separator, name = kernel.rpartition("::")
-    if not separator or not name:
-        raise click.UsageError(f"{kernel} names no kernel: write FILE::KERNEL")
-    if not Path(file).is_file():
-        raise click.UsageError(f"{file} is no file")
-    names = bound_names(Path(file).read_text(encoding="utf-8", errors="replace"))
-    if names is not None and name not in names:
-        own = (each for each, by in names.items() if isinstance(by, ast.FunctionDef | ast.Assign))
-        there = ", ".join(sorted(each for each in own if not each.startswith("_")))
-        raise click.UsageError(f"{file} has no kernel {name}; it has {there or 'none'}")
-    if names is not None and inputs is None and "inputs" not in names:
-        from nkitools.targets.comparison_worker import NO_INPUTS
-
-        raise click.UsageError(f"{file} {NO_INPUTS}")
-    return file, name
 
 
 def _sides(between: str) -> list[str]:

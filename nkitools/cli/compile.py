@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from nkitools.cli.compare import awaited, file_and_kernel
+from nkitools.cli.compare import awaited
 from nkitools.cli.terminal import say
+from nkitools.kernel_file import seen
 from nkitools.platforms import described_end
 
 
@@ -32,7 +33,7 @@ def compile_kernel(
     of its code; what it takes with its predicted latency, where its version says that, beside nkitools' estimate. Exit
     code: 0 where it compiles, 1 where not, 2 for a mistake in the command and where there is no compiler.
     """
-    file, name = file_and_kernel(kernel, inputs)
+    file, name = seen(kernel, needs_inputs=inputs is None)
     told = _answer(
         {"file": file, "kernel": name, "inputs": inputs, "chip": chip, **({"degree": int(lnc)} if lnc else {})}
     )

@@ -10,14 +10,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nkitools.cli.commands import ArrayCommand
-from nkitools.cli.compare import file_and_kernel
 from nkitools.cli.terminal import say
+from nkitools.kernel_file import KernelFile, load, seen
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument, Kernel, Setting
@@ -46,7 +45,7 @@ _Shown = tuple[list[dict[str, Any]], list[str]]  # the JSON objects, and the pag
     metavar="FILE",
     help="With --measured: keep the latency in this calibration file.",
 )
-@click.option("--tune", is_flag=True, help="Rank the variants of FILE's `space` instead.")
+@click.option("--tune", is_flag=True, help="Rank the variants of FILE's `settings` instead.")
 @click.option("--against", "base", metavar="BASE", help="Show the estimate of FILE as this commit has it, beside.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each chip, in a list.")
 def estimate_kernel(
@@ -66,11 +65,11 @@ def estimate_kernel(
     arguments as for `nkitools compare`: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns
     one. ``--set BLOCK=512`` estimates a variant: with a keyword of the kernel, else with a constant of the file of this
     name. Several chips are shown side by side, after the page of the first one. With ``--measured`` the chip is that of
-    the profile, where the profile says its instance. ``--tune`` ranks the variants of FILE's ``space``, a dictionary of
-    lists by name or a TOML file beside FILE, and marks the five to measure on a device. ``--against`` compares with an
-    earlier commit of FILE's repository; in GitHub Actions the table is added to the job's summary, too.
+    the profile, where the profile says its instance. ``--tune`` ranks the variants of FILE's ``settings``, a dictionary
+    of lists by name or a TOML file beside FILE, and marks the five to measure on a device. ``--against`` compares with
+    an earlier commit of FILE's repository; in GitHub Actions the table is added to the job's summary, too.
     """
-    file, name = file_and_kernel(kernel, inputs)
+    file, name = seen(kernel, needs_inputs=inputs is None)
     if calibration is not None and measured is None:
         raise click.UsageError("--join keeps a measured latency: name its profile, --measured DIR")
     if base is not None and (tune or measured is not None or inputs is not None):
@@ -180,21 +179,19 @@ def _add_to_summary(text: str) -> None:
 def _tune(
     file: str, name: str, inputs: str | None, chip: str, settings: tuple[str, ...], *, as_json: bool, is_measured: bool
 ) -> None:
-    """Print the variants of the file's ``space``, the least estimate first; UsageError for what cannot be ranked."""
+    """Print the variants of the file's ``settings``, the least estimate first; UsageError for what cannot be ranked."""
     from nkitools.sweeps.tune import tune
     from nkitools.targets.imports import stand_in
 
     if is_measured or "," in chip:
         raise click.UsageError("--tune ranks variants on one chip, without --measured")
     with stand_in("always"):
-        module, function, args, kwargs = _loaded(file, name, inputs, settings)
-        space = getattr(module, "space", None)
+        loaded, function, args, kwargs = _loaded(file, name, inputs, settings)
+        space = loaded.settings
         if space is None:
             raise click.UsageError(
-                f"{file} says no space: give it `space`, {{'BLOCK': [256, 512]}} say, or a TOML file"
+                f"{file} says no settings: give it `settings`, {{'BLOCK': [256, 512]}} say, or a TOML file"
             )
-        if isinstance(space, (str, os.PathLike)):
-            space = Path(file).parent / space
         try:
             found = tune(function, args, space=space, chip=chip or None, **kwargs)
         except (OSError, ValueError) as error:
@@ -216,19 +213,15 @@ def _tune(
 
 def _loaded(
     file: str, name: str, inputs: str | None, settings: tuple[str, ...]
-) -> tuple[ModuleType, Kernel, tuple[Argument, ...], dict[str, Any]]:
-    """Return the module of a file with its constants set, a kernel of it, and the kernel's arguments."""
+) -> tuple[KernelFile, Kernel, tuple[Argument, ...], dict[str, Any]]:
+    """Return a file with its constants set, a kernel of it, and the kernel's arguments."""
     from nkitools.sweeps.variants import keywords_of
-    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
 
-    try:
-        module = load(file)
-        function = kernel_of(module, name)
-        _set(module, function, settings)
-        args, kwargs = inputs_of(module, inputs)
-    except BadRequest as error:
-        raise click.UsageError(str(error)) from None
-    return module, function, args, {**kwargs, **keywords_of(function, _settings(settings))}
+    loaded = load(file)
+    function = loaded.kernel(name)
+    _set(loaded, function, settings)
+    args, kwargs = loaded.inputs(inputs)
+    return loaded, function, args, {**kwargs, **keywords_of(function, _settings(settings))}
 
 
 def runs_of(
@@ -267,14 +260,14 @@ def _settings(settings: tuple[str, ...]) -> dict[str, Setting]:
     return found
 
 
-def _set(module: ModuleType, kernel: Kernel, settings: tuple[str, ...]) -> None:
+def _set(file: KernelFile, kernel: Kernel, settings: tuple[str, ...]) -> None:
     """Set constants of a file; UsageError for a name that is neither one nor a parameter of the kernel."""
     parameters = inspect.signature(kernel).parameters
     for name, value in _settings(settings).items():
         if name in parameters:
             continue
-        if not hasattr(module, name):
+        if not hasattr(file.module, name):
             raise click.BadParameter(
-                f"{name} is no parameter of the kernel and no constant of {module.__file__}", param_hint="'--set'"
+                f"{name} is no parameter of the kernel and no constant of {file.path}", param_hint="'--set'"
             )
-        setattr(module, name, value)
+        setattr(file.module, name, value)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from nkitools.cli.compare import file_and_kernel
 from nkitools.cli.sweep import engine_options, progress_line
 from nkitools.cli.terminal import say
+from nkitools.kernel_file import seen
 
 
 @click.command("mutate", short_help="Say which mistakes in a kernel its tests notice.")
@@ -44,7 +44,7 @@ def mutate_kernel(
     from nkitools.sweeps.mutants.operators import OPERATORS
     from nkitools.sweeps.sweep import make_engine
 
-    file, name = file_and_kernel(kernel, "")
+    file, name = seen(kernel, needs_inputs=False)
     if Path(file).name.startswith("test_"):
         raise click.UsageError(f"{file} is a file of tests: put the kernel into a file of its own")
     chosen = tuple(OPERATORS) if kinds == ("all",) else kinds or USUAL

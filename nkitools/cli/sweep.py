@@ -7,14 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nkitools.cli.commands import FileError
-from nkitools.cli.compare import file_and_kernel
 from nkitools.cli.terminal import say
+from nkitools.kernel_file import KernelFile, load, seen
 
 if TYPE_CHECKING:
     from nkitools.sweeps.store import Store
@@ -103,25 +102,22 @@ def run_sweep(
         run_cases,
         surroundings,
     )
-    from nkitools.targets.comparison_worker import BadRequest, kernel_of
     from nkitools.targets.imports import stand_in
 
-    file, name = file_and_kernel(kernel, "")
+    file, name = seen(kernel, needs_inputs=False)
     with stand_in("always"):
+        loaded = load(file)
+        cases_of = space or loaded.space
+        if cases_of is None:
+            raise click.UsageError(f"{file} says no space: give it `space`, or name a TOML file, --space FILE")
         try:
-            module = loaded(file)
-            cases_of = space or _space_of(module, file)
-            arguments = _arguments_of(module, cases_of)
-            call = checked_call(
-                kernel_of(module, name), cases_of, arguments, getattr(module, "reference", None), rtol, atol
-            )
+            arguments = _arguments_of(loaded, cases_of)
+            call = checked_call(loaded.kernel(name), cases_of, arguments, loaded.reference, rtol, atol)
             points = drawn_points(cases_of, sample, seed)
             check_names(call, points[0])
             chips = chips_of(call.kind, [each.strip() for each in chip.split(",") if each.strip()])
             surroundings(call.kind)  # an option that means nothing is no result of a case
             where = make_engine(engine, workers, timeout, int(memory * 2**30), address)
-        except BadRequest as error:
-            raise click.UsageError(str(error)) from None
         except (ValueError, ImportError) as error:
             raise click.UsageError(str(error)) from None
         with progress_line() as progress:
@@ -152,40 +148,18 @@ _ROW = frozenset(
 )
 
 
-def loaded(file: str) -> Any:
-    """Return the module of a file, as a worker finds it: a file of a package by its import."""
-    from nkitools.sweeps.named_function import module_of
-
-    path = Path(file).resolve()
-    parts = [path.stem]
-    while (path.parent / "__init__.py").is_file():
-        path = path.parent
-        parts.insert(0, path.name)
-    if len(parts) > 1:
-        sys.path.insert(0, str(path.parent))
-    return module_of(".".join(parts), str(Path(file).resolve()))
-
-
-def _space_of(module: Any, file: str) -> Any:
-    space = getattr(module, "space", None)
-    if space is None:
-        raise click.UsageError(f"{file} says no space: give it `space`, or name a TOML file, --space FILE")
-    return Path(file).parent / space if isinstance(space, (str, os.PathLike)) else space
-
-
-def _arguments_of(module: Any, space: Any) -> Any:
+def _arguments_of(file: KernelFile, space: Any) -> Any:
     """Return FILE's function of a case; None where the space has the arguments."""
     from nkitools.facts.case_space import table_of
 
     if not isinstance(space, dict) and "arguments" in table_of(space):
         return None
-    arguments = getattr(module, "arguments", None) or getattr(module, "inputs", None)
-    if not callable(arguments):
+    if file.arguments is None:
         raise click.UsageError(
-            f"{module.__file__} says no arguments: give it `arguments`, a function of a case's names, or the space a "
-            "table [arguments]"
+            f"{file.path} says no arguments: give it `inputs`, a function of a case's names, or the space a table "
+            "[arguments]"
         )
-    return arguments
+    return file.arguments
 
 
 @contextmanager

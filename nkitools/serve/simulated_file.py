@@ -12,6 +12,7 @@ import numpy as np
 from nkitools.comparison.compared_arrays import ComparedArrays, numbers_of, shown
 from nkitools.comparison.rule import stated_rule
 from nkitools.facts import options
+from nkitools.kernel_file import BadRequest, load
 from nkitools.launch.simulate import simulate
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import copied
@@ -21,7 +22,6 @@ from nkitools.report.run_json import described
 from nkitools.rules.finding import KernelError
 from nkitools.serve.read_files import files_read
 from nkitools.suggestions.plain import suggestions_as_plain
-from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
 from nkitools.targets.imports import stand_in
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ def compared(request: Plain) -> Plain:
     """
 
     def look(run: Run) -> Plain:
-        module = load(request["file"])
-        function = kernel_of(module, request["against"])
+        file = load(request["file"])
+        function = file.function(request["against"])
         given = request.get("arguments")
-        args, kwargs = inputs_of(module, None) if given is None else ((), arguments_of(given))
+        args, kwargs = file.inputs() if given is None else ((), arguments_of(given))
         expected = function(*copied(args), **copied(kwargs))
         every = [(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)]
         wanted = list(expected) if isinstance(expected, (tuple, list)) else [expected]
@@ -169,10 +169,10 @@ def _answered(request: Plain, answer: Callable[[Run], Plain]) -> Plain:
 
 
 def _run(request: Plain) -> Run:
-    module = load(request["file"])
-    kernel = kernel_of(module, request["kernel"])
+    file = load(request["file"])
+    kernel = file.kernel(request["kernel"])
     given = request.get("arguments")
-    args, kwargs = inputs_of(module, None) if given is None else ((), arguments_of(given))
+    args, kwargs = file.inputs() if given is None else ((), arguments_of(given))
     own, named = copied((args, kwargs))  # a kernel may write into its arguments
     return simulate(kernel, *own, chip=request.get("chip") or None, rules="report", **named)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_LOADED: dict[str, ModuleType] = {}  # modules of files, by path
+from nkitools.kernel_file import known_modules, module_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ def named(function: Any) -> NamedFunction:
     """
     inner = inspect.unwrap(function) if callable(function) else function
     module, name = getattr(inner, "__module__", None), getattr(inner, "__qualname__", None)
-    owner = sys.modules.get(str(module)) or next((each for each in _LOADED.values() if each.__name__ == module), None)
+    owner = sys.modules.get(str(module)) or next((each for each in known_modules() if each.__name__ == module), None)
     if owner is None or name is None:
         module, name, owner = _operator_place(function)
     file = getattr(owner, "__file__", None)
@@ -47,27 +44,9 @@ def named(function: Any) -> NamedFunction:
     return NamedFunction(str(module), str(file), str(name))
 
 
-def module_of(name: str, file: str) -> ModuleType:
-    """Return the module of a file: that of its name where an import leads to the file, else the loaded file."""
-    there = sys.modules.get(name)
-    if there is not None and _is_file(getattr(there, "__file__", None), file):
-        return there
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
-        spec = None
-    if spec is not None and _is_file(spec.origin, file):
-        return importlib.import_module(name)
-    if file not in _LOADED:
-        from nkitools.targets.comparison_worker import load
-
-        _LOADED[file] = load(file)
-    return _LOADED[file]
-
-
 def _operator_place(function: Any) -> tuple[str | None, str | None, ModuleType | None]:
     """Return where an object without a module of its own stands: a custom operator that a file has as a name."""
-    for module in [*_LOADED.values(), *sys.modules.values()]:
+    for module in [*known_modules(), *sys.modules.values()]:
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if value is function and getattr(module, "__file__", None):
                 return module.__name__, name, module
@@ -79,7 +58,3 @@ def _at(owner: ModuleType, name: str) -> Any:
     for part in name.split("."):
         value = getattr(value, part, None)
     return value
-
-
-def _is_file(one: str | None, other: str) -> bool:
-    return one is not None and Path(one).resolve() == Path(other).resolve()

@@ -7,18 +7,16 @@ process each, since one can import either AWS's packages or what stands in for t
 from __future__ import annotations
 
 import faulthandler
-import importlib.util
 import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nkitools.kernel_file import BadRequest, load
 from nkitools.platforms import answers_for_stacks
 
 if TYPE_CHECKING:
@@ -26,57 +24,7 @@ if TYPE_CHECKING:
 
 
 _SIMULATED = ("sim", "official")
-NO_INPUTS = (
-    "says no inputs: give it `inputs`, a tuple of arrays, a dictionary by name or a function that returns one; or name "
-    "a file of arrays, --inputs FILE.npz"
-)
 SIDES = (*_SIMULATED, "hw", "neuron", "tpu", "gpu")
-
-
-class BadRequest(Exception):
-    """The file, the kernel or its inputs are not as they must be; the text is for the user."""
-
-
-def load(file: str) -> ModuleType:
-    """Return the module of a Python file, with its directory on the path, as a script of it would be."""
-    path = Path(file).resolve()
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise BadRequest(f"{file} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def kernel_of(module: ModuleType, name: str) -> Any:
-    """Return the kernel ``name``. BadRequest names what there is."""
-    found = getattr(module, name, None)
-    if not callable(found):
-        there = sorted(each for each, value in vars(module).items() if callable(value) and not each.startswith("_"))
-        raise BadRequest(f"{module.__file__} has no kernel {name}; it has {', '.join(there) or 'none'}")
-    return found
-
-
-def inputs_of(module: ModuleType, file: str | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments: arrays of an .npz file by name (``arr_0`` by position), else the module's ``inputs``.
-
-    ``inputs`` is a tuple, a dictionary by name, or a function that returns one.
-    """
-    if file is not None:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = dict(archive)
-        by_position = [arrays.pop(f"arr_{number}") for number in range(len(arrays)) if f"arr_{number}" in arrays]
-        return tuple(by_position), arrays
-    inputs = getattr(module, "inputs", None)
-    if callable(inputs):
-        inputs = inputs()
-    if isinstance(inputs, Mapping):
-        return (), dict(inputs)
-    if isinstance(inputs, (tuple, list)):
-        return tuple(inputs), {}
-    raise BadRequest(f"{module.__file__} {NO_INPUTS}")
 
 
 def play(request: Mapping[str, Any]) -> None:
@@ -91,9 +39,9 @@ def play(request: Mapping[str, Any]) -> None:
     # A device's environment first: frameworks read theirs when they are imported, and the file may import them.
     unit = _unit_for(side, request.get("degree"))
     with unit, stand_in("always" if simulates else "auto"), options.override(simulator=simulator):
-        module = load(request["file"])
-        kernel = kernel_of(module, request["kernel"])
-        args, kwargs = inputs_of(module, request["inputs"])
+        file = load(request["file"])
+        kernel = file.kernel(request["kernel"])
+        args, kwargs = file.inputs(request["inputs"])
         if request.get("keep"):
             np.savez(request["keep"], *args, **kwargs)
         # Kernels may write into their arguments: what comes after must not see that.

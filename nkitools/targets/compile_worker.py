@@ -20,7 +20,7 @@ from nkitools.platforms import answers_for_stacks
 def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of the compiled kernel that a request names, else its error and the author's line."""
     from nkitools.facts import options
-    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
+    from nkitools.kernel_file import BadRequest, load
     from nkitools.targets.compilation import CompileFailed
     from nkitools.targets.neuron_compiler import NeuronCompiler
     from nkitools.targets.units import units_of
@@ -33,12 +33,12 @@ def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
         os.environ.update(environment)  # before the file imports AWS's packages
         for name in device.hidden:
             os.environ.pop(name, None)
-        module = load(request["file"])
-        args, kwargs = inputs_of(module, request["inputs"])
+        file = load(request["file"])
+        args, kwargs = file.inputs(request["inputs"])
         if request.get("degree"):
             kwargs = {**kwargs, "grid": request["degree"]}
         try:
-            made = device.compiled(kernel_of(module, request["kernel"]), args, kwargs)
+            made = device.compiled(file.kernel(request["kernel"]), args, kwargs)
         except CompileFailed as error:
             return {"compiled": None, "file": error.place[0], "line": error.place[1], "error": error.words}
         return {"compiled": asdict(made), "said": made.sentence(request["kernel"])}
@@ -46,8 +46,8 @@ def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     """Exit code 0 where the answer is written, 2 where the request was wrong; other errors are Python's."""
+    from nkitools.kernel_file import BadRequest
     from nkitools.rules.finding import NotModelled
-    from nkitools.targets.comparison_worker import BadRequest
     from nkitools.targets.target import OtherDegree
 
     faulthandler.enable()

@@ -112,8 +112,8 @@ def test_a_setting_that_means_nothing_is_refused(file: str, setting: str, said: 
 
 
 def test_the_variants_of_the_file_are_ranked(file: str) -> None:
-    """Wider tiles first; the same by a TOML file beside it; a file without `space` is refused by name."""
-    assert "says no space" in " ".join(estimated(f"{file}::square", "--tune").output.split())
+    """Wider tiles first; the same by a TOML file beside it; a file without either is refused by name."""
+    assert "says no settings" in " ".join(estimated(f"{file}::square", "--tune").output.split())
     path = Path(file)
     path.write_text(KERNEL + 'space = {"WIDTH": [512, 4096], "times": [1, 10]}\n')
     ranked = json.loads(estimated(f"{file}::square", "--tune", "--chip", "trn2", "--json").output)

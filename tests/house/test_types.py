@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[2] / "nkitools"
 ROOMS = {
     **dict.fromkeys(("chip", "engines", "history", "isa", "language", "lint"), 0.05),
     "dialects": 0.08,
-    "facts": 0.07,  # a space of cases has values of any type
+    "facts": 0.08,  # a space of cases has values of any type
     "rules": 0.0,
 }
 

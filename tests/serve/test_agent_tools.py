@@ -161,12 +161,18 @@ def test_what_is_wrong_or_hangs_ends_no_session(tmp_path: Path) -> None:
     (root / "loud.py").write_text("print('x' * 100_000)\n" + GOOD)
     (root / "raises.py").write_text(HANGING.replace("    while True:\n        pass", "    raise OverflowError('mine')"))
     (root / "broken.py").write_text("def kernel(:\n")
+    (root / "shell.py").write_text("from os import system\n" + GOOD)
 
     async def conversation(client: Any) -> None:
         for path in ("../secret.py", str(tmp_path / "secret.py"), "link.py"):
             assert "outside of the root" in await refusal(client, "lint", path=path)
         assert "no Python file" in await refusal(client, "simulate", path="missing.py", kernel="kernel")
         assert "has no kernel other" in await refusal(client, "simulate", path="hang.py", kernel="other")
+        for tool, names in (("simulate", {}), ("compare", {"against": "system"})):
+            kernel = "kernel" if names else "system"
+            asked = {"kernel": kernel, "arguments": {"command": f"touch {tmp_path}/pwned"}, **names}
+            assert "has no" in await refusal(client, tool, path="shell.py", **asked)
+        assert not (tmp_path / "pwned").exists()
         assert "no such chip" in await refusal(client, "simulate", path="hang.py", kernel="kernel", chip="trn9")
         assert "no such run" in await refusal(client, "why", run="run-0", index=[0])
         assert "did not end within 1 s" in await refusal(client, "simulate", path="hang.py", kernel="kernel", seconds=1)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from nkitools.cli import main
 from nkitools.dialects.stand_in import install_stand_in
-from nkitools.sweeps.named_function import _LOADED
+from nkitools.kernel_file import _modules
 from tests.house.test_examples import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep.md"
@@ -44,7 +44,7 @@ def test_the_command_of_the_page_says_what_it_shows(folder: Path) -> None:
     assert CliRunner().invoke(main, ["sweep", "merge", "all.db", "cases.db"]).output == "cases.db: 48 new cases\n"
     assert CliRunner().invoke(main, ["sweep", "export", "all.db", "all.csv"]).output == "all.csv: 48 cases\n"
     assert len((folder / "all.csv").read_text().splitlines()) == 49
-    _LOADED.clear()
+    _modules.clear()
 
 
 @pytest.mark.process
@@ -61,4 +61,4 @@ def test_the_table_of_arguments_of_the_page_makes_a_sweep(folder: Path) -> None:
     (folder / "arrays.toml").write_text(blocks(PAGE, "toml")[1])
     done = CliRunner().invoke(main, ["sweep", "scaled.py::scaled", "--space", "arrays.toml", "--workers", "1"])
     assert done.output == "scaled: 4 cases: 4 pass\n"
-    _LOADED.clear()
+    _modules.clear()

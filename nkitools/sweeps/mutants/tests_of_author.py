@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nkitools.authors_code.source_text import keep_text
+from nkitools.kernel_file import extend_path, module_place
 
 PACKAGE = str(Path(__file__).parents[2])
 _FOREIGN = (*{sysconfig.get_paths()[each] for each in ("stdlib", "platstdlib", "purelib", "platlib")}, PACKAGE)
@@ -141,12 +142,9 @@ def module_of_text(file: str, text: str) -> Any:
 
     module = types.ModuleType(Path(file).stem)
     module.__file__ = file
-    parts, folder = [Path(file).stem], Path(file).resolve().parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    module.__name__, module.__package__ = ".".join(parts), ".".join(parts[:-1])
-    sys.path.insert(0, str(folder))
+    folder, name = module_place(Path(file).resolve())
+    module.__name__, module.__package__ = name, name.rpartition(".")[0]
+    extend_path(folder, Path(file).resolve())
     vars(module)["__builtins__"] = builtins
     code = compile(text, file, "exec", dont_inherit=True)
     keep_text(code, text)  # the file has another one, and so have other modules made of it

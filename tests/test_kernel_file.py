@@ -1,0 +1,279 @@
+"""FILE::KERNEL: who may be run, how a file is imported, and what it says of its kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nkitools.kernel_file import BadRequest, KernelFile, load, seen
+
+HEAD = """\
+import numpy as np
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def double(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+"""
+
+
+@pytest.fixture(autouse=True)
+def _clean_imports(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a file imports and puts on the path ends with the test."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = dict(sys.modules)
+    yield
+    for name in set(sys.modules) - set(before):
+        if not name.startswith(("nkitools.", "numpy", "jax", "scipy", "ml_dtypes")):
+            del sys.modules[name]
+    sys.modules.update(before)
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def loaded(folder: Path, text: str, name: str = "of_user.py") -> KernelFile:
+    return load(written(folder, {name: HEAD + text}) / name)
+
+
+FOREIGN = {
+    "from os import system": "system",
+    "from os import system as run": "run",
+    "import os; run = os.system": "run",
+    "from subprocess import check_output": "check_output",
+    "from subprocess import Popen": "Popen",
+    "from shutil import rmtree": "rmtree",
+    "from functools import partial; import os; run = partial(os.system, 'true')": "run",
+    "from pathlib import Path; run = Path('.').unlink": "run",
+    "import runpy; run = runpy.run_path": "run",
+    "run = eval": "run",
+    "from helper_of_user import wipe": "wipe",
+    "from numpy import save": "save",
+}
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_function_of_another_file_is_no_kernel(text: str, tmp_path: Path) -> None:
+    """A client that chooses a name cannot choose a function that the file merely imports; `compare against` neither."""
+    written(tmp_path, {"helper_of_user.py": "def wipe(x):\n    raise SystemExit\n"})
+    file = loaded(tmp_path, text + "\n")
+    for ask in (file.kernel, file.function):
+        with pytest.raises(BadRequest, match=f"has no (kernel|function) {FOREIGN[text]}.*imports.*it has double"):
+            ask(FOREIGN[text])
+
+
+OWN = {
+    "def plain(x):\n    return x\n": "plain",
+    "import functools\ndef inner(x, y):\n    return x\nplain = functools.partial(inner, y=2)\n": "plain",
+    "class Of:\n    def __call__(self, x):\n        return x\nplain = Of()\n": "plain",
+    "class Of:\n    def run(self, x):\n        return x\nplain = Of().run\n": "plain",
+    "plain = lambda x: x\n": "plain",
+    "from decorator_of_user import wrapped\n@wrapped\ndef plain(x):\n    return x\n": "plain",
+    "from kernels_of_user import double as other\n": "other",
+    "from decorator_of_user import kept\n@kept\ndef plain(x):\n    return x\n": "plain",
+}
+
+
+@pytest.mark.parametrize("text", OWN)
+def test_a_function_of_the_file_and_a_kernel_of_any_file_may_run(text: str, tmp_path: Path) -> None:
+    """Methods, partials, lambdas and decorated functions of the file are its own; a kernel object may be imported."""
+    decorators = (
+        "import functools\n"
+        "def wrapped(f):\n    return functools.wraps(f)(lambda *a: f(*a))\n"
+        "def kept(f):\n    def other(*a):\n        return f(*a)\n    return other\n"
+    )
+    written(tmp_path, {"kernels_of_user.py": HEAD, "decorator_of_user.py": decorators})
+    assert callable(loaded(tmp_path, text).kernel(OWN[text]))
+
+
+LAYOUTS: dict[str, tuple[dict[str, str], str]] = {
+    "beside": ({"scale.py": "by = 3\n", "k.py": "from scale import by\n"}, "k.py"),
+    "package, relative": (
+        {"pkg/__init__.py": "", "pkg/scale.py": "by = 3\n", "pkg/k.py": "from .scale import by\n"},
+        "pkg/k.py",
+    ),
+    "package, two up": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/scale.py": "by = 3\n",
+            "pkg/sub/__init__.py": "",
+            "pkg/sub/k.py": "from ..scale import by\n",
+        },
+        "pkg/sub/k.py",
+    ),
+    "folder without __init__, relative": (
+        {"loose/scale.py": "by = 3\n", "loose/k.py": "from .scale import by\n"},
+        "loose/k.py",
+    ),
+    "src": (
+        {"pyproject.toml": "", "src/lib_a/__init__.py": "by = 3\n", "bench/k.py": "from lib_a import by\n"},
+        "bench/k.py",
+    ),
+    "src, inside": (
+        {
+            "src/lib_b/__init__.py": "",
+            "src/lib_b/scale.py": "by = 3\n",
+            "src/lib_b/k.py": "from lib_b.scale import by\n",
+        },
+        "src/lib_b/k.py",
+    ),
+    "from the project's folder": (
+        {"pyproject.toml": "", "ops_c/scale.py": "by = 3\n", "ops_c/k.py": "from ops_c.scale import by\n"},
+        "ops_c/k.py",
+    ),
+    "pythonpath in pyproject": (
+        {
+            "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["code"]\n',
+            "code/scale_d.py": "by = 3\n",
+            "k.py": "from scale_d import by\n",
+        },
+        "k.py",
+    ),
+    "pythonpath in pytest.ini": (
+        {
+            "pytest.ini": "[pytest]\npythonpath = a b\n",
+            "b/scale_e.py": "by = 3\n",
+            "t/k.py": "from scale_e import by\n",
+        },
+        "t/k.py",
+    ),
+    "pythonpath in setup.cfg": (
+        {
+            "setup.cfg": "[tool:pytest]\npythonpath =\n  code\n",
+            "code/scale_f.py": "by = 3\n",
+            "k.py": "from scale_f import by\n",
+        },
+        "k.py",
+    ),
+    "beside a conftest above": (
+        {
+            "tests/conftest.py": "",
+            "pytest.ini": "[pytest]\n",
+            "tests/scale_g.py": "by = 3\n",
+            "tests/deep/k.py": "from scale_g import by\n",
+        },
+        "tests/deep/k.py",
+    ),
+    "a companion that imports the kernel": (
+        {"impl_h.py": HEAD + "by = 3\n", "k.py": "from impl_h import double, by\ndef inputs(): return ()\n"},
+        "k.py",
+    ),
+    "a name that Python has": ({"select.py": "by = 3\n"}, "select.py"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_file_is_imported_as_pytest_does(layout: str, tmp_path: Path) -> None:
+    """Packages, relative imports, src, pythonpath, conftest folders; and no module of Python is taken over."""
+    files, name = LAYOUTS[layout]
+    assert load(written(tmp_path, files) / name).module.by == 3
+    import select
+
+    assert not hasattr(select, "by")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if "src" not in name and "from the" not in name])
+def test_pytest_imports_the_same_layouts(layout: str, tmp_path: Path) -> None:
+    """What we say that pytest does, it does: a test file in the kernel's place imports the same names."""
+    if layout in ("a name that Python has", "folder without __init__, relative"):
+        pytest.skip("pytest refuses it, we take it")
+    files, name = LAYOUTS[layout]
+    text = files[name].replace(HEAD, "") + "def test_it():\n    assert by == 3\n"
+    files = {each: other.replace(HEAD, "double = 1\n") for each, other in files.items()}
+    place = (Path(name).parent / "test_k.py").as_posix()
+    written(tmp_path, {**files, place: text})
+    done = subprocess.run(
+        [Path(sys.executable).parent / "pytest", "-q", "-p", "no:nkitools", "-p", "no:cacheprovider", place],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+FAILING = {
+    "def f(:\n": r"k\.py:1: ",
+    "import no_such_module_here\n": r"k\.py cannot be run: ModuleNotFoundError: .*no_such_module_here.*k\.py:1\)",
+    "x = 1\ny = x / 0\n": r"k\.py cannot be run: ZeroDivisionError: division by zero \(.*k\.py:2\)",
+}
+
+
+@pytest.mark.parametrize("text", FAILING)
+def test_a_file_that_cannot_be_run_is_one_sentence(text: str, tmp_path: Path) -> None:
+    """With the author's line, not a traceback of ours."""
+    written(tmp_path, {"k.py": text})
+    with pytest.raises(BadRequest, match=FAILING[text]):
+        load(tmp_path / "k.py")
+
+
+def test_inputs_have_three_forms(tmp_path: Path) -> None:
+    """A tuple, a dictionary by name, and a function that returns one."""
+    for said in ("inputs = (1, 2)", "inputs = [1, 2]", "def inputs():\n    return 1, 2"):
+        assert loaded(tmp_path, said).inputs() == ((1, 2), {})
+    assert loaded(tmp_path, "inputs = {'x': 1}").inputs() == ((), {"x": 1})
+    with pytest.raises(BadRequest, match="says no inputs"):
+        loaded(tmp_path, "").inputs()
+
+
+def test_inputs_of_a_case_take_the_first_of_the_space(tmp_path: Path) -> None:
+    """One file serves a sweep and every other command: those run its first case."""
+    text = "space = {'rows': [3, 4], 'kind': ['a', 'b']}\ndef inputs(rows, kind='x'):\n    return rows, kind\n"
+    assert loaded(tmp_path, text).inputs() == ((3, "a"), {})
+    assert loaded(tmp_path, text.replace("inputs", "arguments")).inputs() == ((3, "a"), {})
+    every = text.replace("rows, kind='x'", "**case").replace("rows, kind\n", "dict(case)\n")
+    assert loaded(tmp_path, every).inputs() == ((), {"rows": 3, "kind": "a"})
+    with pytest.raises(BadRequest, match="inputs takes rows, and the file has no `space`"):
+        loaded(tmp_path, "def inputs(rows):\n    return rows,\n").inputs()
+    with pytest.raises(BadRequest, match="inputs takes rows, which its space does not have"):
+        loaded(tmp_path, "space = {'columns': [1]}\ndef inputs(rows):\n    return rows,\n").inputs()
+
+
+def test_arrays_of_a_file_go_first(tmp_path: Path) -> None:
+    """Arrays without a name are positional; the others keep their names."""
+    np.savez(tmp_path / "a.npz", np.ones(2), np.zeros(3), scale=np.full(1, 5.0))
+    args, kwargs = loaded(tmp_path, "inputs = (1,)").inputs(str(tmp_path / "a.npz"))
+    assert [each.shape for each in args] == [(2,), (3,)]
+    assert kwargs["scale"].tolist() == [5.0]
+
+
+def test_cases_and_variants_have_names_of_their_own(tmp_path: Path) -> None:
+    """``space`` are the cases of a sweep and ``settings`` the variants; without settings a space of no cases serves."""
+    both = "space = {'rows': [1]}\nsettings = {'BLOCK': [2]}\ndef inputs(rows):\n    return ()\n"
+    assert (loaded(tmp_path, both).space, loaded(tmp_path, both).settings) == ({"rows": [1]}, {"BLOCK": [2]})
+    assert loaded(tmp_path, "space = {'BLOCK': [2]}\ninputs = ()\n").settings == {"BLOCK": [2]}
+    assert loaded(tmp_path, "space = {'rows': [1]}\ndef inputs(rows):\n    return ()\n").settings is None
+    assert loaded(tmp_path, "space = 'cases.toml'\n").space == tmp_path / "cases.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("k.py", "names no kernel: write FILE::KERNEL"),
+        ("k.py::", "names no kernel"),
+        ("none.py::double", "is no file"),
+        ("k.py::treble", "has no kernel treble; it has double, inputs"),
+    ],
+)
+def test_a_name_is_judged_by_the_text_alone(text: str, words: str, tmp_path: Path) -> None:
+    """What can be seen without running the file is said before anything is run."""
+    written(tmp_path, {"k.py": HEAD + "inputs = (1,)\nraise SystemExit\n"})
+    with pytest.raises(BadRequest, match=words):
+        seen(str(tmp_path / text), needs_inputs=True)
+    assert seen(str(tmp_path / "k.py::double"), needs_inputs=True)[1] == "double"
