@@ -14,7 +14,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-versio
 
 .DEFAULT_GOAL := help
 N ?= 10000
-.PHONY: help sim quick test soak fuzz bench mutants field calibrate compare-official lint format docs dist clean
+.PHONY: help sim quick test soak fuzz bench lines mutants field calibrate compare-official lint format docs dist clean
 
 help: ## list the targets
 	@while IFS= read -r line; do case "$$line" in \
@@ -42,6 +42,9 @@ fuzz: $(VENV)/test.stamp ## run random programs in the simulator and beside an o
 
 bench: $(VENV)/test.stamp ## time the simulator against NumPy
 	$(BIN)/python -m benchmarks $(ARGS)
+
+lines: $(VENV)/dev.stamp ## count the package's code, room by room
+	$(BIN)/python -m benchmarks.code_lines $(ARGS)
 
 mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count what notices them (ARGS=--own-tests: their tests)
 	$(BIN)/python -m benchmarks.mutants $(ARGS)
