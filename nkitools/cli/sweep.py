@@ -144,7 +144,18 @@ def failure_line(row: dict[str, Any]) -> str:
 
 
 _ROW = frozenset(
-    ("chip", "outcome", "findings", "max_error", "estimate_us", "seconds", "low_precision", "remaining", "error")
+    (
+        "chip",
+        "outcome",
+        "findings",
+        "max_error",
+        "estimate_us",
+        "seconds",
+        "low_precision",
+        "remaining",
+        "error",
+        "left_out",
+    )
 )
 
 

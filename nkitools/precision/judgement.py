@@ -28,14 +28,30 @@ Explain = Callable[[], "ExplainedError | None"]  # of the output; None: nothing 
 class Judged:
     """An output, compared with its reference.
 
-    ``why``: what stands before all numbers, why nothing is decided, or what was left out.
+    ``why``: what stands before all numbers, why nothing is decided, or what was left out. ``tied``: a mask of the
+    elements that were left out, as they hang on a choice between values that float32 cannot tell apart.
     """
 
     name: str
     elements: ComparedArrays
     outcome: str
     why: str = ""
-    left_out: int = 0  # elements that hang on a choice between values that float32 cannot tell apart
+    tied: Array | None = None
+
+    @property
+    def left_out(self) -> int:
+        """Return the number of elements that were left out."""
+        return 0 if self.tied is None else int(np.count_nonzero(self.tied))
+
+    def kept(self, array: Array) -> Array:
+        """Return the elements of an array of the output's shape that were compared; all: the array as it is."""
+        return array if self.tied is None else array[~self.tied]
+
+    @property
+    def max_error(self) -> float:
+        """Return the largest distance of the elements that were compared; infinite where one has none."""
+        distance = self.kept(self.elements.distance)
+        return float(np.where(np.isnan(distance), np.inf, distance).max(initial=0.0))
 
     @property
     def rule(self) -> Rule:
@@ -116,7 +132,7 @@ def _without_ties(found: Judged, others: Callable[[], Iterable[Array]], explain:
         f"{elements.count} of {elements.size} elements are left out, the first at {list(elements.first)}: they hang on "
         "a choice between values that are closer than float32 rounds"
     )
-    return Judged(found.name, replace(elements, wrong=left), "pass", why, elements.count)
+    return Judged(found.name, replace(elements, wrong=left), "pass", why, elements.wrong)
 
 
 def _is_wrong_anyway(explained: ExplainedError, elements: ComparedArrays, rule: Rule) -> bool:

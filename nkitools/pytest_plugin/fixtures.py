@@ -87,7 +87,7 @@ def nki_case(request: pytest.FixtureRequest) -> Mapping[str, Any]:
     """Run one case of ``@pytest.mark.nki_sweep`` and return its row; the test fails where the case does not pass.
 
     The row is one of `nkitools.sweep`: the case's own names, ``chip``, ``outcome``, ``findings``, ``max_error``,
-    ``estimate_us``, ``seconds``.
+    ``estimate_us``, ``seconds``, ``left_out``.
     """
     from nkitools.pytest_plugin.sweep_mark import run_case
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -110,6 +111,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the row of a test's case; one that the store has is not run again."""
+    from nkitools.pytest_plugin.reference_check import TiedChoicesWarning
+    from nkitools.sweeps.answers import left_out_of
     from nkitools.sweeps.in_process import InProcess
     from nkitools.sweeps.sweep import not_reused, run_cases
 
@@ -118,6 +121,8 @@ def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
     (row,) = found.rows
     if found.each_time:
         request.node.stash[EACH_TIME] = f"{found.kernel}: {not_reused(found)}"
+    if row["left_out"]:
+        warnings.warn(f"{_id(marked.case)}: {left_out_of([row])}", TiedChoicesWarning, stacklevel=2)
     request.node.stash[_COMPLAINT] = "" if row["outcome"] == "pass" else _complaint(marked.case, row)
     return row
 

@@ -13,6 +13,8 @@ def sweep_lines(answers: Mapping[str, Any]) -> list[str]:
     counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(answers["outcomes"].items()))
     missing = f", {answers['missing']} not run yet" if answers["missing"] else ""
     lines = [f"{answers['kernel']}: {answers['total']} cases: {counted}{missing}"]
+    if answers["left_out"]:
+        lines.append(answers["left_out"])
     if answers["map"] is not None and set(answers["outcomes"]) != {"pass"}:
         lines += ["", *_map_lines(answers["map"])]
     if answers["clusters"]:

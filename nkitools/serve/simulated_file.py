@@ -125,7 +125,7 @@ def _row(found: Judged) -> Plain:
     row |= {"left_out": found.left_out} if found.left_out else {}
     if elements.message:
         return {**row, "why": elements.message}
-    error = float(elements.distance.max(initial=0.0))
+    error = found.max_error
     row |= {"max_error": error if np.isfinite(error) else None, "wrong": elements.count}
     if elements.count:
         first = {"is": _plain(elements.actual, elements), "should_be": _plain(elements.expected, elements)}

@@ -43,7 +43,7 @@ class Answers:
 
     ``fastest``: of each chip the passing cases that no other one beats in time and error, the fastest first.
     ``regressions``: earlier and present row of the cases that passed earlier and fail now, or that are slower by a
-    twentieth or more.
+    twentieth or more. ``left_out``: how many elements comparisons have left out, in words.
     """
 
     sweep: Mapping[str, Any]
@@ -53,6 +53,7 @@ class Answers:
     fastest: dict[str, list[Row]]
     earlier: Mapping[str, Any] | None = None
     regressions: list[tuple[Row, Row]] = field(default_factory=list)
+    left_out: str = ""
 
 
 def answers_of(
@@ -69,7 +70,15 @@ def answers_of(
         {chip: pareto(own) for chip, own in sorted(by(rows, "chip").items()) if pareto(own)},
         earlier,
         regressions(before, rows),
+        left_out_of(rows),
     )
+
+
+def left_out_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return how many elements comparisons have left out, in how many cases; '' where none has."""
+    counts = [row["left_out"] for row in rows if row["left_out"]]
+    elements = f"{sum(counts)} element{'s' * (sum(counts) != 1)}"
+    return f"{elements} left out of comparisons, in {len(counts)} of the cases (tied choices)" if counts else ""
 
 
 def latest_sweeps(store: Store) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:

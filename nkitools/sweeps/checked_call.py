@@ -17,7 +17,7 @@ from nkitools.comparison.rule import Rule, stated_rule
 from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
 from nkitools.precision.difference import Difference, exact
-from nkitools.precision.judgement import judged
+from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of
 from nkitools.precision.tied_choices import TiedChoices
@@ -33,7 +33,7 @@ from nkitools.targets.gpsimd import is_custom_operator
 from nkitools.targets.imports import stand_in
 
 LAUNCH = ("grid", "ranks")  # names of a space that say how an NKI kernel is launched
-RESERVED = ("chip", "outcome", "findings", "max_error", "estimate_us", "seconds")  # what a row has besides
+RESERVED = ("chip", "outcome", "findings", "max_error", "estimate_us", "seconds", "left_out")  # what a row has besides
 
 
 @dataclass(frozen=True)
@@ -129,25 +129,30 @@ class CheckedCall:
         full = run_half(launch, "full", args, kwargs)
         truth = None if self.reference is None else partial(self.truth, case)
         results = results_of(precise, full, truth, args, kwargs, matches_kinds=True)
+        judgements = self._judgements(results, partial(_explained, precise.run), TiedChoices(truth, args, kwargs))
+        results = [_kept(each, of) for each, of in zip(results, judgements, strict=True)]
         return _result(
-            self._verdict(results, partial(_explained, precise.run), TiedChoices(truth, args, kwargs)),
+            _worst(judgements),
             findings,
             max_error=_most(each.error for each in results),
             low_precision=_most(each.low_precision for each in results),
             remaining=_most(each.remaining for each in results),
             estimate_us=_estimate(precise.run),
+            left_out=sum(each.left_out for each in judgements if each is not None),
         )
 
-    def _verdict(
+    def _judgements(
         self,
         results: Sequence[Result],
         explain: Callable[[], dict[str, ExplainedError]] = dict,
         ties: TiedChoices | None = None,
-    ) -> str:
-        """Return ``pass``, ``wrong`` or ``undecided``: the worst of the results."""
+    ) -> list[Judged | None]:
+        """Return the verdict on each result; None where nothing says what is right."""
         rule, known = Rule(self.rtol, self.atol), cache(explain)  # dear: the kernel runs five times more
-        outcomes = {
-            judged(
+        return [
+            None
+            if each.right is None
+            else judged(
                 each.name,
                 each.rounded,
                 each.right,
@@ -155,11 +160,9 @@ class CheckedCall:
                 partial(_named, known, each.name),
                 each.dtype,
                 tuple if ties is None else partial(ties.of, place),
-            ).outcome
+            )
             for place, each in enumerate(results)
-            if each.right is not None
-        }
-        return next((outcome for outcome in ("wrong", "undecided") if outcome in outcomes), "pass")
+        ]
 
     def _run(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Run a kernel of another kind, or ranks of an NKI kernel."""
@@ -177,7 +180,7 @@ class CheckedCall:
             return _result("finding", run.findings)
         results = _results(run.outputs, right)
         return _result(
-            self._verdict(results),
+            _worst(self._judgements(results)),
             run.findings,
             max_error=_most(each.error for each in results),
             estimate_us={"nki": _estimate, "pallas": _estimate_of_calls}.get(self.kind, _unknown)(run),
@@ -262,6 +265,20 @@ def _results(outputs: Any, right: Any) -> list[Result]:
     return results
 
 
+def _worst(judgements: Iterable[Judged | None]) -> str:
+    """Return the worst outcome: ``wrong``, ``undecided``, or ``pass``."""
+    outcomes = {each.outcome for each in judgements if each is not None}
+    return next((outcome for outcome in ("wrong", "undecided") if outcome in outcomes), "pass")
+
+
+def _kept(result: Result, judgement: Judged | None) -> Result:
+    """Return a result without the elements that its comparison has left out."""
+    if judgement is None or result.right is None or not judgement.left_out:
+        return result
+    arrays = (judgement.kept(each) for each in (result.rounded, result.wide, result.right))
+    return Result(result.name, result.dtype, *arrays)
+
+
 def _named(known: Callable[[], dict[str, ExplainedError]], name: str) -> ExplainedError | None:
     return known().get(name)
 
@@ -307,4 +324,4 @@ def _result(
         for each in findings
     ]
     fields = dict.fromkeys(("max_error", "low_precision", "remaining", "estimate_us"))
-    return {"outcome": outcome, "findings": shown, "error": error, **fields, **numbers}
+    return {"outcome": outcome, "findings": shown, "error": error, **fields, "left_out": 0, **numbers}

@@ -18,6 +18,7 @@ def plain(answers: Answers) -> dict[str, Any]:
         "total": total,
         "missing": answers.sweep["wanted"] - total,
         "outcomes": answers.outcomes,
+        "left_out": answers.left_out,
         "map": None if answers.map is None else _map(answers.map),
         "clusters": [
             {

@@ -21,7 +21,7 @@ from nkitools.sweeps.checked_call import Case, CheckedCall, constants_of
 from nkitools.sweeps.variants import constants_set
 from nkitools.targets.imports import stand_in
 
-NUMBERS = ("max_error", "low_precision", "remaining", "estimate_us")  # of a case's results
+NUMBERS = ("max_error", "low_precision", "remaining", "estimate_us", "left_out")  # of a case's results
 _CHANGING = "runs of the kernel change what it reads"
 _OTHER = "the file of the kernel, or of a function that it calls, has changed since it was imported; import it again"
 
@@ -116,7 +116,8 @@ class _Remembered:
 
 def no_results(outcome: str, error: str, seconds: float = 0.0) -> dict[str, Any]:
     """Return the results of a case that has none."""
-    return {"outcome": outcome, "findings": [], "error": error, **dict.fromkeys(NUMBERS), "seconds": round(seconds, 6)}
+    numbers = {**dict.fromkeys(NUMBERS), "left_out": 0}
+    return {"outcome": outcome, "findings": [], "error": error, **numbers, "seconds": round(seconds, 6)}
 
 
 def digest_of(*texts: str) -> str:

@@ -17,19 +17,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 _FROM_OUTSIDE = ("error", "timeout")  # outcomes that another run may not have
 _PATIENCE = 60.0  # seconds to wait for other sweeps
 COLUMNS = (
     "hash", "kernel", "case_key", "code", "recipe", "versions", "values_json", "chip", "outcome", "findings", "error",
-    "max_error", "low_precision", "remaining", "estimate_us", "seconds", "finished",
+    "max_error", "low_precision", "remaining", "estimate_us", "seconds", "finished", "left_out",
 )  # fmt: skip
 _TABLES = """
 CREATE TABLE IF NOT EXISTS cases (
     hash TEXT PRIMARY KEY, kernel TEXT NOT NULL, case_key TEXT NOT NULL, code TEXT NOT NULL, recipe TEXT NOT NULL,
     versions TEXT NOT NULL, values_json TEXT NOT NULL, chip TEXT NOT NULL, outcome TEXT NOT NULL,
     findings TEXT NOT NULL, error TEXT NOT NULL, max_error REAL, low_precision REAL, remaining REAL, estimate_us REAL,
-    seconds REAL NOT NULL, finished REAL NOT NULL
+    seconds REAL NOT NULL, finished REAL NOT NULL, left_out INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sweeps (
     sweep TEXT PRIMARY KEY, kernel TEXT NOT NULL, file TEXT NOT NULL, code TEXT NOT NULL, call TEXT NOT NULL,
@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS members (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS cases_by_key ON cases (case_key);
 """
+_FROM_VERSION_1 = ("ALTER TABLE cases ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0",)
 _INSERT = f"INSERT OR REPLACE INTO cases ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
@@ -80,13 +81,13 @@ class Store:
         version = self._version()
         if not version and must_exist:
             raise StoreError(f"{self.path} is no store of sweeps")
-        if not version:
-            self._database.execute("BEGIN IMMEDIATE")
-            version = self._version()  # another sweep may have made it in between
-            for statement in () if version else (*_TABLES.split(";")[:-1], f"PRAGMA user_version = {VERSION}"):
-                self._database.execute(statement)
-            self._database.execute("COMMIT")
-        if version not in (0, VERSION):
+        if version < VERSION:
+            with self._writing():
+                version = self._version()  # another sweep may have made it in between
+                made = {0: _TABLES.split(";")[:-1], 1: _FROM_VERSION_1}.get(version, ())
+                for statement in (*made, *[f"PRAGMA user_version = {VERSION}"] * (version < VERSION)):
+                    self._database.execute(statement)
+        if version > VERSION:
             raise StoreError(f"{self.path} is a store of version {version}; this nkitools has {VERSION}")
 
     def _version(self) -> int:

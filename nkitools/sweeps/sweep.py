@@ -22,6 +22,7 @@ from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.facts import options
 from nkitools.facts.case_space import Space, drawn_points, table_of
 from nkitools.facts.generations import chips_with, generation_of
+from nkitools.sweeps.answers import left_out_of
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
 from nkitools.sweeps.checked_call import LAUNCH, RESERVED, Case, CheckedCall, constants_of, kind_of, taken
 from nkitools.sweeps.local_engine import Ended, LocalEngine
@@ -45,7 +46,9 @@ class Sweep:
 
     ``rows``: one dictionary for each case, in the order of the space: the case's own names, ``chip``, ``outcome``
     (``pass``, ``wrong``, ``finding``, ``error``, ``timeout``), ``findings``, ``max_error``, ``estimate_us``,
-    ``seconds``, and ``low_precision``, ``remaining``, ``error``. ``stored``: how many of them were in the store before.
+    ``seconds``, and ``low_precision``, ``remaining``, ``error``, ``left_out``: the number of elements that were left
+    out of the comparison, as they hang on a choice that rounding may flip; ``max_error`` is over the others.
+    ``stored``: how many of the rows were in the store before.
     ``each_time``: why the store keeps no case of this kernel for a later sweep; '' where it keeps them.
     """
 
@@ -67,7 +70,8 @@ class Sweep:
 
     def __str__(self) -> str:
         counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
-        return f"{self.kernel}: {len(self.rows)} cases: {counted}"
+        left_out = left_out_of(self.rows)
+        return f"{self.kernel}: {len(self.rows)} cases: {counted}{f'; {left_out}' if left_out else ''}"
 
 
 def sweep(
@@ -267,6 +271,7 @@ def row_of(stored: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, An
         "low_precision",
         "remaining",
         "error",
+        "left_out",
     )
     return {**values, **{name: stored[name] for name in names}}
 

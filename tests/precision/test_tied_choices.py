@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import nki
@@ -9,12 +11,17 @@ import nki.isa as nisa
 import nki.language as nl
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from nkitools.cli import main
 from nkitools.comparison.rule import Rule
 from nkitools.precision.judgement import judged
 from nkitools.precision.tied_choices import TiedChoices
 from nkitools.pytest_plugin.reference_check import TiedChoicesWarning
 from nkitools.record.explained_errors import ExplainedError
+from nkitools.sweeps.checked_call import Case, CheckedCall
+from nkitools.sweeps.in_process import InProcess
+from nkitools.sweeps.sweep import run_cases
 
 RANDOM = np.random.default_rng(5)
 
@@ -124,3 +131,28 @@ def test_a_wrong_comparison_of_exact_values_is_no_tie(run_kernel: Any) -> None:
     assert 0 < (x == 128).mean() < 0.01
     with pytest.raises(AssertionError, match=f"{np.count_nonzero(x == 128)} of 32768 elements differ"):
         run_kernel(above, x, reference=lambda x: (x >= 128).astype(np.float32))
+
+
+def tied_arguments() -> Any:
+    x = tied()
+    x[0, 300] = 1.0
+    return (x,)
+
+
+def test_a_sweep_counts_what_it_has_left_out(tmp_path: Path) -> None:
+    """In the row, in the sentence of the sweep, in its report and page; the error is that of the other elements."""
+    call = CheckedCall(last_largest, "nki", tied_arguments, hot)
+    found = run_cases(call, [Case({}, "trn2")], InProcess(), tmp_path / "s.db")
+    (row,) = found.rows
+    assert (row["outcome"], row["left_out"], row["max_error"], row["low_precision"]) == ("pass", 2, 0.0, 0.0)
+    said = "2 elements left out of comparisons, in 1 of the cases (tied choices)"
+    assert str(found) == f"last_largest: 1 cases: 1 pass; {said}"
+    report = CliRunner().invoke(main, ["sweep", "report", str(tmp_path / "s.db"), "--page", str(tmp_path / "s.html")])
+    assert said in report.output.splitlines()
+    assert said in (tmp_path / "s.html").read_text()
+    (plain,) = json.loads(CliRunner().invoke(main, ["sweep", "report", str(tmp_path / "s.db"), "--json"]).output)
+    assert plain["left_out"] == said
+    (stated,) = run_cases(
+        CheckedCall(last_largest, "nki", tied_arguments, hot, 1e-6), [Case({}, "trn2")], InProcess()
+    ).rows
+    assert (stated["outcome"], stated["left_out"], stated["max_error"]) == ("wrong", 0, 1.0)

@@ -108,3 +108,48 @@ def test_a_mark_that_does_not_fit_is_refused(scaled: tuple[Any, str], old: str, 
     assert old in text
     result = author.run(test=text.replace(old, new))
     assert said in result.stdout.str() + result.stderr.str()
+
+
+CHOOSING = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+@nki.jit
+def largest(x):
+    tile = nl.load(x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=2.0)
+    peak = nl.ndarray((x.shape[0], 1), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_reduce(dst=peak, op=nl.maximum, data=tile, axis=1)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.equal, operand0=peak)
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+def arguments(rows):
+    x = np.linspace(0, 1, rows * 512, dtype=np.float32).reshape(rows, 512)
+    x[0, 7], x[0, 300] = 2.0, np.nextafter(np.float32(2.0), np.float32(3.0))
+    return (x,)
+
+def reference(x):
+    return (x == x.max(axis=1, keepdims=True)).astype(np.float32)
+"""
+TIED = """
+import nkitools
+nkitools.install_stand_in()
+import pytest
+from choosing import arguments, largest, reference
+
+@pytest.mark.nki_sweep(largest, {"rows": [64]}, arguments=arguments, reference=reference)
+def test_it(nki_case):
+    assert nki_case["left_out"] == 1
+"""
+
+
+def test_a_case_with_tied_choices_warns(bare_author: Any) -> None:
+    """The number of elements that were left out is in the row, and among the warnings of the session."""
+    bare_author.write(choosing=CHOOSING)
+    result = bare_author.run("-Wdefault", test=TIED)
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*TiedChoicesWarning: rows=64-trn2: 1 element left out of comparisons*"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ def row(number: int, **fields: Any) -> dict[str, Any]:
     """A row of a store."""
     made = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(("max_error", "low_precision", "remaining"), 0.5)}
     made |= {"hash": f"h{number}", "values_json": f'{{"n": {number}}}', "findings": "[]", "outcome": "pass"}
-    return {**made, "estimate_us": 1.0, "seconds": 0.1, "finished": 1.0, **fields}
+    return {**made, "estimate_us": 1.0, "seconds": 0.1, "finished": 1.0, "left_out": 0, **fields}
 
 
 def test_a_hash_is_stored_once_and_the_last_row_stays(tmp_path: Path) -> None:
@@ -139,3 +140,18 @@ def test_csv_and_parquet_have_a_column_for_each_name(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert export(rows, tmp_path / "s.parquet") == 2
     assert parquet.read_table(tmp_path / "s.parquet").column("n").to_pylist() == [1, None]
+
+
+def test_a_store_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
+    """Its cases stay, with no element left out; so are those of a store that is merged."""
+    for name in ("a.db", "b.db"):
+        with Store(tmp_path / name) as store:
+            store.begin("one", "kernel", "file", "code", 1)
+            store.add([row(1 if name == "a.db" else 2)], "one")
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            database.execute("ALTER TABLE cases DROP COLUMN left_out")
+            database.execute("PRAGMA user_version = 1")
+    with Store(tmp_path / "a.db", must_exist=True) as store:
+        assert store.merge(tmp_path / "b.db") == 1
+        store.add([row(3, left_out=5)], "one")
+        assert [(each["hash"], each["left_out"]) for each in store.rows("one")] == [("h1", 0), ("h2", 0), ("h3", 5)]
