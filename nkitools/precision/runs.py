@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from nkitools.launch.nested_arguments import mapped, parts_of
 from nkitools.launch.programs import run_launch
 from nkitools.precision.difference import exact
 from nkitools.record.prints.print_display import showing_prints
+from nkitools.record.rows import Access
 from nkitools.record.run import Run
 
 
@@ -33,13 +34,17 @@ class Values:
 
 @dataclass(frozen=True)
 class Half:
-    """A run in one precision: its outputs and its arguments by name, and which of these it changed, and returns."""
+    """A run in one precision: its outputs and its arguments by name, and which of these it changed, and returns.
+
+    ``accesses``: the places of the arguments in the record, by name.
+    """
 
     run: Run
     outputs: dict[str, Values]
     arguments: dict[str, Values]
     changed: frozenset[str]
     returned: frozenset[str]
+    accesses: Mapping[str, Access] = field(default_factory=dict)
 
 
 def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Half:
@@ -76,6 +81,10 @@ def _run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dic
         arguments,
         frozenset(changed),
         frozenset(name for name, tensor in tensors.items() if id(tensor.storage.origin) in objects),
+        {
+            name: Access(tensor.storage.id, tensor.layout, tensor.byte_offset, written=False)
+            for name, tensor in tensors.items()
+        },
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from nkitools.authors_code.source_text import shown_text
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.numerics import Array
+from nkitools.comparison.form import NothingCompared
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.runs import Half
 from nkitools.record.run import Run
@@ -152,7 +153,7 @@ def wrong_tensors_of_run(run: Run) -> str:
     call.run(trace, rules="report")
     missing = _missing(expected, trace)
     if missing:
-        raise ValueError(missing)
+        raise NothingCompared(missing)
     wrong = [each for each in intermediates_of(trace, expected, call.args, call.kwargs) if each.wrong.any()]
     return "\n".join(f"{_described(each)}, in float64" for each in wrong[:_MOST_LINES])
 
@@ -167,6 +168,8 @@ def bisection_of(call: Call, expected: Expected) -> Bisection:
     results = results_of(full, expected, call.args, call.kwargs)
     targets = [*intermediates_of(trace, expected, call.args, call.kwargs), *results]
     note = _missing(expected, trace)
+    if note or not targets:
+        raise NothingCompared(note or _nothing_compared(call.name, expected))
     first = next((number for number, each in enumerate(targets) if each.wrong.any()), None)
     if first is None:
         return _of_precision(call, expected, full, note)
@@ -176,6 +179,16 @@ def bisection_of(call: Call, expected: Expected) -> Bisection:
     suspects = Suspects(full.run, target, right, changes, targets)
     places = _places(full, trace, [list(suspects.of(each)) for each in _elements(target)])
     return Bisection(call.name, "algorithm", target, right, places, None, note)
+
+
+def _nothing_compared(kernel: str, expected: Expected) -> str:
+    """Return why a bisection of a kernel would compare nothing, and what to write."""
+    if expected.reference is None and not expected.expect:
+        return (
+            f"nothing says what is right: nothing of {kernel} is compared. Pass reference=, the results or a function "
+            "of the arguments that returns them, or expect=, functions by the names of tensors in the kernel."
+        )
+    return f"{kernel} has returned and written no array that the reference holds: nothing is compared"
 
 
 def _elements(target: Target) -> list[tuple[int, ...]]:

@@ -85,7 +85,8 @@ class ChangedArguments:
             key = target.key, target.program, tuple(target.turn.values())
             now = trace.held[key].value if key in trace.held else None
         else:
-            now = list(half.outputs.values())[self._number].array if half.outputs else None
+            known = {**half.arguments, **half.outputs}.get(self._target.name)
+            now = None if known is None else known.array
         if now is None:
             return Change(reference, None, {})
         with np.errstate(all="ignore"):

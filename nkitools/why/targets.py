@@ -12,10 +12,11 @@ import numpy as np
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.numerics import Array
 from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.form import must_hold_numbers
 from nkitools.comparison.rule import Rule
 from nkitools.precision.difference import exact
 from nkitools.precision.reference import references_of
-from nkitools.precision.runs import Half, arrays_in, in_float64
+from nkitools.precision.runs import Half, Values, arrays_in, in_float64
 from nkitools.record.rows import Access
 from nkitools.why.traced_calls import Held, Trace
 
@@ -82,10 +83,8 @@ class Expected:
 
     def results(self, half: Half, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Array | None]:
         """Return what each result should be, in float64, in the order of the run's results; None where unknown."""
-        self._shapes = [(name, values.array.shape) for name, values in half.outputs.items()]
-        self._outputs = len(self._shapes)
-        written = sorted(half.changed - half.returned)
-        self._shapes += [(name, half.arguments[name].array.shape) for name in written]
+        self._shapes = [(name, values.array.shape) for name, values in _values_of(half)]
+        self._outputs = len(half.outputs)
         return references_of(self.reference, self._shapes, self._outputs, args, dict(kwargs))
 
     def result(self, number: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Array | None:
@@ -119,31 +118,55 @@ class Expected:
 
 
 def results_of(half: Half, expected: Expected, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Target]:
-    """Return the results of a run as targets."""
-    places = [(number, access) for number, record in enumerate(half.run.all_records) for access in record.outputs]
+    """Return the results of a run, and the arguments that it has written, as targets."""
     found = []
     wants = expected.results(half, args, kwargs)
-    for (name, values), want, (number, access) in zip(half.outputs.items(), wants, places, strict=False):
+    for (name, values), want, (number, access) in zip(_values_of(half), wants, _places_of(half), strict=False):
         if want is None or access.layout.shape != want.shape:
             continue
         end = half.run.all_records[number].count
+        must_hold_numbers(name, values.array, want)
         wrong = differing(values.array, want, rule=expected.rule)
         found.append(Target(name, {}, (), number, end, access, values.array, want, wrong))
     return found
+
+
+def _values_of(half: Half) -> list[tuple[str, Values]]:
+    written = sorted(half.changed - half.returned)
+    return [*half.outputs.items(), *((name, half.arguments[name]) for name in written)]
+
+
+def _places_of(half: Half) -> list[tuple[int, Access]]:
+    """Return the record of each result, by its number, and the place in it."""
+    records = list(enumerate(half.run.all_records))
+    places = [(number, access) for number, record in records for access in record.outputs]
+    for name in sorted(half.changed - half.returned):
+        access = half.accesses[name]
+        places += [(number, access) for number, record in records if access.storage in record.storages][:1]
+    return places
 
 
 def intermediates_of(
     trace: Trace, expected: Expected, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> list[Target]:
     """Return the intermediates of a run as targets, in the order in which the kernel has made them."""
-    found = []
+    found: list[Target] = []
     for held in sorted(trace.held.values(), key=lambda each: (each.position, each.number)):
         want = expected.intermediate(held.name, held.turn, held.program, args, kwargs, held.value.shape)
         wrong = differing(held.value, want)
         if held.unwritten is not None:
             wrong &= ~held.unwritten
         found.append(_target(held, want, wrong))
+    for name in expected.expect:
+        _must_hold_numbers(name, [(each.got, each.want) for each in found if each.name == name])
     return found
+
+
+def _must_hold_numbers(name: str, pairs: list[tuple[Array, Array]]) -> None:
+    """Raise NothingCompared where a tensor is NaN in all of its turns, as is what it should hold."""
+    if pairs:
+        got, want = (np.concatenate([each.ravel() for each in side]) for side in zip(*pairs, strict=True))
+        must_hold_numbers(name, got, want)
 
 
 def _target(held: Held, want: Array, wrong: Array) -> Target:
