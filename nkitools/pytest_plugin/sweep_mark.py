@@ -90,23 +90,19 @@ def _id(case: Case) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """UsageError for a mark whose cases no test asks for: nothing would run, and the test would pass.
+    """UsageError for a test with the mark, its own or its class's, that asks for no case: it would pass unseen.
 
     In a worker of pytest-xdist, where a usage error is a crash, the test fails.
     """
-    asking: dict[int, bool] = {}
-    first: dict[int, tuple[pytest.Item, bool]] = {}
     for item in items:
-        for node, mark in item.iter_markers_with_node("nki_sweep"):
-            first.setdefault(id(mark), (item, node is item))
-            asking[id(mark)] = asking.get(id(mark), False) or "nki_case" in getattr(item, "fixturenames", ())
-    is_selection = any("::" in each for each in config.args)  # of tests of a class: others of it may ask
-    for key, (item, is_own) in first.items():
-        if not asking[key] and (is_own or not is_selection):
-            said = f"{item.nodeid}: @pytest.mark.nki_sweep runs nothing here: give the test the fixture nki_case"
-            if not hasattr(config, "workerinput"):
-                raise pytest.UsageError(said)
-            item.stash[NO_CASES] = said
+        if item.get_closest_marker("nki_sweep") is None or "nki_case" in getattr(item, "fixturenames", ()):
+            continue
+        is_own = any(mark.name == "nki_sweep" for mark in item.own_markers)
+        instead = "" if is_own else ", or mark only the tests that have it"
+        said = f"{item.nodeid}: @pytest.mark.nki_sweep runs nothing here: give the test the fixture nki_case{instead}"
+        if not hasattr(config, "workerinput"):
+            raise pytest.UsageError(said)
+        item.stash[NO_CASES] = said
 
 
 def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:

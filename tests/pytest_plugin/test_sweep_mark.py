@@ -45,16 +45,29 @@ def test_a_stored_case_is_not_run_again(scaled: tuple[Any, str]) -> None:
     assert "kernels run" not in result.stdout.str()
 
 
-def test_a_mark_of_a_class_takes_one_test_that_asks(scaled: tuple[Any, str]) -> None:
-    """Its other tests are left alone, also where they are selected by themselves; a class without one is refused."""
+OTHERS = {
+    "of the class": "class TestIt:\n    def test_scaled(self, nki_case): pass\n    def test_other(self): pass\n",
+    "of nobody": "class TestIt:\n    def test_other(self): pass\n",
+    "of unittest": "class TestIt(__import__('unittest').TestCase):\n    def test_other(self): pass\n",
+}
+
+
+@pytest.mark.parametrize("others", OTHERS)
+def test_a_mark_of_a_class_is_of_each_of_its_tests(scaled: tuple[Any, str], others: str) -> None:
+    """One that takes no case would pass and run nothing: it is refused, also where it is selected by itself."""
     author, text = scaled
     head, _, mark = text.partition("@pytest.mark.nki_sweep")
     mark = "@pytest.mark.nki_sweep" + mark.partition("def test_scaled")[0]
-    body = "class TestIt:\n    def test_scaled(self, nki_case): pass\n    def test_other(self): pass\n"
-    author.run(test=head + mark + body).assert_outcomes(passed=5)
-    author.run("test_it.py::TestIt::test_other", test=head + mark + body).assert_outcomes(passed=1)
-    result = author.run(test=head + mark + body.replace(", nki_case", ""))
-    assert "TestIt::test_scaled: @pytest.mark.nki_sweep runs nothing here" in result.stdout.str() + result.stderr.str()
+    for selected in ([], ["test_it.py::TestIt::test_other"]):
+        result = author.run(*selected, test=head + mark + OTHERS[others])
+        said = (
+            "TestIt::test_other: @pytest.mark.nki_sweep runs nothing here: give the test the fixture nki_case, or mark"
+        )
+        assert said in result.stdout.str() + result.stderr.str()
+    module = f"{head}pytestmark = {mark.strip()[1:]}\n\ndef test_scaled(nki_case): pass\n"
+    author.run(test=module).assert_outcomes(passed=4)
+    result = author.run(test=f"{module}\ndef test_other(): pass\n")
+    assert "test_other: @pytest.mark.nki_sweep runs nothing here" in result.stdout.str() + result.stderr.str()
 
 
 @pytest.mark.process
