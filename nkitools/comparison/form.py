@@ -8,6 +8,8 @@ import numpy as np
 
 from nkitools.comparison.compared_arrays import numbers_of
 
+RETURNS_NONE = "the reference returns None: let it return what the kernel should compute (has it a `return`?)"
+
 
 class NothingCompared(ValueError):
     """A comparison that would compare nothing."""

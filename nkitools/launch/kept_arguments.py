@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
+from nkitools.launch.signatures import signature_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,17 @@ class Keeping:
     def may_change(self, name: str) -> bool:
         """Return whether an argument may be changed; ``name`` is its parameter's, or that of a part of it."""
         return name.partition("[")[0].partition(".")[0] in self.mutates
+
+
+def must_have_parameters(kernel: str, function: Callable[..., Any], mutates: Sequence[str]) -> None:
+    """Raise ValueError for a name in ``mutates`` that is no parameter of a kernel's function."""
+    parameters = signature_of(function).parameters
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    unknown = [name for name in mutates if name not in parameters]
+    if unknown and not takes_all:
+        raise ValueError(
+            f"mutates: {kernel} has no parameter {', '.join(unknown)}; it has {', '.join(parameters) or 'none'}"
+        )
 
 
 _SEVERITY: ContextVar[str] = ContextVar("_SEVERITY", default="hint")

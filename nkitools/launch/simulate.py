@@ -8,12 +8,11 @@ from dataclasses import replace
 from functools import partial
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
-from nkitools.launch.kept_arguments import Keeping, severity_of_changes
+from nkitools.launch.kept_arguments import Keeping, must_have_parameters, severity_of_changes
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.launch import Launch
 from nkitools.launch.programs import run_launch
 from nkitools.launch.ranks import arguments_by_rank, run_ranks
-from nkitools.launch.signatures import signature_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.record.run import Run
 from nkitools.record.watch.probes import Watch, WatchWarning, probing
@@ -85,13 +84,7 @@ def simulate(
 def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Launch:
     """Return a launch that keeps its arguments, but for some; ValueError for a name that is no parameter."""
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
-    parameters = signature_of(launch.function).parameters
-    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    unknown = [name for name in names if name not in parameters]
-    if unknown and not takes_all:
-        raise ValueError(
-            f"mutates: {launch.name} has no parameter {', '.join(unknown)}; it has {', '.join(parameters) or 'none'}"
-        )
+    must_have_parameters(launch.name, launch.function, names)
     if not launch.dialect.keeps_arguments:
         return launch
     return replace(launch, keeping=Keeping(frozenset(names), severity_of_changes()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.numerics import Array
-from nkitools.comparison.form import unlike_kind
+from nkitools.comparison.form import RETURNS_NONE, unlike_kind
 from nkitools.precision.difference import exact
 from nkitools.precision.runs import arrays_in, in_float64
 
@@ -36,6 +36,8 @@ def references_of(
     if callable(reference) and not hasattr(reference, "shape"):
         values, named = in_float64((args, kwargs))
         reference = reference(*values, **named)
+        if reference is None:
+            raise TypeError(RETURNS_NONE)
     if isinstance(reference, np.generic):
         reference = np.asarray(reference)
     found = {place: array for place, (_, array) in arrays_in("output", reference)}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, overload
 import pytest
 
 from nkitools.facts import options
+from nkitools.pytest_plugin.asked_comparison import OF_SIMULATION
 from nkitools.pytest_plugin.devices import ask_for_degree, note_status, refuse
-from nkitools.pytest_plugin.kernel_runner import OF_SIMULATION, KernelRunner, refuse_unfit, target_for
+from nkitools.pytest_plugin.kernel_runner import KernelRunner, refuse_unfit, target_for
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 
 if TYPE_CHECKING:

@@ -11,20 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools.facts import options
+from nkitools.pytest_plugin.asked_comparison import OF_SIMULATION, AskedComparison
 from nkitools.pytest_plugin.devices import ask_for_degree, note_status, refuse
 from nkitools.pytest_plugin.recording import RECORDER
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument, Kernel
-    from nkitools.record.expected_outputs import Reference
     from nkitools.record.outputs import Outputs
     from nkitools.record.run import Run
     from nkitools.targets.target import Device, Target
-
-# What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
-OF_SIMULATION = ("nki_version", "rules", "watch")
-# What of its keywords does not reach the kernel.
-_OF_LAUNCHES = ("grid", "chip", "ranks", *OF_SIMULATION)
 
 
 class KernelRunner:
@@ -59,7 +54,7 @@ class KernelRunner:
         in simulation the sums and functions of the run explain (``run_kernel.run.tolerance()``); where they explain
         more than a mistake might make, the test fails as undecided, and asks for a stated tolerance.
         ``tolerance="auto"`` beside ``rtol`` and ``atol``: a warning where they lie below that or far above it. Without
-        ``reference``, ``rtol``, ``atol`` and ``equal_nan`` are the kernel's.
+        ``reference``, ``rtol``, ``atol``, ``equal_nan`` and ``tolerance`` are the kernel's, which must have them.
 
         The arguments keep their values. A kernel that changes one, and does not return it, fails (NK409), unless
         ``mutates`` names its parameter: then it is compared with what the function ``reference`` has left in its own
@@ -70,50 +65,56 @@ class KernelRunner:
         compared too, in float64. The run keeps the reference (``run_kernel.run.reference``); where an assertion on the
         outputs fails, the report names the line and turn that is wrong first. Raises what the kernel raises,
         ``KernelError`` for a broken rule among it; AssertionError where outputs or tensors differ; ValueError for a
-        comparison that compares nothing, for a tolerance that is no finite number, and for names that there are not.
+        comparison that compares nothing, a tolerance without a ``reference`` among it, for a tolerance that is no
+        finite number, and for names that there are not.
         """
         __tracebackhide__ = True
-        target = target_for(kernel, self._target, self._recorder.asked_devices())
-        if self._target == "hw":
-            kwargs = {name: value for name, value in kwargs.items() if name not in OF_SIMULATION}
-            refuse_unfit(target, kernel, args, kwargs, self._recorder.asked_devices())
-        if tolerance not in (None, "auto"):
-            raise ValueError(f"tolerance: it may be 'auto', it is {tolerance!r}")
-        stated = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
-        stated = {name: value for name, value in stated.items() if value is not None}
-        if reference is None:
-            kwargs |= stated
-        if expect is not None and _has_parameter(kernel, "expect"):
+        numbers = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "tolerance": tolerance}
+        stated = {name: value for name, value in numbers.items() if value is not None}
+        if expect is not None and _has_its_own(kernel, "expect"):
             kwargs, expect = {**kwargs, "expect": expect}, None
-        names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
-        expected, left = _expected(kernel, reference, args, kwargs, {**stated, "expect": expect})
-        in_simulator = {"mutates": names} if names and self._target == "sim" else {}
-        run, full = self._run(target, kernel, allow, args, {**kwargs, **in_simulator})
-        _remind_of_gradients((args, kwargs), run.outputs)
+        asked = AskedComparison(
+            kernel=kernel,
+            args=args,
+            kwargs=kwargs if self._target == "sim" else _without(OF_SIMULATION, kwargs),
+            reference=reference,
+            stated=stated,
+            expect=expect,
+            mutates=(mutates,) if isinstance(mutates, str) else tuple(mutates),
+        )
+        return self._run_and_compare(asked, allow)
+
+    def _run_and_compare(self, asked: AskedComparison, allow: str | Sequence[str]) -> Outputs:
+        __tracebackhide__ = True
+        target = target_for(asked.kernel, self._target, self._recorder.asked_devices())
+        if self._target == "hw":
+            refuse_unfit(target, asked.kernel, asked.args, asked.kwargs, self._recorder.asked_devices())
+        kwargs = asked.of_the_kernel()
+        asked.must_fit()
+        expected = asked.expected()
+        is_ours = self._target == "sim" and target.key == "builtin"  # others let every kernel change its arguments
+        in_simulator = {"mutates": asked.mutates} if asked.mutates and is_ours else {}
+        run, full = self._run(target, asked.kernel, allow, asked.args, {**kwargs, **in_simulator})
+        _remind_of_gradients((asked.args, kwargs), run.outputs)
         self._recorder.last_run = run
         self._recorder.asked_for.append((run, full))
         run.reference = expected
-        if tolerance == "auto" and expected is not None and expected.is_stated and self._target == "sim":
-            for sentence in run.tolerance().sentences(rtol or 0.0, atol or 0.0):
-                warnings.warn(sentence, stacklevel=2)
         if expected is not None:
-            self._compare(run, kernel, names, (args, kwargs), left)
+            self._compare(run, asked)
         outputs: Outputs = run.outputs
         return outputs
 
-    def _compare(
-        self, run: Run, kernel: Kernel, names: Sequence[str], given: tuple[Any, dict[str, Any]], left: Mapping[str, Any]
-    ) -> None:
-        """Compare a run with its reference. ``names``: parameters that it changes; ``left``: what they should hold."""
+    def _compare(self, run: Run, asked: AskedComparison) -> None:
+        """Compare a run with its reference, and say where the stated tolerance is not that which the run explains."""
         __tracebackhide__ = True
-        from nkitools.precision.tied_choices import TiedChoices
         from nkitools.pytest_plugin.reference_check import assert_as_expected
 
-        args, kwargs = given
-        own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
-        changed = _changed(kernel, names, args, kwargs, left)
-        function = None if run.reference is None else run.reference.function
-        assert_as_expected(run, changed, TiedChoices(function, args, own), is_simulated=self._target == "sim")
+        is_simulated = self._target == "sim"
+        if asked.stated.get("tolerance") == "auto" and is_simulated and asked.has_numbers:
+            rtol, atol = (float(asked.stated.get(name, 0.0)) for name in ("rtol", "atol"))
+            for sentence in run.tolerance().sentences(rtol, atol):
+                warnings.warn(sentence, stacklevel=4)
+        assert_as_expected(run, asked.changed(), asked.ties(), is_simulated=is_simulated)
 
     def _run(
         self,
@@ -176,7 +177,7 @@ def _remind_of_gradients(given: Any, outputs: Any) -> None:
             "an argument requires a gradient, and the kernel's results carry none: backward() ends here. Call the "
             "kernel in the forward of a torch.autograd.Function, or pass tensor.detach().",
             GradientReminder,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -187,54 +188,16 @@ def _requires_gradient(value: Any, torch: Any) -> bool:
     return any(_requires_gradient(each, torch) for each in parts)
 
 
-def _has_parameter(kernel: Kernel, name: str) -> bool:
-    """Return whether a kernel has a parameter of a name of its own."""
+def _has_its_own(kernel: Kernel, name: str) -> bool:
+    """Return whether a kernel has a parameter of that name."""
     try:
         return name in inspect.signature(kernel).parameters
     except (TypeError, ValueError):
         return False
 
 
-def _expected(
-    kernel: Kernel, reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any], stated: dict[str, Any]
-) -> tuple[Reference | None, dict[str, Any]]:
-    """Return what is expected, and the arguments as a reference that is a function has left them, by parameter."""
-    expect = stated["expect"]
-    if reference is None and expect is None:
-        return None, {}
-    from nkitools.comparison.rule import stated_rule
-    from nkitools.precision.runs import copied
-    from nkitools.record.expected_outputs import Reference
-
-    if reference is None:
-        return Reference(None, expect=expect), {}
-    rule = stated_rule(stated.get("rtol"), stated.get("atol"), equal_nan=stated.get("equal_nan", True))
-    left: dict[str, Any] = {}
-    function = reference if callable(reference) and not hasattr(reference, "shape") else None
-    if function is not None:
-        own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
-        given, named = copied((args, own))
-        reference = function(*given, **named)
-        left = _by_parameter(kernel, given, named)
-    values = copied(reference)
-    return Reference(values, rule.rtol, rule.atol, rule.equal_nan, function=function, expect=expect), left
-
-
-def _by_parameter(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments by the kernel's parameters; nothing where they do not fit, which the kernel's call says."""
-    try:
-        return dict(inspect.signature(kernel).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):
-        return {}
-
-
-def _changed(
-    kernel: Kernel, names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any], left: Mapping[str, Any]
-) -> dict[str, tuple[Any, Any]]:
-    """Return the arguments that a kernel may change, each with what the reference has left in its copy."""
-    own = {name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES}
-    now = _by_parameter(kernel, args, own)
-    return {name: (now[name], left[name]) for name in names if name in left}
+def _without(names: Collection[str], kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in kwargs.items() if name not in names}
 
 
 def target_for(kernel: Kernel, target: str, asked: Collection[str]) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from nkitools.comparison.form import NothingCompared
+from nkitools.comparison.form import RETURNS_NONE, NothingCompared
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import arrays_in
 from nkitools.precision.tied_choices import TiedChoices
@@ -60,7 +60,7 @@ def _assert_outputs(run: Run, reference: Reference, changed: Mapping[str, tuple[
     found = list(_judged(run, reference, changed, ties))
     for each in found:
         if each.left_out:
-            warnings.warn(f"{each.name}: {each.why}", TiedChoicesWarning, stacklevel=4)
+            warnings.warn(f"{each.name}: {each.why}", TiedChoicesWarning, stacklevel=6)
     run.reference = replace(reference, rules=tuple(each.rule for each in found))
     bad = next((each for each in found if each.outcome != "pass"), None)
     if bad is not None:
@@ -111,7 +111,8 @@ def _judged(
             )
         elif actual is not None or expected is not None:
             returned, right = ("an array" if each is not None else "none" for each in (actual, expected))
-            raise AssertionError(f"{name}: the kernel returns {returned}, the reference {right}")
+            why = f" ({RETURNS_NONE})" if reference.values is None else ""
+            raise AssertionError(f"{name}: the kernel returns {returned}, the reference {right}{why}")
 
 
 def _numbers(value: Any) -> Array | None:

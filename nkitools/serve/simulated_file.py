@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nkitools.comparison.compared_arrays import ComparedArrays, numbers_of, shown
+from nkitools.comparison.form import RETURNS_NONE
 from nkitools.comparison.rule import stated_rule
 from nkitools.facts import options
 from nkitools.kernel_file import BadRequest, load
+from nkitools.launch.kept_arguments import changes_fail
 from nkitools.launch.simulate import simulate
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import copied
@@ -65,7 +67,8 @@ def compared(request: Plain) -> Plain:
 
     ``outputs``: for each ``outcome`` (pass, wrong, undecided), whether it ``agrees``, ``max_error``, and the first
     element that is apart: by ``rtol`` and ``atol``, else by the error that the run's dtypes and sums explain.
-    ``undecided``: they explain as much as a mistake might make; state a tolerance.
+    ``undecided``: they explain as much as a mistake might make; state a tolerance. A kernel that breaks a rule agrees
+    with nothing: ``why`` names the rule.
     """
 
     def look(run: Run) -> Plain:
@@ -77,6 +80,8 @@ def compared(request: Plain) -> Plain:
         every = [(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)]
         wanted = list(expected) if isinstance(expected, (tuple, list)) else [expected]
         findings = [_with_suggestions(each) for each in run.findings]
+        if expected is None:
+            return {"error": RETURNS_NONE.replace("the reference", request["against"]), "findings": findings}
         if len(every) != len(wanted):
             said = f"{request['against']} returns {len(wanted)} arrays, the kernel {len(every)}"
             return {"error": said, "findings": findings}
@@ -97,13 +102,22 @@ def compared(request: Plain) -> Plain:
             )
             for place, ((name, one), other) in enumerate(pairs)
         ]
-        rows = [_row(each) for each in found]
-        agrees = all(each["agrees"] for each in rows)
-        limits = [(each.elements.rtol, each.elements.atol) for each in found]
-        rtol, atol = max(limit for limit, _ in limits), max(limit for _, limit in limits)
-        return {"agrees": agrees, "rtol": rtol, "atol": atol, "outputs": rows, "findings": findings}
+        return {**_verdict(run, found), "findings": findings}
 
-    return _answered(request, look)
+    with changes_fail():
+        return _answered(request, look)
+
+
+def _verdict(run: Run, found: list[Judged]) -> Plain:
+    """Return whether a run agrees, the widest of the tolerances, and its outputs, compared."""
+    broken = next((each for each in run.findings if each.severity == "error"), None)
+    rows = [_row(each) for each in found]
+    why = {} if broken is None else {"why": f"the kernel breaks a rule, {broken.rule}: {broken.message}"}
+    rtol, atol = (
+        max(limits) for limits in zip(*((each.elements.rtol, each.elements.atol) for each in found), strict=True)
+    )
+    agrees = broken is None and all(each["agrees"] for each in rows)
+    return {"agrees": agrees, **why, "rtol": rtol, "atol": atol, "outputs": rows}
 
 
 def _explained(run: Run) -> tuple[ExplainedError, ...]:

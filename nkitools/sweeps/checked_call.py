@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 from nkitools.chip.argument_types import Kernel
-from nkitools.comparison.form import unlike_form
+from nkitools.comparison.form import RETURNS_NONE, NothingCompared, unlike_form
 from nkitools.comparison.rule import Rule, stated_rule
 from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
@@ -29,6 +29,7 @@ from nkitools.sweeps.named_function import NamedFunction, named
 from nkitools.sweeps.variants import constants_set, keywords_of
 from nkitools.targets import simulator_for
 from nkitools.targets.builtin import is_jax_function
+from nkitools.targets.changed_arguments import must_be_changeable
 from nkitools.targets.gpsimd import is_custom_operator
 from nkitools.targets.imports import stand_in
 
@@ -105,7 +106,11 @@ class CheckedCall:
         right = self.reference(*args, *own, **named)
         if not self.mutates:
             return right
+        if "ranks" in case.values:
+            raise NothingCompared("mutates: the arguments of ranks are not compared. Leave mutates or ranks out.")
         bound = inspect.signature(self.kernel).bind_partial(*args, **kwargs).arguments
+        for name in self.mutates:
+            must_be_changeable(name, bound.get(name))
         returned = [array for _, (array, _) in arrays_in("output", right)]
         return [*returned, *(bound[name] for name in bound if name in self.mutates)]
 
@@ -170,6 +175,8 @@ class CheckedCall:
         if self.reference is not None:
             own, given = copied((args, kwargs))
             right = self.truth(case, *own, **given)
+            if right is None:
+                raise TypeError(RETURNS_NONE)
         own, given = copied((args, kwargs))
         given |= {name: case.values[name] for name in LAUNCH if name in case.values}
         given |= {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}.get(self.kind, {})
@@ -253,6 +260,8 @@ def _results(outputs: Any, right: Any) -> list[Result]:
     """Return the outputs of a run, each with what is right, where that is known."""
     found = [array for _, (_, array) in arrays_in("output", outputs)]
     wanted = [None] * len(found) if right is None else [array for _, (_, array) in arrays_in("output", right)]
+    if right is not None and not found:
+        raise NothingCompared("the kernel returns no array: nothing is compared with what the reference returns")
     if len(wanted) != len(found):
         raise ValueError(f"reference: it holds {len(wanted)} arrays, the kernel returns {len(found)}")
     results = []
