@@ -45,7 +45,7 @@ def stated_rule(rtol: Any, atol: Any, *, equal_nan: bool = True) -> Rule:
 
 
 def _must_be_tolerance(name: str, value: Any) -> None:
-    is_number = not isinstance(value, (bool, str)) and hasattr(value, "__float__")
+    is_number = not isinstance(value, (bool, str)) and hasattr(value, "__float__") and getattr(value, "shape", ()) == ()
     if not is_number or type(value).__name__ in ("bool", "bool_") or not 0 <= float(value) < math.inf:
         raise ValueError(f"{name}: must be a finite number from 0 on, it is {value!r}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -81,3 +81,12 @@ def _check_shape(name: str, parameter: str, annotation: Any, value: Any) -> None
         f"{list(given)}"
     )
     refuse("NK609", message, remedy=f"Pass an array of that shape, or declare `{parameter}` without one: nt.tensor.")
+
+
+def named_arguments(signature: inspect.Signature, bound: Mapping[str, Any]) -> dict[str, Any]:
+    """Return bound arguments by their names; those that ``**kwargs`` takes by their own."""
+    found: dict[str, Any] = {}
+    for name, value in bound.items():
+        is_rest = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
+        found |= value if is_rest else {name: value}
+    return found

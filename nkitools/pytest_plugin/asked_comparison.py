@@ -57,6 +57,8 @@ class AskedComparison:
         tolerance = self.stated.get("tolerance", "auto") if self.reference is not None else "auto"
         if tolerance != "auto":
             raise ValueError(f"tolerance: it may be 'auto', it is {tolerance!r}")
+        if self.function is not None:
+            _must_be_another(self.kernel, self.function)
         if self.expect is not None and not self.expect:
             _refuse("expect={} names no tensor: nothing is compared. Name one, or leave expect= out.")
         if self.mutates:
@@ -130,6 +132,12 @@ class AskedComparison:
         return {name: (now[name], self._left[name]) for name in self.mutates if name in self._left}
 
 
+def _must_be_another(kernel: Kernel, reference: Callable[..., Any]) -> None:
+    from nkitools.comparison.form import must_be_another
+
+    must_be_another(kernel, reference)
+
+
 def _refuse(said: str) -> NoReturn:
     from nkitools.comparison.form import NothingCompared
 
@@ -148,6 +156,9 @@ def has_parameter(kernel: Kernel, name: str) -> bool:
 def by_parameter(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return arguments by the kernel's parameters; nothing where they do not fit, which the kernel's call says."""
     try:
-        return dict(inspect.signature(kernel).bind(*args, **kwargs).arguments)
+        from nkitools.launch.signatures import named_arguments
+
+        signature = inspect.signature(kernel)
+        return named_arguments(signature, signature.bind(*args, **kwargs).arguments)
     except (TypeError, ValueError):
         return {}

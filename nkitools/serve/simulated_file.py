@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nkitools.comparison.compared_arrays import ComparedArrays, numbers_of, shown
-from nkitools.comparison.form import RETURNS_NONE
+from nkitools.comparison.form import RETURNS_NONE, must_be_another
 from nkitools.comparison.rule import stated_rule
 from nkitools.facts import options
 from nkitools.kernel_file import BadRequest, load
@@ -74,11 +74,14 @@ def compared(request: Plain) -> Plain:
     def look(run: Run) -> Plain:
         file = load(request["file"])
         function = file.function(request["against"])
+        must_be_another(file.kernel(request["kernel"]), function)
         given = request.get("arguments")
         args, kwargs = file.inputs() if given is None else ((), arguments_of(given))
         expected = function(*copied(args), **copied(kwargs))
         every = [(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)]
-        wanted = list(expected) if isinstance(expected, (tuple, list)) else [expected]
+        named = dict(leaves(expected))
+        is_named = isinstance(expected, Mapping) and named.keys() == {name for name, _ in every}
+        wanted = [named[name] for name, _ in every] if is_named else list(named.values())
         findings = [_with_suggestions(each) for each in run.findings]
         if expected is None:
             return {"error": RETURNS_NONE.replace("the reference", request["against"]), "findings": findings}

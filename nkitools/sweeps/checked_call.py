@@ -12,10 +12,11 @@ from functools import cache, partial
 from typing import Any
 
 from nkitools.chip.argument_types import Kernel
-from nkitools.comparison.form import RETURNS_NONE, NothingCompared, unlike_form
+from nkitools.comparison.form import RETURNS_NONE, NothingCompared, must_be_another, unlike_form
 from nkitools.comparison.rule import Rule, stated_rule
 from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
+from nkitools.launch.signatures import named_arguments
 from nkitools.precision.difference import Difference, exact
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import arrays_in, copied, run_half
@@ -29,7 +30,7 @@ from nkitools.sweeps.named_function import NamedFunction, named
 from nkitools.sweeps.variants import constants_set, keywords_of
 from nkitools.targets import simulator_for
 from nkitools.targets.builtin import is_jax_function
-from nkitools.targets.changed_arguments import must_be_changeable
+from nkitools.targets.changed_arguments import must_be_changeable, must_change_arguments
 from nkitools.targets.gpsimd import is_custom_operator
 from nkitools.targets.imports import stand_in
 
@@ -63,8 +64,12 @@ class CheckedCall:
     mutates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a tolerance that is no finite number: ValueError."""
+        """Refuse what would compare nothing, and a tolerance that is no finite number: ValueError."""
         stated_rule(self.rtol, self.atol)
+        _must_compare(self.reference, rtol=self.rtol, atol=self.atol)
+        must_be_another(self.kernel, self.reference)
+        if self.mutates:
+            must_change_arguments(self.kernel, self.mutates)
 
     def __call__(self, case: Case) -> dict[str, Any]:
         """Return the results of a case; an error of the kernel is one of them."""
@@ -108,7 +113,8 @@ class CheckedCall:
             return right
         if "ranks" in case.values:
             raise NothingCompared("mutates: the arguments of ranks are not compared. Leave mutates or ranks out.")
-        bound = inspect.signature(self.kernel).bind_partial(*args, **kwargs).arguments
+        signature = inspect.signature(self.kernel)
+        bound = named_arguments(signature, signature.bind_partial(*args, **kwargs).arguments)
         for name in self.mutates:
             must_be_changeable(name, bound.get(name))
         returned = [array for _, (array, _) in arrays_in("output", right)]
@@ -224,6 +230,18 @@ class CheckedCall:
             for each in found["functions"]
         ]
         return _found(found["kind"], *places, found["rtol"], found["atol"], found.get("mutates", ()))
+
+
+def _must_compare(reference: Any, **tolerances: float | None) -> None:
+    """Refuse a reference that is no function, and tolerances without one: ValueError."""
+    if reference is not None and not callable(reference):
+        kind = type(reference).__name__
+        raise ValueError(
+            f"reference: must be a function of the kernel's arguments, it is {kind}: each case has arguments of its own"
+        )
+    for name, value in tolerances.items():
+        if value is not None and reference is None:
+            raise ValueError(f"{name}: nothing is compared without a reference. Pass reference=, or leave {name} out.")
 
 
 def kind_of(kernel: Kernel) -> str:

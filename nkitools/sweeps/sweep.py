@@ -30,7 +30,6 @@ from nkitools.sweeps.reuse import NUMBERS, ReusingCall, Task, digest_of, no_resu
 from nkitools.sweeps.store import Store
 from nkitools.sweeps.variants import keywords_of
 from nkitools.sweeps.worker_limits import MEMORY
-from nkitools.targets.changed_arguments import must_change_arguments
 
 ENGINES = ("local", "ray")
 _COMMIT = 0.25  # seconds of results that are written together
@@ -151,17 +150,7 @@ def checked_call(
         if "arguments" not in table:
             raise ValueError("nothing says the arguments: pass arguments=, or a TOML file with a table [arguments]")
         arguments = ArgumentRecipe(table["arguments"])
-    if reference is not None and not callable(reference):
-        raise ValueError(
-            f"reference: must be a function of the kernel's arguments, it is {type(reference).__name__}: each case has "
-            "arguments of its own"
-        )
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        if value is not None and reference is None:
-            raise ValueError(f"{name}: nothing is compared without a reference: pass reference=, or leave {name} out")
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
-    if names:
-        must_change_arguments(kernel, names)
     return CheckedCall(kernel, kind_of(kernel), arguments, reference, rtol, atol, names)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from nkitools.authors_code.source_text import shown_text
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.numerics import Array
-from nkitools.comparison.form import NothingCompared
+from nkitools.comparison.form import NothingCompared, must_be_another
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.runs import Half
 from nkitools.record.run import Run
@@ -160,6 +160,7 @@ def wrong_tensors_of_run(run: Run) -> str:
 
 def bisection_of(call: Call, expected: Expected) -> Bisection:
     """Return the first line and turn where a call goes wrong."""
+    must_be_another(call.launch.function, expected.reference)
     trace = Trace(expected.counters(len(call.args)))
     full = call.run(trace, rules="report")
     if not full.run.has_outputs and not full.changed:

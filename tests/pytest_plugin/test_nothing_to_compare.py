@@ -245,3 +245,57 @@ def test_a_reported_change_is_counted(bare_author: Any) -> None:
     result.assert_outcomes(passed=1)
     assert "NK409" in result.stdout.str()
     assert "1 kernel run, 1 finding" in result.stdout.str()
+
+
+def test_a_kernel_is_no_reference_of_its_own(run_kernel: Any, tmp_path: Path) -> None:
+    """It agrees with itself, whatever it computes."""
+    for reference in (copied, copied.__wrapped__):
+        with pytest.raises(NothingCompared, match="the reference is the kernel itself: nothing is compared"):
+            run_kernel(copied, X, reference=reference)
+        with pytest.raises(NothingCompared, match="the reference is the kernel itself"):
+            nkitools.sweep(copied, {"rows": [4]}, arguments=lambda rows: (X,), reference=reference)
+    (tmp_path / "kernels.py").write_text(FILE)
+    found = simulated_file.compared({"file": str(tmp_path / "kernels.py"), "kernel": "copied", "against": "copied"})
+    assert found["error"].startswith("the reference is the kernel itself")
+
+
+@nki.jit
+def into_named(x: Any, **caches: Any) -> Any:
+    """A copy of an array, which is written to a cache, too."""
+    tile = nl.load(x)
+    nisa.dma_copy(dst=caches["left"], src=tile)
+    return stored(tile)
+
+
+def test_further_keywords_are_compared_by_their_names(run_kernel: Any) -> None:
+    """The fixture and a sweep compare what a kernel takes by ``**``."""
+
+    def right(x: Any, left: Any) -> Any:
+        left[...] = x
+        return x
+
+    run_kernel(into_named, X, left=np.zeros_like(X), mutates="left", reference=right)
+    with pytest.raises(AssertionError, match=r"left\[0, 0\] is 3.0, expected 0.0"):
+        run_kernel(into_named, X, left=np.zeros_like(X), mutates="left", reference=lambda x, left: x)
+    for reference, outcome in ((right, "pass"), (lambda x, left: x, "wrong")):
+        arguments = lambda rows: {"x": X, "left": np.zeros_like(X)}  # noqa: E731
+        call = checked_call(into_named, {"rows": [4]}, arguments, reference, mutates="left")
+        assert [row["outcome"] for row in run_cases(call, [CASE], InProcess()).rows] == [outcome]
+
+
+def test_an_agent_compares_results_by_their_names(tmp_path: Path) -> None:
+    """A dictionary in another order is right; another value of one name is not."""
+    (tmp_path / "kernels.py").write_text(
+        FILE + "\ndef named(x):\n    return {'b': copied(x), 'a': copied(x)}\n"
+        "def right(x): return {'a': x, 'b': x}\ndef wrong(x): return {'a': x, 'b': x + 1}\n"
+    )
+    request = {"file": str(tmp_path / "kernels.py"), "kernel": "named"}
+    assert simulated_file.compared({**request, "against": "right"})["agrees"]
+    found = simulated_file.compared({**request, "against": "wrong"})
+    assert [each["agrees"] for each in found["outputs"]] == [False, True]
+
+
+def test_a_tolerance_is_one_number(run_kernel: Any) -> None:
+    """An array of numbers is refused by its name."""
+    with pytest.raises(ValueError, match="rtol: must be a finite number from 0 on"):
+        run_kernel(copied, X, reference=X, rtol=np.array([1e-3]))

@@ -66,6 +66,7 @@ def changing(x: Any, returns: bool) -> Iterator[Any]:
         ({"expect": {}}, "nothing says what is right"),
         ({"expect": {"tiel": nan}}, "expect: no tensor tiel was written"),
         ({"reference": lambda x: x, "expect": {"tiel": nan}}, "expect: no tensor tiel was written"),
+        ({"reference": with_a_tile_of_nan}, "the reference is the kernel itself: nothing is compared"),
     ],
 )
 def test_what_compares_nothing_is_refused(given: Any, said: str) -> None:
