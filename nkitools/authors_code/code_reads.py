@@ -81,5 +81,5 @@ def _says(function: FunctionType) -> str:
 
 
 def _is_shown(before: list[dis.Instruction]) -> bool:
-    """Return whether a name is only shown by an assertion: the two instructions before call a function of pytest."""
+    """Return True if pytest alone reads a name, to show it in a failed assertion, by the two instructions before it."""
     return len(before) == 2 and before[0].argval == _OF_PYTEST and before[1].argval in _SHOWN

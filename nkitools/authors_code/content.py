@@ -252,7 +252,7 @@ _WORD = 8  # bytes
 
 
 def _is_trusted_class(made: type) -> bool:
-    """Return whether a class is a part of a trusted module: one made by a function of such a module is none."""
+    """Return True for a class that a trusted module defines by name; a class that its functions make is not trusted."""
     if not is_trusted(str(made.__module__)):
         return False
     if not made.__flags__ & _HEAP_TYPE:
@@ -264,7 +264,7 @@ def _is_trusted_class(made: type) -> bool:
 
 
 def _is_known_function(value: Any) -> bool:
-    """Return whether a function that is not written in Python computes what its arguments say."""
+    """Return True for a function written in C whose result depends on its arguments alone."""
     module = module_name(value)
     if module == "builtins":
         return value.__name__ in BUILTINS
@@ -277,7 +277,7 @@ def _slots(made: type) -> list[tuple[str, Any]]:
 
 
 def _has_hidden_state(made: type) -> bool:
-    """Return whether objects of a class are larger than their attributes say: a base is not written in Python."""
+    """Return True if objects of a class take more memory than their attributes: a base written in C has more."""
     return made.__basicsize__ > object.__basicsize__ + _WORD * (2 + len(_slots(made)))
 
 
@@ -292,12 +292,12 @@ def _random_state(value: Any) -> tuple[Any, ...] | None:
 
 
 def _is_kernel(value: Any) -> bool:
-    """Return whether a value is a kernel object, which stands above this file."""
+    """Return True for a kernel object; its class is found by name, as this room may not import it."""
     return any(each.__name__ == "KernelObject" for each in type(value).__mro__)
 
 
 def _is_machinery(cell: CellType, module: str) -> bool:
-    """Return whether a cell of a trusted function has what only makes it fast: locks, weak references, kept plans."""
+    """Return True if a cell of a trusted function changes no result: a lock, a weak reference, a kept plan."""
     try:
         value = cell.cell_contents
     except ValueError:

@@ -44,7 +44,7 @@ class DataWalk:
 
     @property
     def content(self) -> Content:
-        """Return what was found."""
+        """The hashes of the values that were added, and the reason why one of them cannot be known."""
         return Content(self._whole.hexdigest(), self._code.hexdigest(), self._unknown)
 
     def refuse(self, reason: str) -> None:

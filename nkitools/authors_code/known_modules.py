@@ -45,17 +45,17 @@ def module_name(value: Any) -> str:
 
 
 def is_trusted(name: str) -> bool:
-    """Return whether a module's functions compute what their arguments say."""
+    """Return True for a module (its name) whose functions depend on their arguments alone; see `is_outside`."""
     return name.partition(".")[0] in TRUSTED
 
 
 def is_of_python(name: str) -> bool:
-    """Return whether a module belongs to Python's own library."""
+    """Return True for a module (its name) of Python's standard library."""
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
 def is_outside(module: str, attribute: str) -> bool:
-    """Return whether an attribute of a trusted module reads what is no argument."""
+    """Return True for a function of a trusted module that reads files, the time, random numbers or the environment."""
     if module in SEEDED or f"{module}.{attribute}" in SEEDED:
         return False
     return module.partition(".")[0] in _OUTSIDE_OF and attribute in _OUTSIDE

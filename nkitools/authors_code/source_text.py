@@ -39,9 +39,10 @@ def text_of(code: CodeType) -> str:
 
 
 def is_changed(code: CodeType) -> bool:
-    """Return whether the file of ``code`` is there and does not hold the code.
+    """Return True if the file of ``code`` is there, and its text does not give this code any more.
 
-    Not of a function whose assertions pytest has rewritten: its settings decide how. Nor of code without lines.
+    False for a function whose assertions pytest has rewritten, as pytest's settings decide how, and for code that has
+    no lines.
     """
     has_lines = any(line for *_, line in code.co_lines())
     return has_lines and bool(current_text(code.co_filename)) and not text_of(code) and not _is_of_pytest(code)
@@ -79,7 +80,7 @@ def current_text(file: str) -> str:
 
 
 def compiled_again(code: CodeType, text: str, tree: ast.Module) -> CodeType | None:
-    """Return what ``code`` is in a tree that was made of the text that holds it, and has the same functions."""
+    """Compile a tree that was made from the text of ``code``, and return the code in the same place."""
     index = _index(text, code)
     if index is None:
         return None
@@ -97,7 +98,7 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def is_at(node: ast.expr | ast.stmt, code: CodeType) -> bool:
-    """Return whether ``code`` stands in a node: a line may have several lambdas."""
+    """Return True if ``code`` was compiled from a node; columns decide, as a line may have several lambdas."""
     first, last = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
     places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None]
     inside = [each for each in places if each != (code.co_firstlineno, 0)]  # the begin of the code has no column

@@ -32,7 +32,7 @@ class ComparedArrays:
 
     @property
     def agree(self) -> bool:
-        """Return whether the arrays could be compared, and no element differs."""
+        """Return True if the shapes and dtypes can be compared and no element differs."""
         return not self.message and not self.count
 
     @cached_property

@@ -26,7 +26,7 @@ def must_be_another(kernel: Any, reference: Any) -> None:
 
 
 def unlike_form(actual: Any, expected: Any) -> str:
-    """Return why an array cannot be what is expected, by its shape or its kind of dtype; '' where it can."""
+    """Return a sentence about a shape or a kind of dtype that differs from the expected one; '' if both fit."""
     first, second = np.asarray(actual), np.asarray(expected)
     if first.shape != second.shape:
         return f"it has the shape {list(first.shape)}, the reference {list(second.shape)}"
@@ -34,9 +34,9 @@ def unlike_form(actual: Any, expected: Any) -> str:
 
 
 def unlike_kind(dtype: str, expected: Any) -> str:
-    """Return why an array of a dtype (its name) cannot be what is expected: it holds another kind of number; else ''.
+    """Return a sentence about a dtype (its name) of another kind than that of the expected array; '' if the kinds fit.
 
-    A wider dtype of the same kind is right.
+    Kinds are float, integer, bool and others. A wider dtype of the same kind fits.
     """
     second = np.asarray(expected).dtype
     kind = _kind(dtype)

@@ -24,7 +24,7 @@ class Rule:
 
     @property
     def is_stated(self) -> bool:
-        """Return whether the author has stated a number."""
+        """Return True if the author has stated ``rtol`` or ``atol``."""
         return self.rtol is not None or self.atol is not None
 
     def numbers(self, dtypes: Iterable[str]) -> tuple[float, float]:

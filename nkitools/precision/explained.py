@@ -72,7 +72,7 @@ def _arrays(half: Half) -> dict[str, Values]:
 
 
 def _is_repeated(run: Run, half: Half) -> bool:
-    """Return whether another run has the results of a run."""
+    """Compare the results of a run with those of its repetition, bit by bit."""
     first = [array for _, (_, array) in arrays_in("output", run.outputs)]
     second = [array for _, (_, array) in arrays_in("output", half.run.outputs)]
     return len(first) == len(second) and all(

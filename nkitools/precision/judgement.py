@@ -112,7 +112,7 @@ def _by_what_is_known(name: str, actual: Array, expected: Array, rule: Rule, exp
 
 
 def _without_ties(found: Judged, others: Callable[[], Iterable[Array]], explain: Explain) -> Judged:
-    """Return that an output passes where each wrong element, of few, is right under another tied choice; else as is.
+    """Leave the wrong elements out of a judgement if they are few and each is right under another tied choice.
 
     Rounding is the cause only where the kernel itself is right in float64: ``>`` in the place of ``>=`` is wrong there.
     """
@@ -136,7 +136,7 @@ def _without_ties(found: Judged, others: Callable[[], Iterable[Array]], explain:
 
 
 def _is_wrong_anyway(explained: ExplainedError, elements: ComparedArrays, rule: Rule) -> bool:
-    """Return whether an element that is wrong is so in the kernel's run in float64 too."""
+    """Return True if one of the wrong elements is wrong in the kernel's float64 run too."""
     expected = np.asarray(elements.expected, np.float64)
     precise = compared(np.asarray(explained.right, np.float64), expected, rule)
     return bool(precise.message) or bool((precise.wrong & elements.wrong).any())

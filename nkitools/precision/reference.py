@@ -50,7 +50,7 @@ def references_of(
 
 
 def _matched(found: dict[str, Array], shapes: Shapes, outputs: int) -> list[Array]:
-    """In the order of the tensors: by their places in the containers where these are those of the results."""
+    """Order the arrays of a reference as the tensors: by name if all names are those of results, else as they come."""
     places = [name for name, _ in shapes[:outputs]]
     if set(found) == set(places):
         return [found[place] for place in places]

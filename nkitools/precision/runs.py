@@ -120,7 +120,7 @@ def _changed(value: Argument, change: Callable[[Framework, Any], Any]) -> Any:
 
 
 def _elements(framework: Framework, value: Any) -> Any:
-    """Return what two views of the same elements have in common."""
+    """Return a key that is equal for two views of the same elements."""
     if framework is NUMPY:
         return value.__array_interface__["data"][0], value.shape, value.strides, value.dtype
     return (value.data_ptr(), value.shape, value.stride(), value.dtype) if framework.name == "torch" else id(value)

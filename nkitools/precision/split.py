@@ -33,7 +33,7 @@ class TensorSplit:
 
     @property
     def is_low_precision(self) -> bool:
-        """Return whether low precision makes a larger difference than what remains without it."""
+        """Return True if low precision makes a larger error than the algorithm does in full precision."""
         return self.remaining is None or self.low_precision.max_abs >= self.remaining.max_abs
 
     @property
@@ -79,7 +79,7 @@ class PrecisionSplit:
         return "\n".join([title, *table, *(tensor.verdict for tensor in self.tensors), *self._rounded()])
 
     def _rounded(self) -> list[str]:
-        """Return what full precision could not widen."""
+        """Name the instructions whose operands are rounded in full precision too."""
         if not self.full.rounded:
             return []
         named = ", ".join(f"{name} ({count})" for name, count in self.full.rounded.items())
@@ -150,7 +150,7 @@ class Result:
 
     @property
     def low_precision(self) -> Difference:
-        """Return what rounding to the dtypes does."""
+        """Return the difference between the rounded and the full-precision values."""
         return Difference.of(self.rounded, self.wide)
 
     @property

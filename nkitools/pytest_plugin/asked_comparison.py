@@ -96,7 +96,7 @@ class AskedComparison:
         return {name: value for name, value in self.kwargs.items() if name not in _OF_LAUNCHES}
 
     def expected(self) -> Reference | None:
-        """Return what is expected of the outputs and tensors; None where nothing is. A function gets copies."""
+        """Return the expected outputs and tensors; None if the call names neither. A function gets copies."""
         if self.reference is None and self.expect is None:
             return None
         from nkitools.comparison.rule import stated_rule
@@ -117,11 +117,11 @@ class AskedComparison:
 
     @property
     def has_numbers(self) -> bool:
-        """Return whether a tolerance is stated in numbers."""
+        """Return True if ``rtol`` or ``atol`` is stated."""
         return self.reference is not None and not {"rtol", "atol"}.isdisjoint(self.stated)
 
     def ties(self) -> TiedChoices:
-        """Return what is expected of the outputs under tied choices."""
+        """Return the reference under tied choices."""
         from nkitools.precision.tied_choices import TiedChoices
 
         return TiedChoices(self.function, self.args, self._own)
@@ -145,7 +145,7 @@ def _refuse(said: str) -> NoReturn:
 
 
 def has_parameter(kernel: Kernel, name: str) -> bool:
-    """Return whether a kernel takes a keyword of a name."""
+    """Return True if a kernel takes a keyword of this name, by ``**kwargs`` too."""
     try:
         parameters = inspect.signature(kernel).parameters
     except (TypeError, ValueError):

@@ -189,7 +189,7 @@ def _requires_gradient(value: Any, torch: Any) -> bool:
 
 
 def _has_its_own(kernel: Kernel, name: str) -> bool:
-    """Return whether a kernel has a parameter of that name."""
+    """Return True if a kernel has a parameter of this name, beside ``**kwargs``."""
     try:
         return name in inspect.signature(kernel).parameters
     except (TypeError, ValueError):

@@ -14,10 +14,13 @@ import pytest
 import nkitools
 from nkitools.authors_code.content import content_of
 from nkitools.authors_code.data_content import MOST_BYTES
+from tests.authors_code.rarer_sources import RARER
 from tests.authors_code.sources import KNOWN, RUN, SOURCES, Source, made
 from tests.cases import each
 
 nkitools.install_stand_in(prefer="builtin")
+
+EVERY = [*SOURCES, *RARER]
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +29,7 @@ def _no_module_stays() -> Iterator[None]:
     sys.modules.pop("a_kernel_of_a_test", None)
 
 
-@each("source", SOURCES)
+@each("source", EVERY)
 def test_a_change_is_another_content_or_is_not_known(source: Source) -> None:
     """Of what can be known the keys differ; of all else the function says that it has to be run."""
     space = made(source)
@@ -43,7 +46,7 @@ def test_a_change_is_another_content_or_is_not_known(source: Source) -> None:
         assert before.key != after.key
 
 
-@each("source", [each for each in SOURCES if each.expected == KNOWN])
+@each("source", [each for each in EVERY if each.expected == KNOWN])
 def test_what_is_the_same_has_the_same_content(source: Source) -> None:
     """Looked at twice, and made anew from the same text, also at another place of the file."""
     space = made(source)

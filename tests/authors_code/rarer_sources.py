@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import nkitools
-from nkitools.authors_code.content import content_of
-from tests.authors_code.sources import KNOWN, RUN, Source, made
-from tests.cases import each
+from tests.authors_code.sources import RUN, Source
 
-nkitools.install_stand_in(prefer="builtin")
-
-SOURCES = [
+RARER = [
     Source(
         "descriptor",
         "class D:\n    def __init__(s,v): s.v=v\n    def __get__(s,o,t=None): return s.v\nclass H:\n    a=D(2.0)",
@@ -234,15 +229,3 @@ SOURCES = [
     Source("star import style", "from math import *\nC=pi", "C", change="C=3.0"),
     Source("module __getattr__", "import sys,types\nM=types.ModuleType('dyn_mod');M.S=2.0", "M.S", change="M.S=3.0"),
 ]
-
-
-@each("source", SOURCES)
-def test_a_change_is_another_content_or_is_not_known(source: Source) -> None:
-    """Looked at twice without a change the content is the same."""
-    space = made(source)
-    before = content_of(space["k"])
-    assert content_of(space["k"]) == before
-    exec(source.change, space)
-    after = content_of(space["k"])
-    assert bool(after.unknown) == (source.expected == RUN)
-    assert source.expected != KNOWN or before.key != after.key
