@@ -37,7 +37,7 @@ def references_of(
         values, named = in_float64((args, kwargs))
         reference = reference(*values, **named)
         if reference is None:
-            raise TypeError(RETURNS_NONE)
+            raise TypeError(f"reference: {RETURNS_NONE}")
     if isinstance(reference, np.generic):
         reference = np.asarray(reference)
     found = {place: array for place, (_, array) in arrays_in("output", reference)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from nkitools.comparison.form import NothingCompared
 from nkitools.launch.kept_arguments import must_have_parameters
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.torch_operators import is_nki_op
@@ -33,8 +32,8 @@ def must_change_arguments(kernel: Kernel, mutates: Sequence[str]) -> None:
 
 
 def must_be_changeable(name: str, value: Any) -> None:
-    """Raise NothingCompared where an argument that a kernel is to change holds no array that can be changed."""
+    """Raise ValueError where an argument that a kernel is to change holds no array that can be changed."""
     found = [part for _, (part, _) in arrays_in(name, value)]
     if not found or any(type(part).__module__.partition(".")[0] in ("jax", "jaxlib") for part in found):
         said = "an array of JAX, which nothing can change" if found else "no array in this call"
-        raise NothingCompared(f"mutates: {name} is {said}: nothing of it is compared. Pass an array of NumPy.")
+        raise ValueError(f"mutates: {name} is {said}: nothing of it is compared. Pass an array of NumPy.")

@@ -202,7 +202,7 @@ def test_frameworks_come_as_they_are() -> None:
         ((X, X), ValueError, "it holds 2 arrays, the kernel makes 1: output"),
         (np.full((2, 3), np.nan), ValueError, "all 6 elements for output are NaN; what is right there is not known"),
         ("X", TypeError, "it must be or return arrays, it is str"),
-        (lambda x: None, TypeError, "it must be or return arrays, it is NoneType"),
+        (lambda x: None, TypeError, "the reference returns None: let it return what the kernel should compute"),
     ],
 )
 def test_a_reference_that_does_not_fit(reference: Any, error: type[Exception], sentence: str) -> None:
