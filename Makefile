@@ -37,7 +37,7 @@ test: $(VENV)/test.stamp ## run the whole test-suite, on two cores (one test: AR
 soak: $(VENV)/test.stamp ## run property and fuzz tests with all of their cases; goes on where it was stopped
 	$(BIN)/pytest -m soak --soak --timeout 3600 --numprocesses $(JOBS) --dist worksteal $(ARGS)
 
-fuzz: $(VENV)/test.stamp ## run random programs in the simulator and beside an oracle: N=10000 (ARGS="--against replay --store fuzz.db")
+fuzz: $(VENV)/test.stamp ## run random programs in the simulator and beside an oracle: N=10000 (ARGS="--against careful --store fuzz.db")
 	$(BIN)/python -m tests.fuzz --programs $(N) --workers $(JOBS) $(ARGS)
 
 bench: $(VENV)/test.stamp ## time the simulator against NumPy

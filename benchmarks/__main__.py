@@ -1,7 +1,7 @@
 """``python -m benchmarks``: what the simulator costs, beside untiled NumPy and the same tiles in bare NumPy.
 
-The kernel's Python runs each time, and beside it the steps of a recorded run (replay). Times are the processor's; of
-what is compared, each takes its turn in every round, and the least of the rounds counts (of the gather their median).
+Times are the processor's; of what is compared, each takes its turn in every round, and the least of the rounds counts
+(of the gather their median).
 Then microseconds an instruction (also one on a tile that has an address, or was written in part) and an allocation, the
 start of a new process with a kernel of some 400 instructions that runs once, and the peak of its memory, and last the
 custom C++ operators: their kernels' time with all checks to that without any, and the checks' part of a whole call.
@@ -13,7 +13,6 @@ import os
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_variable] = "1"
-os.environ["NKITOOLS_REPLAY"] = "off"  # but for what is measured as replayed
 
 import argparse
 import json
@@ -31,7 +30,7 @@ from benchmarks.workloads import workloads
 from nkitools.customop import BuildError
 
 _MEAN, _MEMORY, _START = "geometric mean", "peak memory", "cold start"
-_COMPARED = ("over NumPy", "over tiles", "replayed over NumPy", "replayed over tiles", "rules / off")
+_COMPARED = ("over NumPy", "over tiles", "rules / off")
 
 
 def _options() -> argparse.Namespace:

@@ -27,7 +27,6 @@ from threadpoolctl import threadpool_info
 
 import nkitools
 from benchmarks.workloads import Workload, workloads
-from nkitools.facts import options
 
 HERE = Path(__file__).parent.parent
 CHAIN, ALLOCATED = 5000, 2000  # instructions of the chain, and tiles that a kernel allocates
@@ -91,23 +90,17 @@ def dependences_of(run: Any) -> int:
 def workload_calls(workload: Workload, rules: str) -> Calls:
     """Return what a workload compares, after the results have been compared."""
 
-    auto = {"replay": "auto"} if "replay" in options.OPTIONS else {}  # not in trees of old
-
     def simulated(level: str = rules) -> Any:
         return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
 
-    def replayed() -> Any:
-        return nkitools.simulate(workload.kernel, *workload.inputs, rules=rules, **auto).outputs
-
     calls: Calls = {
         "simulator": simulated,
-        "replayed": replayed,  # a run where a kernel is none that is replayed
         "rules off": lambda: simulated("off"),
         "numpy": lambda: workload.plain(*workload.inputs),
         "tiles": lambda: workload.tiles(*workload.inputs),
     }
     expected = _in_float32(calls["numpy"]())
-    for name in ("simulator", *["replayed"] * 3, "rules off", "tiles"):
+    for name in ("simulator", "rules off", "tiles"):
         np.testing.assert_allclose(
             _in_float32(calls[name]()), _in_float32(expected), rtol=0, atol=workload.tolerance, err_msg=name
         )
@@ -202,13 +195,10 @@ def figures(name: str, times: dict[str, float]) -> dict[str, float]:
     found = {
         "over NumPy": times["simulator"] / times["numpy"],
         "over tiles": times["simulator"] / times["tiles"],
-        "replayed over NumPy": times["replayed"] / times["numpy"],
-        "replayed over tiles": times["replayed"] / times["tiles"],
         "rules / off": times["simulator"] / times["rules off"],
         "ms": 1e3 * times["simulator"],
         "NumPy ms": 1e3 * times["numpy"],
         FAULTS: times[FAULTS],
-        "ms replayed": 1e3 * times["replayed"],
     }
     if "dependences" in times:
         found["dependences us an instruction"] = 1e6 * times["dependences"]

@@ -23,7 +23,7 @@ def table(figures: Figures, before: Figures | None) -> str:
     return "\n".join([head, *lines])
 
 
-_COLUMNS = ("NumPy ms", "over NumPy", "over tiles", "replayed over NumPy", "replayed over tiles", "page faults")
+_COLUMNS = ("NumPy ms", "over NumPy", "over tiles", "page faults")
 
 
 def markdown(figures: Figures, machine: dict[str, Any]) -> str:

@@ -43,7 +43,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "pallas_modes": "interpret,tpu_interpret,lower,aot",
         "pallas_chips": "v5e",
         "schedule_seed": None,
-        "replay": "off",
+        "replay": None,
         "replay_threads": None,
         "target": None,
         "timeout": "600",

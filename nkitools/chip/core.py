@@ -78,7 +78,6 @@ class Core:
     random_states: dict[str, Array] = field(default_factory=dict)
     host: HostMemory | None = None  # counts what tensors in HBM take of the host
     careful: bool = False  # every instruction is issued carefully from here on
-    recording: Any = None  # of the instructions' steps for replay (`nkitools.replay.recording`), None for none
     commit: Callable[[Any, int, list[int]], None] = field(init=False)  # every way of issuing ends in it
     rows: Any = field(init=False)  # the record where commit does nothing but add a row to it, else None
     # The instruction that wrote each lane of an engine's state last, by the state's name; -1 for none.

@@ -8,6 +8,7 @@ flag, environment variable, ini key, default.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
@@ -234,15 +235,12 @@ _TABLE = (
         name="replay_threads",
         metavar="N",
         is_number=True,
-        help="threads in which a replay may compute programs that need nothing of each other (default: as many as "
-        "the process has processors; 1: none beside its own)",
+        help="does nothing, and the next version refuses it: no run is replayed",
     ),
     Option(
         name="replay",
         choices=("off", "auto", "on"),
-        default="off",
-        help="run the kernel's Python each time (off), record the second run of a kernel with arguments of one form "
-        "and replay the later ones (auto), or record the first and fail where that is not possible (on)",
+        help="does nothing, and the next version refuses it: no run is replayed",
     ),
     Option(
         name="marks",
@@ -317,6 +315,35 @@ def is_in_environment(option: Option) -> bool:
 def from_environment(option: Option) -> Value:
     """Return what the environment variable of ``option`` says. Raises ValueError where that means nothing."""
     return option.checked(os.environ.get(option.env), option.env)
+
+
+REPLAY = ("replay", "replay_threads")
+"""The options that do nothing any more."""
+NO_REPLAY = "nkitools no longer replays runs: every run runs the kernel's Python"
+
+
+def asks_for_replay() -> bool:
+    """Return whether one of the options for replay is set. ValueError for a value that it never had."""
+    asked = [value(name) for name in REPLAY]
+    return any(asked)
+
+
+def check_replay(asked: object) -> None:
+    """Say that an argument ``replay`` does nothing. ValueError for a value that it never had."""
+    choices = OPTIONS["replay"].choices
+    if asked not in choices:
+        raise ValueError(f"replay: must be one of {', '.join(choices)}, it is {asked!r}")
+    say_that_nothing_is_replayed()
+
+
+@cache
+def say_that_nothing_is_replayed() -> None:
+    """Print it on stderr, once in a process: a warning would end a run where warnings are errors."""
+    print(
+        f"nkitools: {NO_REPLAY}. replay=, --nki-replay, --nki-replay-threads, their ini keys and environment variables "
+        "and run.replayed do nothing, and the next version refuses them: leave them out.",
+        file=sys.stderr,
+    )
 
 
 FRONT_END = "NKI_COMPILER_FRONTEND"

@@ -33,8 +33,6 @@ class Named(Protocol):
 
 def commit(core: Core, plan: Plan, tensors: Iterable[NkiTensor], instruction: Named, name: str | None) -> None:
     """Record an instruction with these operands; ``name`` is what the author calls it, None for nothing."""
-    if core.recording is not None:
-        core.recording.committed(plan)
     core.commit(plan, core.record.site(), words_of(tensors))
     if name is not None:
         label(core, instruction, name, core.record.latest)
@@ -53,24 +51,12 @@ def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None
 COMMITTING = {"label": label, "packers": PACKERS, "head_of": head_of}  # what the lines below name
 
 
-def commit_lines(operands: Sequence[tuple[str, bool]], names: Sequence[str]) -> list[str]:
-    """Return what `commit` does as lines of generated source.
-
-    ``operands``: each with whether it is always a tensor. ``names``: the parameter that holds the author's name.
-    """
-    return [
-        "record = core.record",
-        *_words_lines(operands),
-        "core.commit(plan, record.site(), words)",
-        *_label_lines(names),
-    ]
-
-
 def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return what `commit` does as lines of the fast path, where ``known`` is what the author's line has issued last.
 
     A line that issues the like again adds its row straight away, unless there is more to do for each instruction, or an
-    operand is older than the run. ``known``: the parts of a call that decide its plan.
+    operand is older than the run. ``operands``: each with whether it is always a tensor. ``known``: the parts of a call
+    that decide its plan. ``names``: the parameter that holds the author's name.
     """
     own = "words[0] >= record.least_word <= words[-2]"
     if not any(sure for _, sure in operands):
@@ -85,7 +71,7 @@ def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str
         "    core.commit(plan, site, words)",
         "    if core.rows is record and record.sites.known.get((id(frame.f_code), frame.f_lasti)) == site:",
         f"        record.issued[at] = (SELF, {', '.join(known)}, plan, head_of(plan, site))",
-        *_label_lines(names),
+        *[f"if {name} is not None: label(core, SELF, {name}, record.latest)" for name in names],
     ]
 
 
@@ -96,7 +82,3 @@ def _words_lines(operands: Sequence[tuple[str, bool]]) -> list[str]:
     for text, operand, sure in texts[len(first) :]:
         lines.append(f"words += ({text})" if sure else f"if s_{operand} is not None: words += ({text})")
     return lines
-
-
-def _label_lines(names: Sequence[str]) -> list[str]:
-    return [f"if {name} is not None: label(core, SELF, {name}, record.latest)" for name in names]

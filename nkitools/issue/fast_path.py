@@ -20,13 +20,12 @@ from typing import Any
 from nkitools.chip.core import CORE
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_accesses
-from nkitools.issue.commit import COMMITTING, commit_lines, quick_commit_lines
+from nkitools.issue.commit import COMMITTING, quick_commit_lines
 from nkitools.issue.form import is_classed, may_be_sequence
 from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 from nkitools.issue.value_rules import judge_call
 from nkitools.rules.finding import StopRun
 
-Issue = Callable[[Any, tuple[Any, ...]], None]
 Named = list[tuple[Parameter, int]]
 """The parameters of an instruction, and their roles."""
 
@@ -142,38 +141,6 @@ def _call_source(instruction: Any, named: Named, depth: int) -> str:
     return f"def {instruction.name}({', '.join(form)}, *more, **unknown):\n{body}"
 
 
-def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int]) -> Issue:
-    """Return the fast path of one instruction in runs whose computations are recorded."""
-    careful: Issue = instruction.issue_unplanned
-    if SOURCES in roles or instruction.exchanges:
-        return careful
-    named = list(zip(parameters, roles, strict=True))
-    tensors = [p.name for p, role in named if role in (DST, SRC)]
-    maybe = [p.name for p, role in named if role in DATA and role not in (DST, SRC)]
-    outputs = [p.name for p, role in named if role in WRITTEN]
-    taken = "return careful(core, values)"
-    lines = [
-        f"if core.careful: {taken}",
-        f"{''.join(f'{p.name}, ' for p, _ in named)}= values",
-        *[f"if {name}.__class__ is not T: {taken}" for name in tensors],
-        *[line for name in tensors for line in _operand(name)],
-        *[line for name in maybe for line in _optional(name)],
-        *_looked_up(named, "core.plans.plans"),
-        f"if plan is None{_unready(named)}{_partly(outputs)}: {taken}",
-        *_computation(named, taken, records=True),
-        "core.recording.computed(core)",
-        "if core.evidence: judge_call(core, plan, SELF.roles, values)",
-        *_written(outputs),
-        f"if plan.in_psum: note_accesses(plan, ({''.join(f'{p.name}, ' for p, role in named if role in DATA)}))",
-        *commit_lines(_operands(named), _labels(named)),
-    ]
-    source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
-    namespace = {"T": NkiTensor, "SELF": instruction, "careful": careful} | COMMITTING
-    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
-    issue: Issue = compiled(source, "issue", namespace, f"fast path of {instruction.name}, recorded")
-    return issue
-
-
 def _operand(name: str) -> list[str]:
     return [f"k_{name} = {name}._layout or {name}.layout", f"s_{name} = {name}.storage"]
 
@@ -222,16 +189,10 @@ def _plan_lines(named: Named) -> list[str]:
         f"        _, {', '.join(names)}, plan, head = known",
         f"        if {differ}: known = None",
         "if known is None:",
-        *[f"    {line}" for line in _looked_up(named, "core.plans")],
-    ]
-
-
-def _looked_up(named: Named, plans: str) -> list[str]:
-    return [
-        "try:",
-        f"    plan = {plans}.get(({', '.join(_key(named))},))",
-        "except TypeError:",  # and not in here, where each finding would drag the TypeError along
-        "    plan = None",
+        "    try:",
+        f"        plan = core.plans.get(({', '.join(_key(named))},))",
+        "    except TypeError:",  # and not in here, where each finding would drag the TypeError along
+        "        plan = None",
     ]
 
 
@@ -287,20 +248,15 @@ def _written(outputs: list[str]) -> list[str]:
     ]
 
 
-def _computation(named: Named, taken: str, *, records: bool = False) -> list[str]:
-    data = [p.name for p, role in named if role in DATA]
-    destination = data[0]
+def _computation(named: Named, taken: str) -> list[str]:
+    destination = next(p.name for p, role in named if role in DATA)
     arrays = ", ".join(f"{p.name}.array" if role in (DST, SRC) else f"a_{p.name}" for p, role in named if role in DATA)
-    keep = f"core.recording.computing(core, plan, ({', '.join(data)},), "
-    kept_fresh, kept = ([f"    {keep}{each})"] if records else [] for each in ("{'fresh': not holds}", "{}"))
     return [
         "if plan.wants_fresh:",
         f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: {taken}",
         f"    holds = s_{destination}.full or s_{destination}.holds(k_{destination}, {destination}.byte_offset)",
         f"    if holds is None or not holds and (plan.adds_always or s_{destination}.left_out): {taken}",
-        *kept_fresh,
         f"    plan.compute({arrays}, fresh=not holds)",
         "else:",
-        *kept,
         f"    plan.compute({arrays})",
     ]

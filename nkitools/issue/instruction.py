@@ -24,7 +24,7 @@ from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name,
 from nkitools.facts import versions
 from nkitools.issue.check import check
 from nkitools.issue.commit import commit_call
-from nkitools.issue.fast_path import MISSING, Issue, binder, caller, issuer
+from nkitools.issue.fast_path import MISSING, binder, caller
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.instruction_names import DeviceLoop, label
 from nkitools.issue.perform import perform
@@ -214,23 +214,6 @@ class Instruction(InstructionForm, Generic[P]):
         return plan
 
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
-        """Issue what the fast path does not take: a call that is careful, or an operand that is not plain."""
-        if core.recording is None:
-            self.issue_unplanned(core, values)
-            return
-        try:
-            self._issue_recorded(core, values)
-        except ValueError as error:
-            if not is_kept(values, error):
-                raise
-            self.issue_unplanned(core, values)
-
-    @cached_property
-    def _issue_recorded(self) -> Issue:
-        """Return the fast path of runs that are recorded."""
-        return issuer(self, self.form, self.roles)
-
-    def issue_unplanned(self, core: Core, values: tuple[Any, ...]) -> None:
         """Issue a call step by step, whether a plan is kept for it or not."""
         values = self.frozen(values)
         self._check_arguments(values)

@@ -20,19 +20,16 @@ from nkitools.issue.plan import DATA, WRITTEN
 from nkitools.issue.refused_instructions import leave_rows_undone
 from nkitools.issue.scatter_order import check_order
 from nkitools.issue.value_rules import judge
-from nkitools.issue.written_arguments import open_argument
+from nkitools.issue.written_arguments import open_views
 
 
 def perform(call: CarefulCall) -> None:
     """Carry a call out."""
     if call.full is not None:
         call.full.renew()
-    recording = call.core.recording
     for tensor, seen in call.outputs:
         if tensor.storage.guard is not None:
-            open_argument(call.core, tensor, seen)
-    if recording is not None:
-        recording.fill_unwritten(call)
+            open_views(tensor, seen)
     results = {
         id(seen): seen.array if seen.direct and call.lanes is None else np.array(seen.read())
         for _, seen in call.outputs
@@ -42,8 +39,6 @@ def perform(call: CarefulCall) -> None:
     noise = NOISE.get()
     if noise is not None and call.full is not None:
         arrays = with_sum_errors(noise, call, arrays)
-    if recording is not None:
-        recording.performing(call, keywords)
     if call.plan.lanes == "exchange":
         call.undefined = call.meaning.compute(*arrays, undefined=call.undefined)
     else:
@@ -53,12 +48,8 @@ def perform(call: CarefulCall) -> None:
         if call.full is not None:
             add_rounding_errors(noise, call, results)
     if call.core.evidence:
-        if recording is not None:
-            recording.has_evidence = True
         judge(call.core, call.plan, *_judged(call, results))
     _store(call, results)
-    if recording is not None:
-        recording.performed()
     if call.beyond is not None:
         leave_rows_undone(call.core, call.plan, [tensor for tensor, _ in call.outputs], call.beyond)
     if call.plan.in_psum:

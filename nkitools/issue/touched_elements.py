@@ -118,8 +118,6 @@ def use_state(core: Core, name: str, lanes: slice, *, reads: bool, writes: bool)
     Such states (reduce registers, random numbers) belong to one engine, which runs its instructions in order: only who
     reads what is kept.
     """
-    if core.record is None:  # a replay, whose record has it
-        return
     record, writers = core.record, core.state_writers.get(name)
     if writers is None or writers.size < lanes.stop:
         grown = np.full(max(lanes.stop, core.generation.partitions), -1, np.int64)

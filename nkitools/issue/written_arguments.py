@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nkitools.chip.core import Core
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 
@@ -18,13 +17,6 @@ def open_views(*tensors: NkiTensor) -> None:
             view = tensor.rows if isinstance(tensor, VectorTensor) else tensor
             if not view.array.flags.writeable:
                 view.array.flags.writeable = True
-
-
-def open_argument(core: Core, *tensors: NkiTensor) -> None:
-    """Let views of an argument be written by an instruction."""
-    open_views(*tensors)
-    if core.recording is not None:
-        core.recording.refuse("it writes into an argument, which stays as it is")
 
 
 def is_kept(values: Iterable[Any], error: ValueError) -> bool:

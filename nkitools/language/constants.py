@@ -37,8 +37,6 @@ def shared_constant(constant: Array | str | os.PathLike[str]) -> NkiTensor:
     Errors: NK208, NK301, NK609, NK611. Source: nki.language.shared_constant (NKI 0.6).
     """
     core = current_core("nl.shared_constant")
-    if core.recording is not None and not isinstance(constant, np.ndarray):
-        core.recording.refuse("it reads the file of a constant")
     values = _values(constant)
     dtype = _element_type(values, from_file=not isinstance(constant, np.ndarray))
     number = core.constant_count

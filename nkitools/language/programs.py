@@ -174,8 +174,6 @@ def print_values(
         mask=mask,
         unwritten=unwritten,
     )
-    if core.recording is not None:
-        core.recording.printed(core, tensor, one)
     core.record.add_print(one)
 
 

@@ -94,11 +94,6 @@ class Arguments:
         """The storages that the array arguments became."""
         return [entered.storage for entered in self._entered]
 
-    @property
-    def originals(self) -> list[Any]:
-        """The caller's arrays that they were."""
-        return [entered.original for entered in self._entered]
-
     def enter(self, name: str, value: Argument) -> Any:
         """``value`` as the kernel sees it; arrays also inside lists, tuples, dictionaries and dataclasses."""
         return mapped_by_name(name, value, self._part, self.objects)
@@ -190,11 +185,6 @@ class Arguments:
         for each in reversed(self._entered):
             if each.guard is not None:
                 each.guard.restore(each.storage)
-
-    @property
-    def has_written(self) -> bool:
-        """Return whether an instruction has written into an argument that is kept."""
-        return any(each.guard is not None and each.guard.is_open for each in self._entered)
 
     def is_unchanged(self, storage: int) -> bool:
         """Return whether an argument is known to hold the bits that it held before."""

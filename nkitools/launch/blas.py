@@ -55,9 +55,3 @@ def _limit(library: Any, count: int) -> None:
     ``set_num_threads`` of threadpoolctl 3.8 does nothing for OpenBLAS in any thread but the first that has called it.
     """
     getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
-
-
-def limit_thread() -> None:
-    """Let BLAS use one thread in this thread, too, which takes part in a run."""
-    for library, _ in _before:
-        _limit(library, 1)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, TypedDict
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
@@ -55,25 +54,4 @@ class Launch:
     keeping: Keeping | None = None  # how arguments are treated that the kernel changes; None: in place, as AWS does
     compile_config: CompileConfig | None = None
     specialization_config: SpecializationConfig | None = None
-    variant: Hashable = None  # what a dialect decides about the function, as far as its launches differ in it
     environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets
-
-    @property
-    def author_function(self) -> Any:
-        """Return the function; where a dialect has made one around the author's, that of the author."""
-        function = self.function
-        while isinstance(function, FunctionType) and str(function.__globals__.get("__name__")).startswith("nkitools."):
-            inner = function.__dict__.get("__wrapped__")
-            if inner is None:
-                break
-            function = inner
-        return function
-
-    @property
-    def form(self) -> Hashable:
-        """Return what decides a run beside the function, its arguments and the settings."""
-        return (
-            self.name, self.grid, self.dialect.name, self.results_as_declared, self.returns_on_chip,
-            self.compile_config, self.specialization_config, self.environment_lnc, self.schedule, self.variant,
-            self.keeping,
-        )  # fmt: skip

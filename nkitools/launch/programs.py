@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from nkitools.chip.core import CORE, Core, SharedHbm, World
@@ -31,7 +30,6 @@ from nkitools.launch.launch import Launch
 from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.read_only import check_write
-from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import check_schedule
 from nkitools.launch.second_run import Again
@@ -50,7 +48,6 @@ from nkitools.record.run_session import session
 from nkitools.record.shared_values import SharedValues
 from nkitools.record.source_sites import Site
 from nkitools.record.watch.watching import watched_record
-from nkitools.replay.recording import Recording, UncachedPlans
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, refuse, report
 from nkitools.rules.finding import Reporter as Report
@@ -60,8 +57,8 @@ _plans: dict[tuple[str, str, LanguageVersion, str], dict[tuple[Any, ...], Any]] 
 
 
 @probed
-def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *, replay: str | None = None) -> Run:
-    """Run all programs of a launch, or replay them; the run it returns was announced when it began.
+def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+    """Run all programs of a launch; the run it returns was announced when it began.
 
     Exceptions of the kernel pass through. A run that collects its findings and cannot go on ends with outputs None.
     """
@@ -72,28 +69,17 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *,
     run = Run(launch.name, "builtin", settings.chip, settings.precision)
     run.settings = settings.described(launch.grid)
     run.again = Again(run_launch, launch, args, kwargs, settings.nki_version)
-    replays = ReplayedRuns(launch, run, replay, settings)
     with session(run, settings.level) as findings:
-        replays.look_up((args, kwargs))
-        if replays.replay_plainly(findings, args, kwargs):
-            return run
         run.record = record = watched_record()
         record.prints, record.echo = run.prints, launch.echo
         reporter = Reporter(findings, record)
         programs = Programs(launch, settings, record, reporter)
-        with reporting(reporter if launch.reported is None else launch.reported(reporter)):
-            outputs = replays.replay(findings, [programs.entering(args, kwargs)])
-            if outputs is not None:
-                (run.outputs,) = outputs
-                return run
-            programs.recording = replays.recording
-            with ready(launch, reporter, settings.language):
-                try:
-                    run.outputs = programs.run(args, kwargs, settings.seed)
-                finally:
-                    run.peak_bytes = programs.host.peak
-        if not programs.arguments.has_written:
-            replays.keep([programs.arguments], [programs.result], (args, kwargs))
+        reported = reporter if launch.reported is None else launch.reported(reporter)
+        with reporting(reported), ready(launch, reporter, settings.language):
+            try:
+                run.outputs = programs.run(args, kwargs, settings.seed)
+            finally:
+                run.peak_bytes = programs.host.peak
     return run
 
 
@@ -159,33 +145,20 @@ class Programs:
         self.record = record
         self.reporter = reporter
         self.precision, self.full_precision = settings.precision, settings.precision != "precise"
-        self.is_shared = is_shared
-        self.arguments = self._new_arguments()
-        self.recording: Recording | None = None
-        self.result: Any = None  # of program 0, once all have ended
+        # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
+        self.arguments = Arguments(
+            MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm,
+            launch.wrap,
+            widens_results=self.full_precision and not launch.results_as_declared,
+            is_shared=is_shared,
+            language=self.language,
+            keeping=launch.keeping,
+        )
         self.shared = SharedHbm()
         self.host = host_memory() if host is None else host
         self.programs = list(itertools.product(*(range(size) for size in launch.grid)))
         self.world = world
         self.first = len(self.programs) * (record.rank or 0)  # the number of the first program among all ranks'
-
-    def entering(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, Callable[[Arguments], Any]]:
-        """Return what takes the arguments of a replay, and what brings them in."""
-        return self._new_arguments(), partial(_enter, self.launch, args=args, kwargs=kwargs)
-
-    def _new_arguments(self) -> Arguments:
-        # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
-        launch = self.launch
-        memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
-        widens = self.full_precision and not launch.results_as_declared
-        return Arguments(
-            memory,
-            launch.wrap,
-            widens_results=widens,
-            is_shared=self.is_shared,
-            language=self.language,
-            keeping=self.launch.keeping,
-        )
 
     @property
     def names(self) -> list[str]:
@@ -208,12 +181,10 @@ class Programs:
         self.record.compares_bodies = self.language.traced and self.reporter.level != "off"
         if self.record.keeps_parts:
             self.record.observe(SharedValues())
-        self.entered, self.named = _enter(self.launch, self.arguments, args=args, kwargs=kwargs)
+        self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
         for storage in self.arguments.storages:
             self.record.allocated(storage)
             self.host.give(storage.nbytes)
-        if self.recording is not None:
-            self.recording.enter(self.arguments.storages)
 
     def join(self, baton: Baton) -> None:
         """Take turns by this baton."""
@@ -251,7 +222,6 @@ class Programs:
         if not clean:
             self._report_unread(columns, form if not found else None, is_modern=is_modern)
         self.arguments.finish()
-        self.result = results[0]
         return self.arguments.leave(results[0])
 
     def _report_changed_arguments(self, columns: Columns, results: list[Any]) -> None:
@@ -307,11 +277,10 @@ class Programs:
     def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
         where = (self.generation.name, self.reporter.level, self.language)
         config = self.launch.specialization_config
-        plans = _plans_of(*where, f"{self.precision} as declared" if self.full_precision else "precise")
         return Core(
             self.generation,
             self.record,
-            UncachedPlans(plans) if self.recording is not None else plans,  # type: ignore[arg-type]  # which looks alike
+            _plans_of(*where, f"{self.precision} as declared" if self.full_precision else "precise"),
             self.launch.grid,
             program,
             self.shared,
@@ -325,7 +294,6 @@ class Programs:
             allows_nested_configs=config is not None and config.allow_nested_config_override,
             world=self.world,
             rank=self.record.rank,
-            recording=self.recording,
             host=self.host,
         )
 
@@ -375,7 +343,7 @@ def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str)
 
 
 def _enter(
-    launch: Launch, arguments: Arguments, *, args: tuple[Any, ...], kwargs: dict[str, Any]
+    launch: Launch, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments as tensors, each named by its parameter."""
     signature = signature_of(launch.function)

@@ -22,7 +22,6 @@ from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Programs, ready, reporting
-from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.second_run import Again
 from nkitools.launch.settings import settings_of
 from nkitools.launch.watch_option import probed
@@ -31,7 +30,6 @@ from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
 from nkitools.record.watch.watching import watched_record
-from nkitools.replay.recording import Recording
 from nkitools.rules.finding import KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
@@ -55,9 +53,7 @@ def arguments_by_rank(ranks: int, given: tuple[Any, ...]) -> list[tuple[Any, ...
 
 
 @probed
-def run_ranks(
-    launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any], *, replay: str | None = None
-) -> Run:
+def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
     """Run a launch on as many ranks as there are tuples of arguments; keywords go to all of them.
 
     The run's outputs are a tuple of each rank's results; its prints and findings are those of all ranks, in the order
@@ -78,25 +74,17 @@ def run_ranks(
     run.again = Again(run_ranks, launch, by_rank, kwargs, settings.nki_version)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
-    replays = ReplayedRuns(launch, run, replay, settings)
     host = host_memory()
     with session(run, settings.level) as findings:
         programs = [
             Programs(launch, settings, record, Reporter(findings, record), world=world, is_shared=is_shared, host=host)
             for record in run.records
         ]
-        replays.look_up((by_rank, kwargs))
-        entering = [each.entering(args, kwargs) for each, args in zip(programs, by_rank, strict=True)]
-        run.outputs = cast(Any, replays.replay(findings, entering))
-        if run.replayed.done:
-            return run
         with ready(launch, programs[0].reporter, settings.language):
             try:
-                run.outputs = cast(Any, _Ranks(programs, settings.seed, replays.recording).run(by_rank, kwargs))
+                run.outputs = cast(Any, _Ranks(programs, settings.seed).run(by_rank, kwargs))
             finally:
                 run.peak_bytes = host.peak
-        if not any(each.arguments.has_written for each in programs):
-            replays.keep([each.arguments for each in programs], [each.result for each in programs])
     return run
 
 
@@ -109,10 +97,8 @@ def _record(run: Run, launch: Launch, rank: int) -> Record:
 class _Ranks:
     """The programs of all ranks: those of rank 0 come first, then those of rank 1."""
 
-    def __init__(self, programs: list[Programs], seed: int | None, recording: Recording | None) -> None:
+    def __init__(self, programs: list[Programs], seed: int | None) -> None:
         self.programs = programs
-        for each in programs:
-            each.recording = recording
         self.cores = len(programs[0].programs)
         names = [
             f"rank {rank}, {name}" if self.cores > 1 else f"rank {rank}"

@@ -108,7 +108,7 @@ def _observed(
 ) -> Run:
     seed = settings["schedule_seed"]
     with options.override(schedule_seed=None if seed is None else str(seed), watch=None), observing(observer):
-        return start(launch, args, kwargs, replay="off")
+        return start(launch, args, kwargs)
 
 
 def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:

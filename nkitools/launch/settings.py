@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from nkitools.chip.chosen_chip import VARIABLES, resolve_chip
 from nkitools.facts import options, versions
 from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
 from nkitools.launch.launch import Launch
-from nkitools.platforms import available_cores
 
 _PRECISE = "NKI_PRECISE_FP"
-_OPTIONS = ("chip", "rules", "precision", "schedule_seed", "nki_version", "replay", "memory")
-_READ_BY_KERNELS = ("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE",)  # environment variables
-_DECIDING = (
-    *(options.OPTIONS[name].env for name in _OPTIONS),
-    *VARIABLES,
-    _PRECISE,
-    options.FRONT_END,
-    DEGREE,
-    *_READ_BY_KERNELS,
-)
+_OPTIONS = ("chip", "rules", "precision", "schedule_seed", "nki_version", "replay", "replay_threads")
+_DECIDING = (*(options.OPTIONS[name].env for name in _OPTIONS), *VARIABLES, _PRECISE, options.FRONT_END, DEGREE)
 _MOST = 64  # settings that are kept
 LEVELS = options.OPTIONS["rules"].choices
 PRECISIONS = ("precise", "full")
@@ -37,9 +28,7 @@ class Settings(NamedTuple):
     seed: int | None  # of the order of programs
     language: versions.LanguageVersion
     nki_version: str  # that the language was asked for by
-    replay: str
     lnc: int  # the degree that the environment wants, 0 for none
-    form: Hashable  # what of all this, and of the environment, decides what a run does
 
     def described(self, grid: tuple[int, ...]) -> dict[str, Any]:
         """Return what a run keeps of how it was launched, beside chip and precision."""
@@ -72,10 +61,11 @@ def settings_of(launch: Launch) -> Settings:
         resolve_seed(),
         resolve_language(launch.nki_version, launch.dialect.name),
     )
+    if options.asks_for_replay():
+        options.say_that_nothing_is_replayed()
     asked = options.value("nki_version") if launch.nki_version is None else launch.nki_version
-    form = *deciding, options.value("memory"), *map(options.variable, _READ_BY_KERNELS)
     wanted = lnc_degree_wanted(deciding[-1]) if launch.dialect.has_lnc_degrees else 0
-    found = Settings(*deciding, str(asked), resolve_replay(None), wanted, form)
+    found = Settings(*deciding, str(asked), wanted)
     if len(_kept) >= _MOST:
         _kept.clear()
     _kept[key] = over, found
@@ -85,18 +75,6 @@ def settings_of(launch: Launch) -> Settings:
 def resolve_level(rules: str | None) -> str:
     """Return the rule level: the argument, else the option (``--nki-rules``, ``NKITOOLS_RULES``), else ``error``."""
     return _chosen("rules", rules, LEVELS)
-
-
-def resolve_replay(replay: str | None) -> str:
-    """Return whether runs are replayed: the argument, else the option (``--nki-replay``, ``NKITOOLS_REPLAY``)."""
-    return _chosen("replay", replay, options.OPTIONS["replay"].choices)
-
-
-def resolve_replay_threads() -> int:
-    """Return in how many threads a replay may compute: at most as many as the process has processors."""
-    processors = available_cores()
-    asked = options.value("replay_threads")
-    return processors if asked is None else max(1, min(processors, int(float(str(asked)))))
 
 
 def resolve_seed() -> int | None:

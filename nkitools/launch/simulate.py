@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
+from nkitools.facts import options
 from nkitools.launch.kept_arguments import Keeping, must_have_parameters, severity_of_changes
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.launch import Launch
@@ -49,10 +50,7 @@ def simulate(
     function of the `Print`. Prefix is the tensor's name, or the line. `WatchWarning` names a watch that has recorded
     nothing.
 
-    ``replay``: ``"off"``, the default, always runs the kernel; ``"auto"`` records the second run of a kernel with
-    arguments of one form (shapes, dtypes, other values) and executes what was computed there in later ones, in place of
-    the kernel's Python; ``"on"`` records the first run and raises `NotReplayable`, a ValueError, where that cannot be
-    done (``run.replayed``).
+    ``replay`` does nothing, and the next version refuses it: every run runs the kernel's Python.
 
     ``ranks=N``: N communicating ranks (``nki.collectives``) run the kernel, each on as many cores as the grid says.
     Then the arguments are one tuple or list a rank, ``simulate(kernel, (x0, w), (x1, w), ranks=2)``; keywords go to
@@ -61,6 +59,8 @@ def simulate(
     """
     __tracebackhide__ = True
     with AuthorsTraceback():
+        if replay is not None:
+            options.check_replay(replay)
         given: object = kernel  # whatever its type says
         if not callable(given):
             raise TypeError(
@@ -69,9 +69,9 @@ def simulate(
             )
         launch = _keeping(as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules), mutates)
         if ranks is not None:
-            started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs, replay=replay)
+            started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs)
         else:
-            started = partial(run_launch, launch, arrays, kwargs, replay=replay)
+            started = partial(run_launch, launch, arrays, kwargs)
         if watch is None:
             return started()
         with probing(watch) as probes:

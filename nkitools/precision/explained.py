@@ -37,7 +37,7 @@ def explained_errors(run: Run) -> ExplainedErrors:
 
 
 def _apart(run: Run) -> ExplainedErrors:
-    with options.override(watch=None, replay="off", schedule_seed=None):
+    with options.override(watch=None, schedule_seed=None):
         return _explained_errors(run)
 
 

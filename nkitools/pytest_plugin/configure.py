@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     values = all_decided(config)
     config.option.nki_report = decided(config, OPTIONS["report"])
     session.enter_context(options.override(**{**values, "report": config.option.nki_report}))
+    _say_of_replay(config, session)
     _check_simulator()
     _check_directory(options.value("report"))
     # What few sessions ask for is imported where it is asked for: loading the plugin is light.
@@ -127,6 +128,15 @@ def _early(config: pytest.Config, name: str) -> options.Value:
     """Return the value of an option before pytest has parsed its flags for good."""
     flag = getattr(config.known_args_namespace, OPTIONS[name].ini, None)
     return flag if flag is not None else decided(config, OPTIONS[name])
+
+
+def _say_of_replay(config: pytest.Config, session: ExitStack) -> None:
+    """Say that the options for replay do nothing, once for the session, and not in the output of a test."""
+    if not options.asks_for_replay():
+        return
+    if not (hasattr(config, "workerinput") or os.environ.get(IN_WORKER)):
+        options.say_that_nothing_is_replayed()
+    session.enter_context(options.override(**dict.fromkeys(options.REPLAY)))
 
 
 def _check_simulator() -> None:

@@ -8,7 +8,7 @@ data.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -95,17 +95,8 @@ class BesideRows:
         self._parts: dict[int, Part] = {}
         self._as_run: dict[int, Part] = {}
         self._known: dict[tuple[int, str, bytes], Part] = {}
-        self._chosen: dict[int, tuple[Layout, Array]] = {}
-        self._rows: Callable[[], Sequence[Array]] | None = None  # those of ``_chosen`` in a replay
-
-    @property
-    def chosen(self) -> dict[int, tuple[Layout, Array]]:
-        """The rows of views that data have chosen, by operand; they become parts where these are asked for."""
-        if self._rows is not None:
-            rows, self._rows = self._rows, None
-            pairs = zip(self._chosen.items(), rows(), strict=True)
-            self._chosen = {key: (layout, each.astype(np.int32, copy=False)) for (key, (layout, _)), each in pairs}
-        return self._chosen
+        # The rows of views that data have chosen, by operand; they become parts where these are asked for.
+        self.chosen: dict[int, tuple[Layout, Array]] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -116,18 +107,6 @@ class BesideRows:
     def choose(self, position: int, operand: int, layout: Layout, rows: Array) -> None:
         """Keep which rows of a view data have chosen for an operand of an instruction, in any order."""
         self.chosen[position * _OPERANDS + operand] = layout, rows.astype(np.int32)
-
-    def with_chosen(self, rows: Callable[[], Sequence[Array]]) -> BesideRows:
-        """Return these facts for another run of the same instructions, in which data have chosen these rows.
-
-        ``rows`` is called where one of them is looked at.
-        """
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        chosen = self.chosen
-        other._parts = {key: part for key, part in self._parts.items() if key not in chosen}
-        other._chosen, other._rows, other._known = chosen, rows, {}
-        return other
 
     def _part(self, key: int) -> Part | None:
         """Return what an operand touches, of rows that data have chosen each one once and in ascending order."""

@@ -44,9 +44,6 @@ class Reporter:
         self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str, picture: Drawing | None = None
     ) -> bool:
         self.reports += 1
-        core = CORE.get()
-        if core is not None and core.recording is not None:
-            core.recording.reported()
         if self.level == "off" and not fatal:
             return False
         site, frame = self._place or (self.record.sites[self.record.sites.current(2)], author_frame(2))

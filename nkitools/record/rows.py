@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from itertools import pairwise
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -262,23 +262,12 @@ class Rows:
         self.oldest = 1 << 62  # of the run's storages, whose ids only grow
         self.least_word = self.oldest  # the least word of an operand of this run
         self._starts = array("q")
-        self._first: Rows | None = None  # that was noted, where this one has the same rows
         note_record(self)
 
     def begin_storage(self, storage: int) -> None:
         """Let operands lie in this storage: it belongs to the run."""
         self.oldest = storage
         self.least_word = storage << _HALF
-
-    def same_rows(self) -> Self:
-        """Return another object over the same rows; each looks up where they start on its own.
-
-        It keeps this one alive, whose layouts are noted.
-        """
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._starts, other._first = array("q"), self
-        return other
 
     def layout_numbers(self) -> set[int]:
         """Return the numbers of the layouts in the rows, and others that byte offsets look like."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from nkitools.record.dependences import Dependences
     from nkitools.record.element_slice import Slice
     from nkitools.record.explained_errors import ExplainedErrors
-    from nkitools.record.record import Record
     from nkitools.record.time_estimate import Estimate
 
 
@@ -33,26 +31,8 @@ class Run(RunContents):
     tuple; its prints, findings and instructions name their ``rank``. ``record`` is then the first rank's.
     ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`). ``settings``: the
     settings of its launch, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``. ``kept_sources``: the
-    sources of a run out of a file. ``replayed.done``: whether the recorded steps of an earlier run were executed in
-    place of the kernel's Python; ``replayed.reason``: why not.
+    sources of a run out of a file.
     """
-
-    _later: Callable[[], Record] | None = None
-
-    @property
-    def record(self) -> Record | None:
-        """The history of the run, of its first rank where it has several; None where nkitools has not simulated it."""
-        if self._later is not None:
-            self.record = self._later()
-        return self._record
-
-    @record.setter
-    def record(self, record: Record | None) -> None:
-        self._record, self._later = record, None
-
-    def record_later(self, make: Callable[[], Record]) -> None:
-        """Let the history of the run be made when it is asked for."""
-        self._later = make
 
     @cached_property
     def dependences(self) -> Dependences:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from nkitools.facts import options
 from nkitools.record.instruction_sequence import Instructions
 from nkitools.record.prints.print_sequence import Prints, as_prints
 from nkitools.record.source_sites import is_internal, source_texts
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replayed:
-    """The way a run was made: of the recorded steps of an earlier one, or, for a reason, by Python."""
+    """What `RunContents.replayed` still answers: not done, and why."""
 
     done: bool = False
-    reason: str = ""
+    reason: str = options.NO_REPLAY
+
+    def __bool__(self) -> bool:
+        return self.done
 
 
 class WatchCounts(Protocol):
@@ -62,7 +66,6 @@ class RunContents:
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     kept_sources: dict[str, str] | None = field(default=None, repr=False)
     reference: Reference | None = field(default=None, repr=False)
-    replayed: Replayed = field(default=Replayed(), repr=False)
     probes: list[WatchCounts] = field(default_factory=list, repr=False)  # whose prints are among ``prints``
     # The most that its arguments and tensors in HBM took of the host at one time.
     peak_bytes: int = field(default=0, repr=False)
@@ -76,6 +79,12 @@ class RunContents:
     def has_outputs(self) -> bool:
         """Return whether the kernel returned something."""
         return cast(Any, self.outputs) is not None
+
+    @property
+    def replayed(self) -> Replayed:
+        """Return that the run was not replayed. No run is, and the next version has no such attribute."""
+        options.say_that_nothing_is_replayed()
+        return Replayed()
 
     @property
     def instructions(self) -> Instructions:

@@ -87,7 +87,7 @@ def _variant(kernel: Kernel, values: dict[str, Any], args: tuple[Any, ...], kwar
     with collect_runs() as runs:
         try:
             # Recorded steps of another variant are not this one's: constants of a module are no arguments.
-            run = simulate(kernel, *args, **kwargs, **keywords_of(kernel, values), rules="error", replay="off")
+            run = simulate(kernel, *args, **kwargs, **keywords_of(kernel, values), rules="error")
             return Variant(values=values, estimate=run.estimate())
         except Exception as error:  # whatever a variant raises is its own: others may run
             for each in runs:

@@ -213,7 +213,7 @@ class Call:
         launch = replace(self.launch, rules=rules)
 
         def apart() -> Half:
-            with options.override(watch=None, replay="off", schedule_seed=None):
+            with options.override(watch=None, schedule_seed=None):
                 if trace is None:
                     return run_half(launch, precision, args, kwargs)
                 with observing(trace):
@@ -225,7 +225,7 @@ class Call:
         """Return a run on copies of the arguments that has kept what its instructions wrote."""
 
         def apart() -> Run:
-            with options.override(watch=None, replay="off"), watching():
+            with options.override(watch=None), watching():
                 return run_half(replace(self.launch, rules="report"), "precise", self.args, self.kwargs).run
 
         return Context().run(apart)

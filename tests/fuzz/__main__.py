@@ -1,6 +1,6 @@
 """``make fuzz N=10000``: random programs two ways, which have to agree.
 
-``--against`` names the other way: the oracle (the default), or replay, careful, legacy, jnp (`tests.fuzz.comparisons`).
+``--against`` names the other way: the oracle (the default), or careful, legacy, jnp (`tests.fuzz.comparisons`).
 With ``--store`` a second call goes on where the first one was ended: a program is run once for each content of the
 package, of the oracle and of this folder. A program that disagrees is made smaller and printed; what is mended goes
 into ``tests/fuzz/corpus.jsonl``. Exit code 1 where a program disagrees.

@@ -12,9 +12,9 @@ import neuronxcc.nki.language as nl
 import numpy as np
 
 import nkitools
+from tests.differing_runs import bits
 from tests.fuzz import against_oracle
 from tests.fuzz.against_oracle import names_of as names_of
-from tests.fuzz.against_replay import bits
 from tests.fuzz.kernel import outputs_of, simulated
 from tests.oracle.arithmetic import BITWISE, FUNCTIONS, OPERATORS, SMOOTH
 from tests.oracle.programs import Program, input_of, states_of
@@ -160,7 +160,6 @@ def disagreement(program: Program) -> str:
         *(brought(part) for step in program["steps"] for part in step.values() if _is_array(part)),
         chip=program["chip"],
         rules="report",
-        replay="off",
     )
     for run in (modern, legacy):
         errors = [each for each in run.findings if each.severity == "error"]

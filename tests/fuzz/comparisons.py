@@ -12,7 +12,7 @@ from typing import Any
 from tests.oracle.programs import Program
 from tests.oracle.state import Unfit
 
-NAMES = ("oracle", "replay", "careful", "legacy", "jnp")
+NAMES = ("oracle", "careful", "legacy", "jnp")
 
 
 def comparison(name: str) -> Any:

@@ -23,11 +23,6 @@ _FILE = "<program of the fuzz>"
 
 def simulated(program: Program) -> Any:
     """Return the run of a program: its outputs are each tile as it was left, and what steps leave beside them."""
-    return simulated_with(program, ["off"])[0]
-
-
-def simulated_with(program: Program, replays: Sequence[str]) -> list[Any]:
-    """Return runs of one kernel, with these values of ``replay``, one after the other."""
     arrays = [brought(part) for _, _, part in _arrays(program)]
     tiles = program["tiles"].values()
     settings = {"chip": program["chip"], "nki_version": program["version"], "rules": "report"}
@@ -39,7 +34,7 @@ def simulated_with(program: Program, replays: Sequence[str]) -> list[Any]:
         arguments = [*(np.stack([input_of(tile, core) for core in together]) for tile in tiles), *arrays]
         settings["grid"] = len(together)
     kernel = kernel_of(text_of(program))
-    return [nkitools.simulate(kernel, *arguments, **settings, replay=each) for each in replays]
+    return nkitools.simulate(kernel, *arguments, **settings)
 
 
 def outputs_of(program: Program, run: Any, member: int) -> dict[str, Any]:

@@ -43,25 +43,25 @@ def doubled(x: Any, reads: bool = True, turns: int = 1) -> Any:
 def test_a_form_is_looked_at_once(judged: list[Any]) -> None:
     """Other values are the same form."""
     for factor in (1, 2, 3):
-        run = nkitools.simulate(doubled, factor * X, replay="off")
+        run = nkitools.simulate(doubled, factor * X)
         assert np.array_equal(run.outputs, 2 * factor * X)
     assert len(judged) == 1
 
 
 def test_another_record_is_another_form(judged: list[Any]) -> None:
     """Of another shape, number of turns, chip and rule level; without rules nothing is looked for."""
-    nkitools.simulate(doubled, X[:, :4], replay="off")
-    nkitools.simulate(doubled, X[:, :4], turns=2, replay="off")
-    nkitools.simulate(doubled, X[:, :4], chip="trn3", replay="off")
-    nkitools.simulate(doubled, X[:, :4], rules="report", replay="off")
+    nkitools.simulate(doubled, X[:, :4])
+    nkitools.simulate(doubled, X[:, :4], turns=2)
+    nkitools.simulate(doubled, X[:, :4], chip="trn3")
+    nkitools.simulate(doubled, X[:, :4], rules="report")
     assert len(judged) == 4
-    nkitools.simulate(doubled, X[:, :4], replay="off")
+    nkitools.simulate(doubled, X[:, :4])
     assert len(judged) == 4
 
 
 def test_what_is_found_is_found_in_every_run(judged: list[Any]) -> None:
     """NK513: a run with a finding is not clean, accepted or not."""
-    runs = [nkitools.simulate(doubled, X, reads=False, replay="off") for _ in range(3)]
+    runs = [nkitools.simulate(doubled, X, reads=False) for _ in range(3)]
     assert [[each.rule for each in run.findings] for run in runs] == [["NK513"]] * 3
     assert len(judged) == 3
 
@@ -80,6 +80,6 @@ def test_a_tensor_that_is_too_large_is_found_after_one_that_fits(judged: list[An
         return out
 
     for _ in range(2):
-        nkitools.simulate(kernel, X, 1, replay="off", rules="report")
+        nkitools.simulate(kernel, X, 1, rules="report")
         with pytest.raises(nkitools.KernelError, match="NK202"):
-            nkitools.simulate(kernel, X, 9, replay="off")
+            nkitools.simulate(kernel, X, 9)

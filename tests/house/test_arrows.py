@@ -38,10 +38,9 @@ room("issue", "chip", "engines", "facts", "record", "rules")
 room("isa", "chip", "engines", "facts", "issue", "record", "rules")
 room("language", "chip", "engines", "facts", "isa", "issue", "record", "rules")
 room("lint", "authors_code", "facts", "rules")
-room("replay", "chip", "facts", "issue", "record", "rules")
 room(
     "launch",
-    "authors_code", "chip", "facts", "history", "lint", "output_streams", "platforms", "record", "replay", "rules",
+    "authors_code", "chip", "facts", "history", "lint", "output_streams", "platforms", "record", "rules",
 )  # fmt: skip
 room("timing", "chip", "facts", "history", "record", "rules")
 room("precision", "chip", "comparison", "facts", "launch", "record")

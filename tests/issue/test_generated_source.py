@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.version_forms import VersionedInstruction
 from nkitools.facts import versions
@@ -18,14 +18,13 @@ INSTRUCTIONS = [each.instruction for each in vars(nisa).values() if hasattr(each
 
 
 def generated(instruction: Any) -> list[Any]:
-    """Return the generated functions of an instruction: those that bind, call and record."""
+    """Return the generated functions of an instruction: those that bind and call."""
     if not isinstance(instruction, VersionedInstruction):
         if "complete" in instruction.call.__globals__:
             instruction.call.__globals__["complete"]()  # as its first call does
-        functions = [instruction.bind, instruction.call, instruction._issue_recorded]
+        functions = [instruction.bind, instruction.call]
     else:  # one for each version that has the instruction
-        binders = [instruction.binders[each] for each in versions.languages_of() if instruction.row.is_in(each)]
-        functions = [*binders, instruction._issue_recorded]
+        functions = [instruction.binders[each] for each in versions.languages_of() if instruction.row.is_in(each)]
     return [each for each in functions if each.__code__.co_filename.startswith("<nkitools generated")]
 
 
@@ -42,12 +41,12 @@ def test_every_generated_function_has_its_source() -> None:
 
 def test_a_traceback_shows_the_generated_line() -> None:
     """Also after the cache of source lines has been checked for files that have changed."""
-    with pytest.raises(ValueError, match="values to unpack") as raised:
-        nisa.tensor_tensor.instruction._issue_recorded(SimpleNamespace(careful=False), ())  # type: ignore[attr-defined]
+    with pytest.raises(nkitools.KernelError, match="NK611") as raised:
+        nisa.tensor_tensor(None, None, None, None)  # type: ignore[arg-type]  # outside of a kernel
     linecache.checkcache()
     text = "".join(traceback.format_exception(raised.value))
-    assert ": fast path of tensor_tensor, recorded>" in text
-    assert "dst, data1, data2, op, " in text
+    assert ": call of tensor_tensor>" in text
+    assert "return take(core, (dst, data1, data2, op, " in text
 
 
 def test_generated_code_is_internal() -> None:

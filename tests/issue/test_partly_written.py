@@ -34,9 +34,9 @@ def careful(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def carefully(careful: list[str], kernel: Callable[..., Any], *args: Any) -> tuple[Any, list[str]]:
     """Return the outputs of a warm run, and the names of the instructions that it issued carefully."""
-    nkitools.simulate(kernel, *args, replay="off")
+    nkitools.simulate(kernel, *args)
     careful.clear()
-    run = nkitools.simulate(kernel, *args, replay="off")
+    run = nkitools.simulate(kernel, *args)
     return run.outputs, list(careful)
 
 

@@ -39,13 +39,6 @@ def test_the_peak_is_of_arguments_and_tensors_in_hbm() -> None:
     assert Run.from_json(run.to_json()).peak_bytes == run.peak_bytes
 
 
-def test_a_replayed_run_has_the_peak_of_the_recorded_one() -> None:
-    """The third run is a replay."""
-    runs = [nkitools.simulate(doubled, X, 2, replay="auto") for _ in range(3)]
-    assert runs[-1].replayed.done
-    assert {run.peak_bytes for run in runs} == {2 * MIB + 2 * X.nbytes}
-
-
 def test_what_is_gone_takes_nothing() -> None:
     """Scratch of each turn is free when the next turn makes its own."""
 

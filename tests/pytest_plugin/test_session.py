@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from nkitools.facts import options
+from tests.pytest_plugin.conftest import NKI
 
 SAY = """
 from nkitools.facts import options
@@ -140,3 +141,36 @@ def test_it():
 """
     author.elsewhere, author.header = "", ""
     author.run_apart("-p", "no:hypothesispytest", "-p", "no:benchmark", test=test).assert_outcomes(passed=1)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("flags", "ini"),
+    [
+        (["--nki-replay=auto"], ""),
+        (["--nki-replay-threads=2"], ""),
+        ([], "nki_replay = on"),
+        (["-n1"], "nki_replay = on"),
+    ],
+)
+def test_what_asks_for_replay_does_nothing_and_says_so_once(bare_author: Any, flags: list[str], ini: str) -> None:
+    """At the start of the session: a test's own output has no line more, and its runs run the kernel."""
+    bare_author.pytester.makeini(f"[pytest]\n{ini}\n")
+    bare_author.header = NKI
+    result = bare_author.run_apart(
+        *flags,
+        test="""
+def test_it(run_kernel, capfd):
+    for factor in (1, 2, 3):
+        assert (run_kernel(double, factor * X) == 2 * factor * X).all()
+    assert capfd.readouterr() == ("", "")
+""",
+    )
+    result.assert_outcomes(passed=1)
+    assert f"{result.outlines}{result.errlines}".count("no longer replays runs") == 1
+
+
+def test_a_value_that_replay_never_had_is_refused(bare_author: Any) -> None:
+    """As pytest refuses a flag."""
+    result = bare_author.run("--nki-replay=often", test="def test_it(): pass\n")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR

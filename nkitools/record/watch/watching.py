@@ -86,11 +86,6 @@ def observing(observer: Observer) -> AbstractContextManager[Observer]:
     return added(_observers, observer)
 
 
-def is_watched() -> bool:
-    """Return whether a watch or an observer looks at the runs that are started here."""
-    return bool(_watches.get() or _observers.get())
-
-
 def watched_record() -> Record:
     """Return a new record, which keeps what instructions write where a watch is on."""
     record = Record()

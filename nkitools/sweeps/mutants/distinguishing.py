@@ -126,7 +126,7 @@ def _results(kernel: Any, call: Call, args: tuple[Any, ...], kwargs: dict[str, A
 
     own, named = copied((args, kwargs))
     try:
-        run = simulate(kernel, *own, grid=call.grid, chip=call.chip, rules="report", replay="off", **named)
+        run = simulate(kernel, *own, grid=call.grid, chip=call.chip, rules="report", **named)
     except Exception as error:
         return type(error).__name__
     arrays = [array for _, (_, array) in (*arrays_in("output", run.outputs), *arrays_in("argument", own))]

@@ -130,7 +130,7 @@ def test_what_a_repeated_call_makes_of_its_values_is_found_at_its_line() -> None
 def frames(kernel: Any, turns: int) -> int:
     """How many Python frames a run of a kernel with so many turns takes, once its forms are known."""
     x = random(8, 8)
-    run(kernel, x, turns=turns, replay="off")
+    run(kernel, x, turns=turns)
     count = 0
 
     def counted(frame: Any, event: str, argument: Any) -> None:
@@ -139,7 +139,7 @@ def frames(kernel: Any, turns: int) -> int:
 
     sys.setprofile(counted)
     try:
-        run(kernel, x, turns=turns, replay="off")
+        run(kernel, x, turns=turns)
     finally:
         sys.setprofile(None)
     return count

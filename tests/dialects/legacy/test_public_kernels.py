@@ -78,11 +78,11 @@ def test_plans_of_such_accesses_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
         nl.store(out, tile)
         return out
 
-    run(kernel, X, replay="off")
+    run(kernel, X)
     careful: list[Any] = []
     perform = instruction.perform
     monkeypatch.setattr(instruction, "perform", lambda call: careful.append(call) or perform(call))
-    run(kernel, X, replay="off")
+    run(kernel, X)
     assert careful == []
 
 

@@ -85,17 +85,16 @@ class Kernel(KernelObject[P]):
 
     def launch(self, **said: Unpack[Said]) -> Launch:
         """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
-        returns, switches = self._returns_outputs, switches_of(self.function, self.options)
+        switches = switches_of(self.function, self.options)
         said.setdefault("chip", self.options.get("platform_target"))
         return Launch(
-            as_program(self.function, returns_outputs=returns, switches=switches),
+            as_program(self.function, returns_outputs=self._returns_outputs, switches=switches),
             self.__name__,
             grid=self.grid,
             wrap=Tensor,
             dialect=LEGACY,
             returns_on_chip=True,
             reported=with_codes,
-            variant=(returns, switches),
             **said,
         )
 

@@ -1,30 +1,12 @@
-"""A replayed run against a run in full: results, findings, instructions and dependences."""
+"""Which part of two runs of one kernel is not the same: results, findings, instructions, dependences."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.fuzz.against_oracle import names_of as names_of
-from tests.fuzz.against_oracle import smaller as smaller
-from tests.fuzz.kernel import simulated_with
-from tests.oracle.programs import Program
-from tests.oracle.programs import program_of as program_of
-
-_RUNS = 3  # the first one is recorded, the others are replayed where the kernel allows it
-
-
-def disagreement(program: Program) -> str:
-    """Return what differs, in the first run that differs."""
-    whole = simulated_with(program, ["off"])[0]
-    for number, run in enumerate(simulated_with(program, ["auto"] * _RUNS)):
-        said = differs(run, whole)
-        if said:
-            return f"run {number + 1}{' (replayed)' if run.replayed.done else ''}: {said}"
-    return ""
-
 
 def differs(run: Any, whole: Any) -> str:
-    """Return which part of two runs is not the same."""
+    """Return which part of two runs is not the same; '' where all of it is."""
     if bits(run.outputs) != bits(whole.outputs):
         return "results"
     if run.findings != whole.findings:
