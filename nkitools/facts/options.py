@@ -328,7 +328,7 @@ def asks_for_replay() -> bool:
     return any(asked)
 
 
-def check_replay(asked: object) -> None:
+def check_replay(asked: str) -> None:
     """Say that an argument ``replay`` does nothing. ValueError for a value that it never had."""
     choices = OPTIONS["replay"].choices
     if asked not in choices:

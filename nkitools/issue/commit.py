@@ -1,6 +1,8 @@
 """Commit an instruction that was carried out: the record takes it, with the author's line and name.
 
-Every way of issuing an instruction ends in `Core.commit`: here, and in the lines that the fast path takes from here.
+The careful path, barriers and collectives call `commit` or `commit_call`; the fast path has the lines that are made
+here. All of them add a row by `Rows.add`, or by its lines (`nkitools.record.rows`). In a kernel of the legacy dialect
+`Core.commit` first keeps the instruction open that makes the value of a call (`nkitools.record.open_instruction`).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import Plan
 from nkitools.issue.refused_instructions import follow
 from nkitools.issue.touched_elements import keep_touched
-from nkitools.record.rows import PACKERS, head_of, operand_text, words_of
+from nkitools.record.rows import PACKERS, ROW_LINES, head_of, operand_text, words_of
 
 
 class Named(Protocol):
@@ -64,8 +66,7 @@ def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str
     return [
         *_words_lines(operands),
         f"if known is not None and core.rows is record and {own}:",
-        "    record.row_words.frombytes(packers[len(words)](head, *words))",
-        "    record.states.append(record.loop)",
+        *[f"    {line}" for line in ROW_LINES],
         "else:",
         "    site = record.site()",
         "    core.commit(plan, site, words)",

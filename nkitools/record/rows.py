@@ -251,6 +251,10 @@ def _packer(words: int) -> Callable[..., bytes]:
     return PACKERS[words - 1] if words <= len(PACKERS) else Struct(f"{words}n").pack
 
 
+# `Rows.add` as generated source, for a plan and a site that the run has met, with operands that belong to it.
+ROW_LINES = ("record.states.append(record.loop)", "record.row_words.frombytes(packers[len(words)](head, *words))")
+
+
 class Rows:
     """The instructions of one run, a row and a loop state each."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What `RunContents.replayed` still answers: not done, and why."""
+    """The answer of `RunContents.replayed`: not done, and why."""
 
     done: bool = False
     reason: str = options.NO_REPLAY

@@ -151,16 +151,16 @@ def smaller(program: Program) -> Iterator[Program]:
     return against_oracle.smaller(program)
 
 
+def inputs_of(program: Program) -> list[Any]:
+    """Return the arguments of the kernel of a program."""
+    arrays = (brought(part) for step in program["steps"] for part in step.values() if _is_array(part))
+    return [*(input_of(tile) for tile in program["tiles"].values()), *arrays]
+
+
 def disagreement(program: Program) -> str:
     """Return which result differs."""
     modern = simulated(program)
-    legacy = nkitools.simulate(
-        nki.jit(kernel_of(program)),
-        *(input_of(tile) for tile in program["tiles"].values()),
-        *(brought(part) for step in program["steps"] for part in step.values() if _is_array(part)),
-        chip=program["chip"],
-        rules="report",
-    )
+    legacy = nkitools.simulate(nki.jit(kernel_of(program)), *inputs_of(program), chip=program["chip"], rules="report")
     for run in (modern, legacy):
         errors = [each for each in run.findings if each.severity == "error"]
         if errors:

@@ -1,4 +1,9 @@
-"""The fast path and the careful path agree: equal results, records, prints and findings of one kernel."""
+"""Every way of issuing an instruction agrees: equal results, rows, dependences, prints and findings of one kernel.
+
+The ways are the careful path; the fast path where it looks the plan up; where the author's line has issued the like
+last, so that it adds the row itself; and each of them where an observer looks at the record. Of the legacy dialect also
+calls that return values, made anew or again, and values that are brought to where they are assigned.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import neuronxcc.nki as nki
 import numpy as np
 import pytest
 
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 from nkitools.dialects.stand_in import stand_in_installed
+from nkitools.record.record import Observer, Record
+from nkitools.record.rows import Row
 from nkitools.record.run_listeners import collect_runs
+from nkitools.record.watch.watching import observing
 from nkitools.rules.catalogue import RULES
 from tests import cases
 from tests.careful import CAREFUL_FUNCTION, carefully
 from tests.dialects.modern.valid_calls import CALLS, CHIPS, valid_call
+from tests.fuzz import against_legacy
+from tests.fuzz.against_oracle import names_of
 from tests.nki_versions import marks_of
 
 # Broken before an instruction is issued, by an import or by the launch; and a kernel that keeps state between its runs.
@@ -58,6 +70,11 @@ def seen(kernel: Any, *inputs: Any, rules: str = "report", **settings: Any) -> d
         "outputs": [(each.dtype, each.shape, each.tobytes()) for each in outputs if isinstance(each, np.ndarray)],
         "inputs": [each.tobytes() for each in inputs if isinstance(each, np.ndarray)],
         "instructions": list(run.instructions),
+        "dependences": [
+            (kind, rows.starts.tolist(), rows.sources.tolist())
+            for kind in ("flow", "output", "anti")
+            if (rows := getattr(run.dependences, kind)) is not None
+        ],
         "findings": run.findings,
         "prints": [str(each) for each in run.prints],
     }
@@ -71,13 +88,39 @@ def both(play: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], dict[str, 
         return fast, Context().run(play)
 
 
+def watched(play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what ``play`` gives while an observer looks on, to whom each instruction is shown with its row."""
+    shown: list[tuple[int, str]] = []
+
+    class Noting(Observer):
+        def issued(self, record: Record, row: Row) -> None:
+            shown.append((row.position, row.plan.name))
+
+    with observing(Noting()):
+        found = play()
+    assert shown == [(number, each.name) for number, each in enumerate(found["instructions"])]
+    return found
+
+
+def _spoil(arguments: dict[str, Any], value: float) -> None:
+    """Put a value into the floats of tensors that are there, as an instruction before would have left it."""
+    for each in arguments.values():
+        for tensor in each if isinstance(each, (list, tuple)) else [each]:
+            if getattr(getattr(tensor, "dtype", None), "is_float", False) and tensor.storage.full:
+                largest = ml_dtypes.finfo(tensor.storage.array.dtype).max if np.isfinite(value) else value
+                tensor.storage.array[...] = largest
+
+
+@pytest.mark.parametrize("of", [None, 1e38, np.inf, np.nan], ids=["plain", "largest", "infinite", "nan"])
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_of_each_instruction(name: str) -> None:
-    """Every tensor that takes part holds the same bytes after three calls."""
+def test_a_call_of_each_instruction(name: str, of: float | None) -> None:
+    """Every tensor holds the same bytes after three calls, also where the values are evidence that rules look at."""
     held: list[bytes] = []
 
     def kernel() -> None:
         arguments = valid_call(name)
+        if of is not None:
+            _spoil(arguments, of)
         for _ in range(TURNS):
             getattr(nisa, name)(**arguments)
         for value in arguments.values():
@@ -93,6 +136,9 @@ def test_a_call_of_each_instruction(name: str) -> None:
     fast, careful = both(play)
     assert fast["instructions"]
     assert fast == careful
+    assert fast == Context().run(watched, play)
+    with carefully():
+        assert fast == Context().run(watched, play)
 
 
 def _normal(*shape: int) -> np.ndarray:
@@ -121,10 +167,30 @@ KERNELS: dict[str, Callable[[], tuple[Any, ...]]] = {
 def test_an_example_kernel(name: str) -> None:
     """The same output bits, instructions, prints and findings."""
     kernel = getattr(import_module(f"kernels.nki.{name}"), name.rpartition(".")[2])
-    fast, careful = both(lambda: seen(kernel, *KERNELS[name]()))
+    play = partial(seen, kernel, *KERNELS[name]())
+    fast, careful = both(play)
     assert fast["outputs"]
     assert len(fast["instructions"]) > 3
     assert fast == careful
+    assert fast == Context().run(watched, play)
+
+
+def _program_with(name: str) -> dict[str, Any]:
+    """Return a random program of the legacy dialect that has an instruction, the first of a thousand."""
+    found = (program for seed in range(1000) if name in names_of(program := against_legacy.program_of(seed)))
+    return next(found)
+
+
+@pytest.mark.parametrize("name", against_legacy.INSTRUCTIONS)
+def test_a_program_of_each_instruction_of_the_legacy_dialect(name: str) -> None:
+    """Values that are made again, and brought again to where they are assigned, leave what the first ones left."""
+    program = _program_with(name)
+    kernel = nki.jit(against_legacy.kernel_of(program))
+    play = partial(seen, kernel, *against_legacy.inputs_of(program), chip=program["chip"])
+    fast, careful = both(play)
+    assert fast["outputs"]
+    assert fast == careful
+    assert fast == Context().run(watched, play)
 
 
 def _bad_examples() -> list[Any]:
