@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from contextvars import Context
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import neuronxcc.nki as nki
+import neuronxcc.nki.language as legacy
 import numpy as np
 import pytest
 
@@ -39,6 +41,7 @@ from tests.nki_versions import marks_of
 UNISSUED = {"NK611", "NK613", "NK617"}
 # Examples of thousands of instructions run under `make soak` alone.
 LARGE = set() if cases.FULL else {"NK105", "NK202", "NK709"}
+VALUES = (None, 1e38, np.inf, np.nan)  # that all floats are; None: as they are, in which nothing is to be found
 TURNS = 3  # of one call: the first makes its plan, the second is the first that the fast path takes
 
 
@@ -75,6 +78,7 @@ def seen(kernel: Any, *inputs: Any, rules: str = "report", **settings: Any) -> d
             for kind in ("flow", "output", "anti")
             if (rows := getattr(run.dependences, kind)) is not None
         ],
+        "labels": [record.labels for record in run.all_records],
         "findings": run.findings,
         "prints": [str(each) for each in run.prints],
     }
@@ -102,16 +106,20 @@ def watched(play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _fit(value: float, array: np.ndarray) -> Any:
+    """Return the value; in the place of a large one the largest of an array's dtype."""
+    return ml_dtypes.finfo(array.dtype).max if np.isfinite(value) else value
+
+
 def _spoil(arguments: dict[str, Any], value: float) -> None:
     """Put a value into the floats of tensors that are there, as an instruction before would have left it."""
     for each in arguments.values():
         for tensor in each if isinstance(each, (list, tuple)) else [each]:
             if getattr(getattr(tensor, "dtype", None), "is_float", False) and tensor.storage.full:
-                largest = ml_dtypes.finfo(tensor.storage.array.dtype).max if np.isfinite(value) else value
-                tensor.storage.array[...] = largest
+                tensor.storage.array[...] = _fit(value, tensor.storage.array)
 
 
-@pytest.mark.parametrize("of", [None, 1e38, np.inf, np.nan], ids=["plain", "largest", "infinite", "nan"])
+@pytest.mark.parametrize("of", VALUES, ids=str)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_of_each_instruction(name: str, of: float | None) -> None:
     """Every tensor holds the same bytes after three calls, also where the values are evidence that rules look at."""
@@ -121,8 +129,10 @@ def test_a_call_of_each_instruction(name: str, of: float | None) -> None:
         arguments = valid_call(name)
         if of is not None:
             _spoil(arguments, of)
-        for _ in range(TURNS):
-            getattr(nisa, name)(**arguments)
+        call = getattr(nisa, name)
+        has_name = "name" in signature(call).parameters
+        for turn in range(TURNS):
+            call(**arguments, **({"name": f"turn_{turn}"} if has_name else {}))
         for value in arguments.values():
             for each in value if isinstance(value, (list, tuple)) else [value]:
                 if hasattr(each, "storage"):
@@ -176,19 +186,69 @@ def test_an_example_kernel(name: str) -> None:
 
 
 def _program_with(name: str) -> dict[str, Any]:
-    """Return a random program of the legacy dialect that has an instruction, the first of a thousand."""
+    """Return the first random program of the legacy dialect that has an instruction."""
     found = (program for seed in range(1000) if name in names_of(program := against_legacy.program_of(seed)))
     return next(found)
 
 
+@pytest.mark.parametrize("of", VALUES, ids=str)
 @pytest.mark.parametrize("name", against_legacy.INSTRUCTIONS)
-def test_a_program_of_each_instruction_of_the_legacy_dialect(name: str) -> None:
+def test_a_program_of_each_instruction_of_the_legacy_dialect(name: str, of: float | None) -> None:
     """Values that are made again, and brought again to where they are assigned, leave what the first ones left."""
     program = _program_with(name)
     kernel = nki.jit(against_legacy.kernel_of(program))
-    play = partial(seen, kernel, *against_legacy.inputs_of(program), chip=program["chip"])
+    inputs = against_legacy.inputs_of(program)
+    if of is not None:
+        inputs = [np.full_like(each, _fit(of, each)) if each.dtype.kind not in "iub" else each for each in inputs]
+    play = partial(seen, kernel, *inputs, chip=program["chip"])
     fast, careful = both(play)
     assert fast["outputs"]
+    assert fast == careful
+    assert fast == Context().run(watched, play)
+
+
+MADE: dict[str, Callable[[Any, Any], Any]] = {
+    "copy": lambda x, _: legacy.copy(x),
+    "product": lambda x, y: x * y,
+    "sum in bfloat16": lambda x, y: legacy.add(x, y, dtype=legacy.bfloat16),
+    "function": lambda x, _: legacy.exp(x),
+    "number": lambda x, _: 1e38 * x,
+    "comparison": lambda x, y: x > y,
+    "matmul": lambda x, y: legacy.matmul(x[:, 0:8], y, transpose_x=True),
+}
+LARGE_TWICE = 5.8e18  # of these a product of eight by eight is finite, and twice that is not
+INFINITE = {*((name, 1e38) for name in ("product", "function", "number", "matmul")), ("matmul", LARGE_TWICE)}
+
+
+@pytest.mark.parametrize("of", [*VALUES, LARGE_TWICE], ids=str)
+@pytest.mark.parametrize("name", MADE)
+def test_a_value_of_the_legacy_dialect(name: str, of: float | None) -> None:
+    """It is made in each turn of a loop, assigned to a tile twice, and to a part of one, added to one, and read."""
+    memory = legacy.psum if name == "matmul" else legacy.sbuf
+
+    def kernel(x: Any, y: Any) -> Any:
+        out = legacy.ndarray((TURNS, 3, 8, 16), dtype=legacy.float32, buffer=legacy.shared_hbm)
+        for turn in legacy.static_range(TURNS):
+            one, other = legacy.load(x), legacy.load(y)
+            whole, total = (legacy.zeros((8, 16), dtype=legacy.float32, buffer=memory) for _ in range(2))
+            wide = legacy.zeros((8, 32), legacy.float32)
+            wide[:, 16:32] = MADE[name](one, other)
+            for _ in range(2):
+                whole[...] = MADE[name](one, other)
+                total += MADE[name](one, other)
+            legacy.store(out[turn, 0], whole * 2.0)
+            legacy.store(out[turn, 1], wide[:, 16:32])
+            legacy.store(out[turn, 2], total * 2.0)
+            total[...] = MADE[name](one, other)
+        return out
+
+    x, y = _normal(8, 16), -_normal(8, 16)
+    if of is not None:
+        x = y = np.full_like(x, of)
+    play = partial(seen, nki.jit(kernel), x, y)
+    fast, careful = both(play)
+    assert fast["outputs"]
+    assert "NK404" in {each.rule for each in fast["findings"]} or (name, of) not in INFINITE
     assert fast == careful
     assert fast == Context().run(watched, play)
 
