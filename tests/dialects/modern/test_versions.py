@@ -22,8 +22,8 @@ import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 import nkitools.isa
-from nkitools.dialects import legacy, versions
-from nkitools.facts import options
+from nkitools.dialects import legacy
+from nkitools.facts import options, versions
 from nkitools.issue.instruction import Instruction
 from nkitools.lint.engine import lint
 from nkitools.suggestions.lint_interface import Dialects
