@@ -19,6 +19,7 @@ from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped, parts_of
 from nkitools.launch.programs import run_launch
 from nkitools.precision.difference import exact
+from nkitools.precision.shared_memory import Sharer, changed_together, copied_together, sharing
 from nkitools.record.prints.print_display import showing_prints
 from nkitools.record.rows import Access
 from nkitools.record.run import Run
@@ -95,35 +96,50 @@ def arrays_in(name: str, value: Argument) -> list[tuple[str, tuple[Any, Array]]]
 
 
 def copied(value: Argument) -> Any:
-    """Return a container with copies of its arrays. An array in two places, or two equal views of one, stay one."""
-    return _changed(value, _copy)
+    """Return a container with copies of its arrays. Arrays that share memory, wholly or in part, share it there too."""
+    return _changed(value, _copy, copied_together)
 
 
 def in_float64(value: Argument) -> Any:
     """Return the same with floating-point arrays in float64 (jax's in float32 where it has no more)."""
-    return _changed(value, _float64)
+    return _changed(value, _float64, _float64_together)
 
 
-def _changed(value: Argument, change: Callable[[Framework, Any], Any]) -> Any:
-    done: dict[Any, Any] = {}
+def _changed(
+    value: Argument, change: Callable[[Framework, Any], Any], together: Callable[[list[Sharer]], dict[int, Any]]
+) -> Any:
+    arrays = [part for _, part in parts_of(value) if framework_of(part) is not None]
+    done = {key: new for group in sharing(arrays) for key, new in together(group).items()}
 
     def part(each: Argument) -> Any:
         framework = framework_of(each)
         if framework is None:
             return each
-        key = _elements(framework, each)
-        if key not in done:
-            done[key] = change(framework, each)
-        return done[key]
+        if id(each) not in done:
+            done[id(each)] = change(framework, each)
+        return done[id(each)]
 
     return mapped(value, part)
 
 
-def _elements(framework: Framework, value: Any) -> Any:
-    """Return a key that is equal for two views of the same elements."""
-    if framework is NUMPY:
-        return value.__array_interface__["data"][0], value.shape, value.strides, value.dtype
-    return (value.data_ptr(), value.shape, value.stride(), value.dtype) if framework.name == "torch" else id(value)
+def _float64_together(group: list[Sharer]) -> dict[int, Any]:
+    """Return the arrays of a group in float64; those of different dtypes cannot share what is as wide for all."""
+    if not any(_is_float(each.array) for each in group):
+        return copied_together(group)
+    found: dict[int, Any] = {}
+    for dtype in {each.array.dtype for each in group}:
+        mine = [each for each in group if each.array.dtype == dtype]
+        for alike in sharing(each.own for each in mine):
+            found |= (changed_together(alike, _wide) if _is_float(mine[0].array) else copied_together(alike)) or {}
+    return found
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64)
+
+
+def _is_float(array: Array) -> bool:
+    return array.dtype.kind not in "biu" and array.dtype.names is None
 
 
 def _copy(framework: Framework, value: Any) -> Any:
@@ -143,5 +159,4 @@ def _float64(framework: Framework, value: Any) -> Any:
 
         # float64 where jax_enable_x64 is on, else float32
         return value.astype(jnp.result_type(float)) if jnp.issubdtype(value.dtype, jnp.floating) else value
-    is_float = value.dtype.kind not in "biu" and value.dtype.names is None
-    return value.astype(np.float64) if is_float else value.copy()
+    return _wide(value) if _is_float(value) else value.copy()
