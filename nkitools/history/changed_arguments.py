@@ -1,12 +1,18 @@
-"""Arguments that a kernel has changed, and does not return (NK409)."""
+"""Arguments that a kernel has changed beyond the part that it returns (NK409)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
 from nkitools.record.columns import Columns
+from nkitools.record.dataflow.cells import touched_elements
+from nkitools.record.dataflow.pieces import View
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import report
 
@@ -15,35 +21,80 @@ _COPIES = ("dma_copy", "dma_transpose", "tensor_copy")
 
 
 def report_changed_arguments(
-    columns: Columns, reporter: Reporter, asked: Iterable[int], is_unchanged: Callable[[int], bool], severity: str
+    columns: Columns,
+    reporter: Reporter,
+    asked: Iterable[int],
+    returned: Sequence[NkiTensor],
+    changed: Callable[[int], Array],
+    severity: str,
 ) -> None:
-    """NK409 at the first line that writes into an argument: of those ``asked``, by the numbers of their storages.
+    """NK409 at the first line that changes an argument outside of the tensors ``returned``.
 
-    ``is_unchanged``: whether an argument holds the bits that it held before, all the same.
+    ``asked``: the numbers of the arguments' storages. ``changed`` returns for each element of one whether it holds
+    other bits than before, as far as that is known.
     """
-    record, writes = columns.record, columns.writes
     for storage in asked:
-        mine = (columns.storages == storage) & writes
-        if not mine.any() or is_unchanged(storage):
-            continue
-        known, at = record.storages[storage], int(columns.positions[mine][0])
-        name = record.name_of(storage)
-        message = (
-            f"the kernel changes its argument `{name}` ({known.dtype} {list(known.shape)}), which it does not return"
-        )
-        with reporter.placed(record.sites[int(columns.sites[at])]):
-            report("NK409", message, remedy=_remedy(columns, at, name), severity=severity)
+        own = [each for each in returned if each.storage.id == storage]
+        if not any(each.array is each.storage.array for each in own):  # else it is returned as a whole
+            _report(columns, reporter, storage, own, changed, severity)
 
 
-def _remedy(columns: Columns, at: int, name: str) -> str:
-    """Return what to do about an instruction that writes into an argument."""
+def _report(
+    columns: Columns,
+    reporter: Reporter,
+    storage: int,
+    returned: list[NkiTensor],
+    changed: Callable[[int], Array],
+    severity: str,
+) -> None:
+    outside = changed(storage)
+    mine = np.flatnonzero((columns.storages == storage) & columns.writes)
+    if not mine.size or not outside.any():
+        return
+    record, known = columns.record, columns.record.storages[storage]
+    itemsize = as_dtype(known.dtype).itemsize
+    for each in returned:
+        outside = outside & ~touched_elements(View(each.layout, each.byte_offset, None), outside.size, itemsize)
+    found = _first_write(columns, mine, outside, itemsize) if outside.any() else None
+    if found is None:
+        return
+    at, element = int(columns.positions[found[0]]), np.unravel_index(found[1], known.shape)
+    name = record.name_of(storage)
+    whole = f"its argument `{name}` ({known.dtype} {list(known.shape)})"
+    message = f"the kernel changes {whole}, which it does not return"
+    if returned:
+        where = [int(axis) for axis in element]
+        message = f"the kernel changes {whole} at {where}, outside of the part that it returns"
+    with reporter.placed(record.sites[int(columns.sites[at])]):
+        report("NK409", message, remedy=_remedy(columns, at, name, is_swap=not returned), severity=severity)
+
+
+def _first_write(columns: Columns, writes: Array, elements: Array, itemsize: int) -> tuple[int, int] | None:
+    """Return the first operand that writes one of some elements, and that element; None where none of them does."""
+    touched: dict[tuple[int, int], Array] = {}
+    for operand in map(int, writes):
+        key = int(columns.layouts[operand]), int(columns.byte_offsets[operand])
+        if key not in touched:
+            touched[key] = elements & touched_elements(View(LAYOUTS[key[0]], key[1], None), elements.size, itemsize)
+            if touched[key].any():
+                return operand, int(touched[key].argmax())
+    return None
+
+
+def _remedy(columns: Columns, at: int, name: str, *, is_swap: bool) -> str:
+    """Return what to do about an instruction that writes into an argument; ``is_swap``: perhaps by mistake."""
     plan = columns.record.plans[int(columns.plans[at])].plan
     sources = columns.storages[(columns.positions == at) & ~columns.writes]
-    if plan.name in _COPIES and sources.size and not any(_holds_data(columns, int(each), at) for each in sources):
+    if (
+        is_swap
+        and plan.name in _COPIES
+        and sources.size
+        and not any(_holds_data(columns, int(each), at) for each in sources)
+    ):
         return _SWAPPED.format(name=plan.name)
     return (
         "Write to a tensor of the kernel in nl.shared_hbm and return it. Where the kernel is to change its argument, "
-        f"return it too, or name it: mutates=({name!r},)."
+        f"return all of it too, or name it: mutates=({name!r},)."
     )
 
 

@@ -17,7 +17,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import WIDE, is_widened
 from nkitools.facts.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
-from nkitools.launch.kept_arguments import Guard, Keeping
+from nkitools.launch.kept_arguments import Guard, Keeping, unlike_bits
 from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name
 from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse
@@ -186,10 +186,13 @@ class Arguments:
             if each.guard is not None:
                 each.guard.restore(each.storage)
 
-    def is_unchanged(self, storage: int) -> bool:
-        """Return whether an argument is known to hold the bits that it held before."""
+    def changed_elements(self, storage: int) -> Array:
+        """Return for each element of an argument whether it holds other bits than before; if not known, true."""
         found = next(each for each in self._entered if each.storage.id == storage)
-        return not (found.guard.is_changed if found.guard is not None else found.is_in_place or found.is_changed)
+        if found.guard is not None:
+            return found.guard.changed_elements()
+        ours = found.storage.array
+        return np.ones(ours.size, np.bool_) if found.is_in_place else unlike_bits(found.array, ours)
 
     def finish_objects(self) -> None:
         """Give the author's objects what the kernel has set in them; also where it raises, as Python does."""

@@ -73,10 +73,9 @@ class Guard:
         storage.array.flags.writeable = False
         storage.guard = self.open
 
-    @property
-    def is_changed(self) -> bool:
-        """Return whether the argument holds other bits than before."""
-        return self._before is not None and self._before.tobytes() != self._memory.tobytes()
+    def changed_elements(self) -> Array:
+        """Return for each element of the argument whether it holds other bits than before."""
+        return unlike_bits(self._memory if self._before is None else self._before, self._memory)
 
     def open(self, storage: Storage) -> None:
         """Copy the argument, and let it be written."""
@@ -98,3 +97,9 @@ class Guard:
             storage.forget_windows()
             np.copyto(self._memory, self._before)
             self._before = None
+
+
+def unlike_bits(one: Array, other: Array) -> Array:
+    """Return for each element of two arrays of a dtype and shape, in the order of C, whether its bits differ."""
+    first, second = (np.ascontiguousarray(each).reshape(-1, 1).view(np.uint8) for each in (one, other))
+    return np.asarray((first != second).any(axis=1))

@@ -225,15 +225,15 @@ class Programs:
         return self.arguments.leave(results[0])
 
     def _report_changed_arguments(self, columns: Columns, results: list[Any]) -> None:
-        """NK409: arguments that the kernel has written into, does not return, and is not to change."""
+        """NK409: arguments that the kernel has changed beyond the part that it returns, and is not to change."""
         keeping = self.launch.keeping
         if keeping is None or self.reporter.level == "off":
             return
         kept = self.arguments.kept
-        returned = {tensor.storage.id for result in results for tensor in tensors_of(result)} if kept else set()
-        asked = [storage for storage in kept if storage not in returned]
-        if asked and not columns.written_storages.isdisjoint(asked):
-            report_changed_arguments(columns, self.reporter, asked, self.arguments.is_unchanged, keeping.severity)
+        if kept and not columns.written_storages.isdisjoint(kept):
+            returned = [tensor for result in results for tensor in tensors_of(result)]
+            changed = self.arguments.changed_elements
+            report_changed_arguments(columns, self.reporter, kept, returned, changed, keeping.severity)
 
     def _report_unread(self, columns: Columns, form: bytes | None, *, is_modern: bool) -> None:
         """NK513. Keep ``form``, that of the run, where there is nothing to report."""

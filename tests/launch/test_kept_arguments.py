@@ -270,3 +270,108 @@ def test_a_sweep_fails_at_a_changed_argument() -> None:
     assert outcome(put) == "finding NK409"
     assert outcome(put, mutates="cache") == "pass"
     assert outcome(lambda cache, row: 2 * row, mutates="cache") == "wrong"
+
+
+# --- a part of an argument is returned -------------------------------------------------------------------------------
+
+
+def written_in(rows: Any) -> Any:
+    """Write fives into a part of x, which ``rows`` picks, at the line that the tests name."""
+
+    def write(x: Any) -> None:
+        tile = nl.ndarray(rows(x).shape, dtype=x.dtype, buffer=nl.sbuf)
+        nisa.memset(tile, 5)
+        nisa.dma_copy(dst=rows(x), src=tile)  # outside
+
+    return write
+
+
+def partly(first: Any, second: Any, result: Any) -> Any:
+    """Return a kernel that writes two parts of its argument, and returns a part or several."""
+    one, other = written_in(first), written_in(second)
+
+    def kernel(x: Any) -> Any:
+        one(x)
+        other(x)
+        return result(x)
+
+    return kernel
+
+
+ROWS, ROW_5 = (lambda x: x[0:2]), (lambda x: x[5:6])
+OUTSIDE = {
+    "rows beside the returned ones": (ROWS, ROW_5, ROWS, [5, 0]),
+    "written before": (ROW_5, ROWS, ROWS, [5, 0]),
+    "more rows than the returned ones": (ROWS, lambda x: x[1:4], ROWS, [2, 0]),
+    "columns": (lambda x: x[:, 0:1], lambda x: x[0:8, 2:3], lambda x: x[:, 0:2], [0, 2]),
+    "between two parts": (ROWS, ROW_5, lambda x: (x[0:5], x[6:8]), [5, 0]),
+    "a strided part": (lambda x: x[0:1], lambda x: x[1:2], lambda x: x[0:8:2], [1, 0]),
+    "in a dictionary": (ROWS, ROW_5, lambda x: {"head": x[0:2]}, [5, 0]),
+    "another shape": (ROWS, ROW_5, lambda x: x[0:2].reshape((1, 8)), [5, 0]),
+}
+WITHIN = {
+    "the returned rows": (ROWS, ROWS, ROWS),
+    "a larger part": (ROWS, ROW_5, lambda x: x[0:6]),
+    "two parts": (ROWS, ROW_5, lambda x: (x[5:8], x[0:3])),
+    "all of it": (ROWS, ROW_5, lambda x: x),
+    "all of it in another shape": (ROWS, ROW_5, lambda x: x.reshape((4, 8))),
+    "all of it beside a part": (ROWS, ROW_5, lambda x: (x[0:2], x)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_a_returned_part_excuses_no_writes_outside_of_it(case: str, dtype: Any) -> None:
+    """The finding stands at the line that stores there, names the first such element, and says what to do."""
+    first, second, result, element = OUTSIDE[case]
+    kernel = partly(first, second, result)
+    x = np.zeros((8, 4), dtype)
+    (found,) = (each for each in nkitools.simulate(kernel, x).findings if each.rule == "NK409")
+    assert (found.severity, found.line) == ("hint", line_of(written_in, "# outside"))
+    assert f"at {element}, outside of the part that it returns" in found.message
+    assert "return all of it too, or name it: mutates=('x',)" in found.remedy
+    assert not x.any()
+    assert "NK409" not in {each.rule for each in nkitools.simulate(kernel, x, mutates="x").findings}
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_writes_within_what_is_returned_are_results(case: str) -> None:
+    """Nothing is reported, and the caller's array stays."""
+    x = np.zeros((8, 4), np.float32)
+    assert not [each for each in nkitools.simulate(partly(*WITHIN[case]), x).findings if each.rule == "NK409"]
+    assert not x.any()
+
+
+def test_the_storing_line_is_the_one_that_stores_outside() -> None:
+    """Of two lines that write into an argument, the one that stays within what is returned is not named."""
+
+    def kernel(x: Any) -> Any:
+        tile = nl.ndarray((2, 4), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.memset(tile, 5)
+        nisa.dma_copy(dst=x[0:2], src=tile)
+        nisa.dma_copy(dst=x[4:6], src=tile)  # astray
+        return x[0:2]
+
+    (found,) = nkitools.simulate(kernel, ones(8, 4)).findings
+    assert (found.rule, found.line) == ("NK409", line_of(kernel, "# astray"))
+
+
+def test_the_same_bits_outside_are_no_change() -> None:
+    """An element that gets its own value again holds what it held."""
+    assert not nkitools.simulate(partly(ROWS, ROW_5, ROWS), 5 * ones(8, 4)).findings
+
+
+def test_a_part_is_no_excuse_in_tests_and_sweeps(run_kernel: Any) -> None:
+    """Both fail."""
+    from nkitools.sweeps.checked_call import Case
+    from nkitools.sweeps.sweep import checked_call
+
+    kernel = partly(ROWS, ROW_5, ROWS)
+    with pytest.raises(nkitools.KernelError, match="NK409"):
+        run_kernel(kernel, ones(8, 4), reference=lambda x: 5 * ones(2, 4))
+    call = checked_call(kernel, {"seed": [0]}, lambda seed: (ones(8, 4),), lambda x: 5 * x[:2])
+    found = call(Case({"seed": 0}, "trn2"))
+    assert (found["outcome"], [each["rule"] for each in found["findings"]]) == ("finding", ["NK409"])
+    kernel = partly(ROWS, ROWS, ROWS)
+    call = checked_call(kernel, {"seed": [0]}, lambda seed: (ones(8, 4),), lambda x: 5 * x[:2])
+    assert call(Case({"seed": 0}, "trn2"))["outcome"] == "pass"
