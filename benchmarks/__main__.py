@@ -5,6 +5,9 @@ Times are the processor's; of what is compared, each takes its turn in every rou
 Then microseconds an instruction (also one on a tile that has an address, or was written in part) and an allocation, the
 start of a new process with a kernel of some 400 instructions that runs once, and the peak of its memory, and last the
 custom C++ operators: their kernels' time with all checks to that without any, and the checks' part of a whole call.
+
+Other measures, each with its own --help: ``python -m benchmarks.tolerance`` (what derived tolerances say of right and
+mutated kernels), ``benchmarks.mutants`` (mistakes found), ``benchmarks.repair`` (mended), ``benchmarks.field SUITE``.
 """
 
 from __future__ import annotations
