@@ -14,11 +14,12 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.chip.rounding_noise import with_noise
-from nkitools.comparison.bounds import bound_of
+from nkitools.comparison.bounds import bound_of, most_relative
 from nkitools.comparison.dtype_table import limits_of
 from nkitools.facts import options
 from nkitools.launch.second_run import Again
 from nkitools.precision.runs import Half, Values, arrays_in, run_half
+from nkitools.record.columns import Columns
 from nkitools.record.explained_errors import ExplainedError, ExplainedErrors
 from nkitools.record.run import Run
 
@@ -56,9 +57,15 @@ def _explained_errors(run: Run) -> ExplainedErrors:
     for seed in range(_TIMES):
         with with_noise(seed):
             drawn.append(_arrays(run_half(launch, "float64", args, kwargs)))
+    through = _coarsest(half.run)
     return ExplainedErrors(
         tuple(
-            _explained(name, values.dtype, right[name].array, [values.array, *(each[name].array for each in drawn)])
+            _through(
+                through,
+                _explained(
+                    name, values.dtype, right[name].array, [values.array, *(each[name].array for each in drawn)]
+                ),
+            )
             for name, values in given.items()
             if name in right and right[name].array.shape == values.array.shape
         )
@@ -78,6 +85,23 @@ def _is_repeated(run: Run, half: Half) -> bool:
     return len(first) == len(second) and all(
         one.tobytes() == other.tobytes() for one, other in zip(first, second, strict=True)
     )
+
+
+def _coarsest(run: Run) -> str:
+    """Return the coarsest dtype of floating-point numbers of the tensors that instructions wrote; '' of none."""
+    dtypes = {
+        record.storages[each].dtype
+        for record in run.all_records
+        for each in Columns(record).written_storages
+        if each in record.storages
+    }
+    return max(sorted(dtypes), key=most_relative, default="")
+
+
+def _through(dtype: str, error: ExplainedError) -> ExplainedError:
+    """Return the error of an output with the dtype that its values passed through, if that is coarser than its own."""
+    coarser = most_relative(dtype) > most_relative(error.dtype) > 0
+    return replace(error, through=dtype) if coarser else error
 
 
 def _explained(name: str, dtype: str, right: Array, others: list[Array]) -> ExplainedError:

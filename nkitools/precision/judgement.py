@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.comparison.bounds import bound_of
+from nkitools.comparison.bounds import bound_of, most_relative, root_mean_square
 from nkitools.comparison.compared_arrays import ComparedArrays, compared
 from nkitools.comparison.dtype_table import tolerance_of
 from nkitools.comparison.form import must_hold_numbers, unlike_form, unlike_nan
@@ -107,7 +107,7 @@ def _by_what_is_known(name: str, actual: Array, expected: Array, rule: Rule, exp
     found = Rule(max(rtol, table.rtol or 0.0), max(atol, table.atol or 0.0), rule.equal_nan)
     within = compared(actual, expected, _least(found, bound, rule))
     if not within.agree and compared(actual, expected, found).agree:
-        return Judged(name, within, "undecided", _undecided(found, bound))
+        return Judged(name, within, "undecided", _undecided(explained, found, bound, expected))
     return _verdict(name, within)
 
 
@@ -154,9 +154,21 @@ def _verdict(name: str, elements: ComparedArrays) -> Judged:
     return Judged(name, elements, "wrong", "" if elements.message else unlike_nan(elements.actual, elements.expected))
 
 
-def _undecided(found: Rule, bound: Rule) -> str:
+def _undecided(explained: ExplainedError, found: Rule, bound: Rule, expected: Array) -> str:
+    """Return why nothing is decided, in a line without numbers of this case, then in a line with them."""
+    numbers = (
+        f"The dtypes and sums of this run explain errors of rtol={found.rtol:.1g}, atol={found.atol:.1g}; for "
+        f"{explained.dtype} at most rtol={bound.rtol:.1g}, atol={bound.atol:.1g} may be derived."
+    )
+    dtype = explained.through
+    rtol = most_relative(dtype) if dtype else 0.0
+    if not dtype:
+        return (
+            "undecided: rounding explains larger errors than may be derived for the dtype, as where large addends "
+            f"cancel. State rtol and atol.\n{numbers}"
+        )
     return (
-        f"undecided: the dtypes and sums of this run explain errors of rtol={found.rtol:.1g}, atol={found.atol:.1g}, "
-        f"more than a derived tolerance may allow (rtol={bound.rtol:.1g}, atol={bound.atol:.1g}), as where large "
-        "addends cancel. State rtol and atol."
+        f"undecided: the output is {explained.dtype}, but its values passed through {dtype}, which rounds more than "
+        f"may be derived for {explained.dtype}. State a tolerance that fits {dtype}: rtol={rtol:g}, and an atol of as "
+        f"much of the output's root mean square.\n{numbers} Here that atol is {rtol * root_mean_square(expected):.1g}."
     )

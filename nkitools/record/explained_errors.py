@@ -17,7 +17,8 @@ class ExplainedError:
 
     An element may be off by ``atol + rtol * abs(right)``, as NumPy and torch have it, within the bounds of
     `nkitools.comparison.bounds`; ``beyond`` is what is explained where that is more. ``largest`` is the largest error
-    that was seen, at ``index``.
+    that was seen, at ``index``. ``through``: the coarsest dtype that instructions of the run rounded numbers to, where
+    that is coarser than the output's.
     """
 
     name: str
@@ -29,6 +30,7 @@ class ExplainedError:
     right: Array = field(repr=False)  # the values without any rounding, float64
     seen: Array = field(repr=False)  # the largest error seen of each element
     beyond: tuple[float, float] | None = None
+    through: str = ""
 
     @property
     def explained(self) -> tuple[float, float]:

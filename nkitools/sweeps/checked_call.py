@@ -145,6 +145,7 @@ class CheckedCall:
         return _result(
             _worst(judgements),
             findings,
+            error=_why(judgements),
             max_error=_most(each.error for each in results),
             low_precision=_most(each.low_precision for each in results),
             remaining=_most(each.remaining for each in results),
@@ -192,9 +193,11 @@ class CheckedCall:
         if any(each.severity == "error" for each in run.findings):
             return _result("finding", run.findings)
         results = _results(run.outputs, right)
+        judgements = self._judgements(results)
         return _result(
-            _worst(self._judgements(results)),
+            _worst(judgements),
             run.findings,
+            error=_why(judgements),
             max_error=_most(each.error for each in results),
             estimate_us={"nki": _estimate, "pallas": _estimate_of_calls}.get(self.kind, _unknown)(run),
         )
@@ -290,6 +293,13 @@ def _results(outputs: Any, right: Any) -> list[Result]:
         value = exact(array)
         results.append(Result("output", str(array.dtype), value, value, None if truth is None else exact(truth)))
     return results
+
+
+def _why(judgements: Sequence[Judged | None]) -> str:
+    """Return why nothing is decided, where that is the verdict; else ''."""
+    if _worst(judgements) != "undecided":
+        return ""
+    return next(each.why for each in judgements if each is not None and each.outcome == "undecided")
 
 
 def _worst(judgements: Iterable[Judged | None]) -> str:
