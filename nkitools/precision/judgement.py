@@ -21,6 +21,9 @@ from nkitools.comparison.rule import Rule
 from nkitools.record.explained_errors import ExplainedError
 
 _MOST_TIED = 0.01  # of the elements: more are no rounding of some choices
+_ROUNDING = 2.0**-21  # of tied values: some roundings to float32, as values that are computed have had several
+_EQUAL = 2.0**-50  # values that are closer than that are equal, and no rounding has made them so
+Others = Callable[[float], Iterable[Array]]  # what is expected where the arguments are off by so much
 Explain = Callable[[], "ExplainedError | None"]  # of the output; None: nothing is known of this kind of run
 
 
@@ -75,7 +78,7 @@ def judged(
     rule: Rule,
     explain: Explain = lambda: None,
     dtype: str = "",
-    others: Callable[[], Iterable[Array]] = tuple,
+    others: Others = lambda off: (),
 ) -> Judged:
     """Return the verdict on an output. NothingCompared where both sides are NaN everywhere.
 
@@ -111,19 +114,20 @@ def _by_what_is_known(name: str, actual: Array, expected: Array, rule: Rule, exp
     return _verdict(name, within)
 
 
-def _without_ties(found: Judged, others: Callable[[], Iterable[Array]], explain: Explain) -> Judged:
+def _without_ties(found: Judged, others: Others, explain: Explain) -> Judged:
     """Leave the wrong elements out of a judgement if they are few and each is right under another tied choice.
 
     Rounding is the cause only where the kernel itself is right in float64: ``>`` in the place of ``>=`` is wrong there.
+    Of a kernel that has no run in float64 (ranks, operators, devices) the tied values must not be equal.
     """
     elements = found.elements
     if elements.message or elements.count > _MOST_TIED * elements.size:
         return found
     explained = explain()
     rule, left = Rule(elements.rtol, elements.atol), elements.wrong
-    if explained is None or _is_wrong_anyway(explained, elements, rule):
+    if _hangs_on_equals(others, elements, rule) if explained is None else _is_wrong_anyway(explained, elements, rule):
         return found
-    for other in others():
+    for other in others(_ROUNDING):
         if other.shape == left.shape and left.any():
             left = left & compared(elements.actual, other, rule).wrong
     if left.any():
@@ -140,6 +144,14 @@ def _is_wrong_anyway(explained: ExplainedError, elements: ComparedArrays, rule: 
     expected = np.asarray(elements.expected, np.float64)
     precise = compared(np.asarray(explained.right, np.float64), expected, rule)
     return bool(precise.message) or bool((precise.wrong & elements.wrong).any())
+
+
+def _hangs_on_equals(others: Others, elements: ComparedArrays, rule: Rule) -> bool:
+    """Return whether an element that is wrong hangs on a choice between values that are equal in float64."""
+    first, *rest = [*others(_EQUAL)] or [elements.expected]
+    if first.shape != elements.wrong.shape:
+        return False
+    return any(bool((compared(each, first, rule).wrong & elements.wrong).any()) for each in rest)
 
 
 def _least(rule: Rule, bound: Rule, stated: Rule) -> Rule:

@@ -1,44 +1,50 @@
 """A reference under other choices: the 8th and the 9th value of a row may be closer than float32 rounds.
 
 The reference is computed again, in float64, of arguments that are off by a rounding of float32. An element that then is
-another one hangs on a choice between values that are closer than float32 rounds.
+another one hangs on a choice between values that are closer than float32 rounds. One that is another one for arguments
+that are off by much less hangs on values that are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from nkitools.chip.dtypes import float32
 from nkitools.chip.numerics import Array
+from nkitools.launch.frameworks import NUMPY, TORCH, framework_of
 from nkitools.launch.nested_arguments import mapped
 from nkitools.precision.runs import arrays_in, in_float64
 
 _TIMES = 16
-_ROUNDING = 2.0**-21  # some roundings to float32, as values that are computed have had several
 
 
 class TiedChoices:
-    """The results of a reference, function of some arguments, for arguments that are off by a rounding of float32."""
+    """The results of a reference, function of some arguments, for arguments that are off a little."""
 
     def __init__(self, function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._function, self._given = function, (args, kwargs)
+        self._results: dict[float, list[list[Array]]] = {}
 
-    def of(self, place: int) -> Iterator[Array]:
-        """Yield the other values of a result, by its place among the arrays."""
-        for arrays in self._results:
+    def of(self, place: int, rounding: float) -> Iterator[Array]:
+        """Yield other values of a result, by its place among the arrays; ``rounding``: how far the arguments are off.
+
+        That is relative to each of their elements.
+        """
+        if rounding not in self._results:
+            self._results[rounding] = self._off_by(rounding)
+        for arrays in self._results[rounding]:
             if place < len(arrays):
                 yield arrays[place]
 
-    @cached_property
-    def _results(self) -> list[list[Array]]:
+    def _off_by(self, rounding: float) -> list[list[Array]]:
         found: list[list[Array]] = []
         for seed in range(_TIMES if self._function is not None else 0):
-            args, kwargs = in_float64(self._given)
             random = np.random.default_rng(seed)
-            args, kwargs = mapped((args, kwargs), partial(_off, random))
+            args, kwargs = mapped(in_float64(self._given), partial(_off, random, rounding))
             try:
                 values = self._function(*args, **kwargs)  # type: ignore[misc]
             except Exception:  # a reference need not take float64: then no tie is shown
@@ -47,8 +53,10 @@ class TiedChoices:
         return found
 
 
-def _off(random: np.random.Generator, value: Any) -> Any:
-    """Return an array of float64 that is off by a rounding of float32; other values as they are."""
-    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
+def _off(random: np.random.Generator, rounding: float, value: Any) -> Any:
+    """Return an array of float64 that is off by a rounding, of NumPy or torch; other values as they are."""
+    framework = framework_of(value)
+    if framework not in (NUMPY, TORCH) or str(value.dtype).removeprefix("torch.") != "float64":
         return value
-    return value * (1 + _ROUNDING * random.uniform(-1, 1, value.shape))
+    factors: Array = 1 + rounding * random.uniform(-1, 1, tuple(value.shape))
+    return value * (factors if framework is NUMPY else TORCH.from_numpy(factors, float32))

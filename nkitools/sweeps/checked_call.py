@@ -140,7 +140,7 @@ class CheckedCall:
         full = run_half(launch, "full", args, kwargs)
         truth = None if self.reference is None else partial(self.truth, case)
         results = results_of(precise, full, truth, args, kwargs, matches_kinds=True)
-        judgements = self._judgements(results, partial(_explained, precise.run), TiedChoices(truth, args, kwargs))
+        judgements = self._judgements(results, TiedChoices(truth, args, kwargs), partial(_explained, precise.run))
         results = [_kept(each, of) for each, of in zip(results, judgements, strict=True)]
         return _result(
             _worst(judgements),
@@ -154,10 +154,7 @@ class CheckedCall:
         )
 
     def _judgements(
-        self,
-        results: Sequence[Result],
-        explain: Callable[[], dict[str, ExplainedError]] = dict,
-        ties: TiedChoices | None = None,
+        self, results: Sequence[Result], ties: TiedChoices, explain: Callable[[], dict[str, ExplainedError]] = dict
     ) -> list[Judged | None]:
         """Return the verdict on each result; None where nothing says what is right."""
         rule, known = Rule(self.rtol, self.atol), cache(explain)  # dear: the kernel runs five times more
@@ -171,7 +168,7 @@ class CheckedCall:
                 rule,
                 partial(_named, known, each.name),
                 each.dtype,
-                tuple if ties is None else partial(ties.of, place),
+                others=partial(ties.of, place),
             )
             for place, each in enumerate(results)
         ]
@@ -184,22 +181,26 @@ class CheckedCall:
             right = self.truth(case, *own, **given)
             if right is None:
                 raise TypeError(RETURNS_NONE)
-        own, given = copied((args, kwargs))
-        given |= {name: case.values[name] for name in LAUNCH if name in case.values}
-        given |= {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}.get(self.kind, {})
-        given |= {"mutates": self.mutates} if self.mutates else {}
+        own, named = copied((args, kwargs))
+        launch: dict[str, Any] = {name: case.values[name] for name in LAUNCH if name in case.values}
+        by_kind: dict[str, dict[str, Any]] = {"nki": {"chip": case.chip}, "pallas": {"chips": (case.chip,)}}
+        launch |= by_kind.get(self.kind, {})
+        launch |= {"mutates": self.mutates} if self.mutates else {}
         with changes_fail():
-            run = simulator_for(self.kernel).run(self.kernel, *own, **given, rules="report")
+            run = simulator_for(self.kernel).run(self.kernel, *own, **{**named, **launch}, rules="report")
         if any(each.severity == "error" for each in run.findings):
             return _result("finding", run.findings)
         results = _results(run.outputs, right)
-        judgements = self._judgements(results)
+        truth = None if self.reference is None else partial(self.truth, case)
+        judgements = self._judgements(results, TiedChoices(truth, args, kwargs))
+        results = [_kept(each, of) for each, of in zip(results, judgements, strict=True)]
         return _result(
             _worst(judgements),
             run.findings,
             error=_why(judgements),
             max_error=_most(each.error for each in results),
             estimate_us={"nki": _estimate, "pallas": _estimate_of_calls}.get(self.kind, _unknown)(run),
+            left_out=sum(each.left_out for each in judgements if each is not None),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -53,7 +53,7 @@ def verdict(actual: Any, x: Any, in_float64: Any = None) -> Any:
     right = hot(x) if in_float64 is None else in_float64
     error = ExplainedError("output", "float32", 0.0, 0.0, 0.0, (0, 0), np.float64(right), np.zeros(right.shape))
     others = TiedChoices(hot, (x,), {})
-    return judged("output", actual, hot(x), Rule(), lambda: error, others=lambda: others.of(0))
+    return judged("output", actual, hot(x), Rule(), lambda: error, others=lambda off: others.of(0, off))
 
 
 def test_an_element_that_is_right_under_another_choice_is_left_out() -> None:
@@ -82,7 +82,17 @@ def test_what_the_kernel_has_in_float64_too_is_no_rounding() -> None:
     x = tied()
     wrong = flipped(hot(x), 1)
     assert verdict(wrong, x, in_float64=wrong).outcome == "wrong"
-    assert judged("output", wrong, hot(x), Rule(), others=lambda: TiedChoices(hot, (x,), {}).of(0)).outcome == "wrong"
+
+
+@pytest.mark.parametrize(("row", "outcome"), [(0, "wrong"), (1, "pass")])
+def test_without_a_run_in_float64_equal_values_are_no_tie(row: int, outcome: str) -> None:
+    """Row 0 has its largest number twice, row 1 two that are closer than float32 rounds."""
+    x = tied()
+    others = TiedChoices(hot, (x,), {})
+    assert (
+        judged("output", flipped(hot(x), row), hot(x), Rule(), others=lambda off: others.of(0, off)).outcome == outcome
+    )
+    assert judged("output", flipped(hot(x), row), hot(x), Rule()).outcome == "wrong"
 
 
 def test_more_than_a_hundredth_is_wrong() -> None:
