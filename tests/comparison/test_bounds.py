@@ -76,3 +76,23 @@ def test_a_stated_tolerance_decides_alone() -> None:
     assert verdict(0.3, 0.5, rule=Rule(rtol=0.5)) == "pass"
     assert verdict(1e-6, 0.5, rule=Rule(rtol=1e-7)) == "wrong"
     assert verdict(1, 0.9, rule=None, dtype=np.int32) == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "share"),
+    [
+        ("float32", 2.864e-6),  # products of tiles, the largest of 10 sizes
+        ("float32", 4.815e-7),  # pooling, the largest of 4 sizes
+        ("float32", 4.8e-5),  # softmax
+        ("bfloat16", 7.7778e-3),  # three blocked products in a model, the largest of 50 settings
+    ],
+)
+def test_errors_of_right_kernels_on_a_chip_lie_within_the_bounds(dtype: str, share: float) -> None:
+    """Where nothing is derived, as on hardware, elements may be as far off as trn2 was, in their root mean square."""
+    expected = np.random.default_rng(0).standard_normal((64, 64))
+    kind = getattr(ml_dtypes, dtype, dtype)
+    rounded = expected.astype(kind)
+    off = (rounded.astype(np.float64) + share * root_mean_square(expected)).astype(kind)
+    assert judged("output", off, rounded, Rule()).outcome == "pass"
+    far = (rounded.astype(np.float64) + 10 * most_relative(dtype)).astype(kind)
+    assert judged("output", far, rounded, Rule()).outcome == "wrong"
