@@ -35,8 +35,7 @@ def report_changed_arguments(
     """
     for storage in asked:
         own = [each for each in returned if each.storage.id == storage]
-        if not any(each.array is each.storage.array for each in own):  # else it is returned as a whole
-            _report(columns, reporter, storage, own, changed, severity)
+        _report(columns, reporter, storage, own, changed, severity)
 
 
 def _report(

@@ -230,10 +230,12 @@ class Programs:
         if keeping is None or self.reporter.level == "off":
             return
         kept = self.arguments.kept
-        if kept and not columns.written_storages.isdisjoint(kept):
-            returned = [tensor for result in results for tensor in tensors_of(result)]
+        returned = [tensor for result in results for tensor in tensors_of(result)] if kept else []
+        whole = {tensor.storage.id for tensor in returned if tensor.array is tensor.storage.array}
+        asked = [storage for storage in kept if storage not in whole]
+        if asked and not columns.written_storages.isdisjoint(asked):
             changed = self.arguments.changed_elements
-            report_changed_arguments(columns, self.reporter, kept, returned, changed, keeping.severity)
+            report_changed_arguments(columns, self.reporter, asked, returned, changed, keeping.severity)
 
     def _report_unread(self, columns: Columns, form: bytes | None, *, is_modern: bool) -> None:
         """NK513. Keep ``form``, that of the run, where there is nothing to report."""
