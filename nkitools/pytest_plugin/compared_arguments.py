@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import EXACT, Rule
 from nkitools.record.saved.encoding import as_array
 from nkitools.rules.code_lines import line_at
@@ -56,6 +57,14 @@ def compared_pairs(traceback: TracebackType | None, *, of_library: bool = False)
             rule = _rule_of_line(frame, line)
             yield from _by_names(frame.f_locals, rule)
             yield from _by_line(frame, line, rule)
+
+
+def is_same(result: Array, seen: Array) -> bool:
+    """Return whether an array is a result, or holds the same numbers."""
+    if result.shape != seen.shape or seen.dtype.names is not None:
+        return False
+    is_view = result.__array_interface__["data"] == seen.__array_interface__["data"]
+    return is_view or compared(result, seen, EXACT).agree
 
 
 def _module(frame: FrameType) -> str:

@@ -124,6 +124,10 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
         """Put findings and prints into the report of a failure, and the summary into that of the teardown."""
+        if call.when == "call" and call.excinfo is not None and self.runs:
+            from nkitools.pytest_plugin.wrong_blocks import follow_assertion
+
+            follow_assertion(call.excinfo.value, self.runs)
         tally = self._tally()
         if tally is not None:
             _set_properties(item, tally)

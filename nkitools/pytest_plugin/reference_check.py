@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,6 +14,7 @@ from nkitools.comparison.form import RETURNS_NONE, NothingCompared
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import arrays_in
 from nkitools.precision.tied_choices import TiedChoices
+from nkitools.pytest_plugin.wrong_blocks import add_wrong_blocks
 from nkitools.record.saved.encoding import as_array, leaves
 
 if TYPE_CHECKING:
@@ -66,17 +66,8 @@ def _assert_outputs(run: Run, reference: Reference, changed: Mapping[str, tuple[
     if bad is not None:
         rule = replace(bad.rule, equal_nan=reference.equal_nan)
         text = "\n".join(each.text() for each in found if each.outcome != "pass")
-        _follow_blocks(run, reference, rule)
+        add_wrong_blocks(run, reference.values, rule)
         _fail(bad.elements.actual, bad.elements.expected, rule, text, is_wrong=bad.outcome == "wrong")
-
-
-def _follow_blocks(run: Run, reference: Reference, rule: Rule) -> None:
-    """Add to the findings of a checked JAX function the blocks that differ, and the index map that mends them."""
-    unlike = getattr(run, "unlike", None)
-    if unlike is None or run.outputs is None:
-        return
-    with suppress(ValueError):  # of other shapes, which the test's own error is about
-        run.findings += [each for each in unlike(reference.values, rule) if each not in run.findings]
 
 
 def _fail(actual: Array, expected: Array, rule: Rule, text: str, *, is_wrong: bool) -> NoReturn:

@@ -15,16 +15,15 @@ import numpy as np
 import pytest
 
 from nkitools.comparison.compared_arrays import ComparedArrays, compared
-from nkitools.comparison.rule import EXACT, Rule
+from nkitools.comparison.rule import Rule
 from nkitools.facts import options
-from nkitools.pytest_plugin.compared_arguments import compared_pairs
+from nkitools.pytest_plugin.compared_arguments import compared_pairs, is_same
 from nkitools.record.saved.encoding import leaves
 from nkitools.rules.shown_text import shown
 from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
 
 if TYPE_CHECKING:
-    from nkitools.chip.numerics import Array
     from nkitools.record.instruction_record import InstructionRecord
     from nkitools.record.run import Run
 
@@ -63,18 +62,10 @@ def _differences(traceback: TracebackType | None, runs: Sequence[Run]) -> Iterat
     ]
     for pair in compared_pairs(traceback):
         for run, place, result in results:
-            if _is_same(result, pair.actual):
+            if is_same(result, pair.actual):
                 found = compared(result, pair.expected, pair.rule)
                 if found.count:
                     yield _Difference(run, place, found, pair.rule)
-
-
-def _is_same(result: Array, seen: Array) -> bool:
-    """Return whether an array is a result, or holds the same numbers."""
-    if result.shape != seen.shape or seen.dtype.names is not None:
-        return False
-    is_view = result.__array_interface__["data"] == seen.__array_interface__["data"]
-    return is_view or compared(result, seen, EXACT).agree
 
 
 # --- what is said of it ---------------------------------------------------------------------------------------------
