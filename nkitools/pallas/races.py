@@ -96,11 +96,11 @@ class Access(NamedTuple):
 
 
 def _tell_race(key: BufferKey, this: Access, other: Access) -> None:
-    """PL203, at the kernel's own access where there is one: what it should have waited for is in the message."""
+    """PL203, at the kernel's own access or the later copy: what that should have waited for is in the message."""
     kernel = jax_module(jax_internals.INTERPRETER)._shared_memory.kernel
     if kernel.call is None or kernel.hangs:
         return
-    ordered = sorted((this, other), key=lambda each: (not each.place.line, each.is_dma))
+    ordered = sorted((this, other), key=lambda each: (not each.place.line, each.is_dma, each.is_dma and -each.who[0]))
     place = ordered[0].place if ordered[0].place.line else kernel.call.kernel_place
     buffer = kernel.shadows.get(key)
     name = buffer.text() if buffer is not None else "a buffer"

@@ -18,12 +18,13 @@ import numpy as np
 
 from nkitools.pallas import jax_internals, source_places, write_shadow
 from nkitools.pallas.calls import Call, call_of, semantics
+from nkitools.pallas.copy_arrivals import CopyArrivals
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpreter_events import Kernel, Names, Otherwise, Watch
 from nkitools.pallas.jax_types import Array, BufferKey, DType, Ranges, Thread
 from nkitools.pallas.races import WatchedRaces
 from nkitools.pallas.semaphore_waits import Wait
-from nkitools.pallas.vector_clocks import OwnEntries, replacements
+from nkitools.pallas.vector_clocks import OwnEntries, VectorClock, replacements
 
 _lock = threading.RLock()
 _watches: list[Watch] = []
@@ -222,8 +223,11 @@ class _WatchedMemory:
         return (result if value.shape == whole.shape else whole, *more)
 
     def append_semaphore_task(self, semaphore_id: int, global_core_id: int, task: Callable[[], None]) -> None:
-        dma = getattr(task, "__self__", None)
-        ours = task if dma is None else self.kernel.task(dma, task)
+        dma, ours = getattr(task, "__self__", None), task
+        if dma is not None:
+            is_sent = task.__name__ == "execute_read"
+            (dma.src_sem if is_sent else dma.dst_sem).arrivals[int(global_core_id)].start(dma, is_sent=is_sent)
+            ours = self.kernel.task(dma, task)
         super().append_semaphore_task(semaphore_id, global_core_id, ours)  # type: ignore[misc]
 
     def get_sempahores_with_nonzero_count(self, device_id: int) -> list[Any]:
@@ -272,24 +276,41 @@ def _fill(dtype: DType, how: str) -> Any:
 
 
 class _WatchedSemaphore:
-    """Ends a wait that nothing can end, where JAX waits for ever."""
+    """Ends a wait that nothing can end, where JAX waits for ever; knows which copies a wait is sure to be through."""
 
     count_by_core: Any
+    clocks: Any
+    cv: Any
     shared_memory: Any
     id: int
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.arrivals = [CopyArrivals() for _ in range(self.shared_memory.num_cores)]
 
     def wait(self, value: int, global_core_id: int, **kwargs: Any) -> None:
         memory = self.shared_memory
         core = int(global_core_id)
         if not self._runs_dmas(int(value), core, _source(kwargs)):
             return
+        self._know_of_copies(int(value), core)
         super().wait(value, global_core_id, **kwargs)  # type: ignore[misc]
         memory.kernel.trace_semaphore("wait", core, _source(kwargs), f"semaphore {self.id} takes {int(value)}")
         if self.id in getattr(memory, "fixed_id_sem", ()):
             memory.kernel.met.add(core)
 
-    def signal(self, inc: int, global_core_id: int, *args: Any, **kwargs: Any) -> None:
-        super().signal(inc, global_core_id, *args, **kwargs)  # type: ignore[misc]
+    def _know_of_copies(self, value: int, core: int) -> None:
+        """Let a wait that is sure to be through all copies end after them."""
+        ended = self.arrivals[core].known(self.shared_memory.moment, int(self.count_by_core[core]) - value)
+        if ended is not None and self.clocks[core] is not None:
+            with self.cv:
+                self.clocks[core].update(ended)
+
+    def signal(self, inc: int, global_core_id: int, clock: Any, *args: Any, **kwargs: Any) -> None:
+        if getattr(self.shared_memory.kernel.watch.here, "dma", None) is not None:
+            self.arrivals[int(global_core_id)].arrive(clock)
+            clock = VectorClock(0)
+        super().signal(inc, global_core_id, clock, *args, **kwargs)  # type: ignore[misc]
         note = f"semaphore {self.id} gets {int(inc)}"
         self.shared_memory.kernel.trace_semaphore("signal", int(global_core_id), _source(kwargs), note)
 

@@ -86,9 +86,14 @@ class OwnEntries:
         self._starting.clock = clock
         return semaphores, clock
 
+    @property
+    def moment(self) -> Any:
+        """Return the moment at which the core of this thread came to its last semaphore."""
+        return self._starting.clock
+
     def get_random_virtual_device_id(self) -> int:
         """Return the entry of the copy that is being started."""
-        now, first = self._starting.clock, self.num_cores
+        now, first = self.moment, self.num_cores
         with self._copies_lock:
             free = (at for at, copy in enumerate(self._copies) if _had_ended(copy, first + at, now))
             entry = next(free, len(self._copies))
