@@ -67,7 +67,10 @@ def _in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {_telling_line(error)}"
 
 
+_IN_HOST_MEMORY = "JAX has no interpretation of a kernel together with arrays in host memory (jax.device_put)"
 _NOT_INTERPRETED = (
+    (r"safe_zip\(\) argument 1 has length \d+ but argument 0 has length \d+.*\(\d+, \d+, \d+\)", _IN_HOST_MEMORY),
+    (r"memory_space of all inputs passed to `\w+` must be the same.*<host>", _IN_HOST_MEMORY),
     (r"MLIR translation rule for primitive '(\w+)' not found for platform cpu", r"JAX has no interpretation of `\1`"),
     (r"No state discharge rule implemented for primitive: (\w+)", r"JAX has no interpretation of `\1`"),
     (r"AccMemorySpace\(mxu_id=(\d+)\)", r"JAX has no interpretation of accumulators (pltpu.ACC(\1))"),
@@ -101,6 +104,17 @@ def gpu_language(closed_jaxpr: ClosedJaxpr) -> str:
                 if module in modules:
                     return language
     return ""
+
+
+def moves_between_memories(closed_jaxpr: ClosedJaxpr) -> bool:
+    """Return whether a function copies an array to or from host memory (``jax.device_put``)."""
+    spaces = {
+        str(getattr(var.aval, "memory_space", "")).rpartition(".")[2].lower()
+        for equation in equations(closed_jaxpr.jaxpr)
+        if equation.primitive.name == "device_put"
+        for var in (*equation.invars, *equation.outvars)
+    }
+    return "host" in spaces
 
 
 _GPU_LANGUAGES = {"pallas.mosaic_gpu": "Mosaic GPU", "pallas.triton": "Triton"}

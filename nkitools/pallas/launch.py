@@ -12,16 +12,18 @@ import numpy as np
 from nkitools.pallas import jax_internals
 from nkitools.pallas.calls import compiling_for
 from nkitools.pallas.chips import CHIPS, DEFAULT, Chip
+from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.detect_pallas import is_pallas_function
 from nkitools.pallas.device_kinds import simulated_kinds
 from nkitools.pallas.grid_prints import placing_prints
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpret_mode, interpreted
+from nkitools.pallas.interpreter_limits import gpu_language
 from nkitools.pallas.interrupts import ended_by_ctrl_c
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
-from nkitools.pallas.reported_races import reporting_races
+from nkitools.pallas.reported_races import Races, gpu_mode, reporting_races
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
@@ -34,9 +36,10 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
 
     ``fn`` is any JAX function: jitted or not, a partial, a wrapper around several Pallas calls. It needs no
     ``interpret`` argument; where it has one that is an ``InterpretParams`` (of TPUs or GPUs), all its calls are
-    interpreted so, otherwise plainly. Races that such parameters ask for are findings (PL203), and no exceptions. A
-    Pallas call is reached only if ``pl.pallas_call(...)`` itself is called during the run. A function that asks for its
-    chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) gets v5e, unless it has a mesh of another one.
+    interpreted so, otherwise plainly, and Mosaic GPU kernels by JAX's interpreter of GPUs. Races that such parameters
+    ask for are findings (PL203), and no exceptions. A Pallas call is reached only if ``pl.pallas_call(...)`` itself is
+    called during the run. A function that asks for its chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) gets v5e,
+    unless it has a mesh of another one.
 
     NumPy arrays in give NumPy arrays out, in the structure that ``fn`` returns; as soon as one argument is a JAX array,
     the outputs stay JAX arrays. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in
@@ -52,12 +55,45 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     mode = interpret_mode(fn, args, kwargs)
     result = Run(kernel=name_of(fn), target=TARGET, chip="")
     with without_jax_warnings(), session(result) as findings:
-        with simulated_kinds(CHIPS[DEFAULT]), reporting_races(mode) as races, interpreted(mode), _prints_into(result):
-            outputs = finished(fn, args, kwargs)
+        with simulated_kinds(CHIPS[DEFAULT]), _prints_into(result):
+            try:
+                outputs, races = _interpreted_with_races(fn, args, kwargs, mode)
+            except Exception:
+                if mode is not True or not _is_for_mosaic_gpu(fn, args, kwargs):
+                    raise
+                outputs, races = _interpreted_with_races(fn, args, kwargs, _possible_gpu_mode())
         findings.add(races.values())
         _check_is_jax(fn, outputs)
     result.outputs = as_given(outputs, (args, kwargs))
     return result
+
+
+def _interpreted_with_races(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], mode: object
+) -> tuple[Any, Races]:
+    __tracebackhide__ = True
+    with reporting_races(mode) as races, interpreted(mode):
+        return finished(fn, args, kwargs), races
+
+
+def _is_for_mosaic_gpu(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a function that plain interpretation cannot run has kernels in Mosaic GPU."""
+    try:
+        return "Mosaic" in gpu_language(jax_module().make_jaxpr(lambda: fn(*args, **kwargs))())
+    except Exception:  # the function's own error
+        return False
+
+
+def _possible_gpu_mode() -> object:
+    """Return how to interpret a Mosaic GPU kernel; NotModelled (NK607) where the installed JAX cannot."""
+    mode = gpu_mode()
+    if mode is None:
+        refuse(
+            "the kernel is for GPUs (Mosaic GPU), and JAX's interpreter of GPUs is not there: "
+            f"{jax_internals.moved(jax_internals.GPU)}",
+            "Install absl-py, which that interpreter takes, and a jax that nkitools knows (nkitools doctor).",
+        )
+    return mode
 
 
 def interpreted_outputs(

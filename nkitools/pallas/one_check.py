@@ -18,7 +18,14 @@ from nkitools.pallas.findings import captured_constants, in_order, old_block_spe
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.index_map_repairs import Repair, repair_of
 from nkitools.pallas.interpret import interpret_mode
-from nkitools.pallas.interpreter_limits import Meshes, gpu_language, lacking, limit, whole_tracebacks
+from nkitools.pallas.interpreter_limits import (
+    Meshes,
+    gpu_language,
+    lacking,
+    limit,
+    moves_between_memories,
+    whole_tracebacks,
+)
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.pallas.reported_races import gpu_mode, reporting_races
@@ -118,7 +125,8 @@ class Check:
     def _trace_for(self, chip: Chip) -> None:
         with compiling_for(chip, self.plan.axes), whole_tracebacks():
             traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
-        self.meshes, self.is_traceable = Meshes.of(traced), True
+        # JAX compiles no interpreted kernel beside a copy to or from host memory.
+        self.meshes, self.is_traceable = Meshes.of(traced), not moves_between_memories(traced)
         language = gpu_language(traced)
         if language:
             self.for_gpu = f"the kernel is for GPUs ({language}); a TPU has no use for it"
