@@ -20,34 +20,27 @@ class WatchedRaces:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.accesses: dict[Any, list[tuple[bool, Any, Any, Any, Any]]] = {}
+        self.accesses: dict[Any, list[tuple[Access, Any]]] = {}  # each with its clock
 
     def check_read(self, *checked: Any, source_info: SourceInfo | None = None) -> None:
-        self._check(False, *jax_internals.access_of(*checked), source_info)
+        who, clock, key, ranges = jax_internals.access_of(*checked)
+        self._check(key, Access(False, who, ranges, source_info), clock)
 
     def check_write(self, *checked: Any, source_info: SourceInfo | None = None) -> None:
-        self._check(True, *jax_internals.access_of(*checked), source_info)
+        who, clock, key, ranges = jax_internals.access_of(*checked)
+        self._check(key, Access(True, who, ranges, source_info), clock)
 
-    def _check(
-        self,
-        is_write: bool,
-        who: tuple[int, int],
-        clock: Any,
-        key: BufferKey,
-        ranges: Ranges,
-        source: SourceInfo | None,
-    ) -> None:
+    def _check(self, key: BufferKey, this: Access, clock: Any) -> None:
         """Compare with every earlier access to the buffer that neither happened before this one nor only read too."""
         with self.lock:
             earlier = list(self.accesses.setdefault(key, []))
-            self.accesses[key].append((is_write, who, clock, ranges, source))
-        for was_write, its_who, its_clock, its_ranges, its_source in earlier:
-            if not (is_write or was_write) or jax_internals.are_ordered(its_clock, clock):
+            self.accesses[key].append((this, clock))
+        for other, its_clock in earlier:
+            if not (this.is_write or other.is_write) or jax_internals.are_ordered(its_clock, clock):
                 continue
-            if _overlap(ranges, its_ranges):
+            if _overlap(this.ranges, other.ranges):
                 self.races_found = True
-                this = Access(is_write, who, ranges, source)
-                self.tell_race(key, this, Access(was_write, its_who, its_ranges, its_source))
+                self.tell_race(key, this, other)
                 return
 
     def tell_race(self, key: BufferKey, this: Access, other: Access) -> None:

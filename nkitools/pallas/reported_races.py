@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any, TypeAlias
 
 from nkitools.pallas import jax_internals
-from nkitools.pallas.jax_types import BufferKey, Ranges, SourceInfo
+from nkitools.pallas.jax_types import BufferKey
 from nkitools.pallas.races import Access, WatchedRaces
 from nkitools.pallas.vector_clocks import own_entries
 from nkitools.rules.finding import Finding
@@ -76,21 +76,12 @@ class _GpuRaces(_TpuRaces):
         super().__init__(*args, **kwargs)
         self.in_unions: dict[Hashable, list[tuple[int, Access, Any]]] = {}
 
-    def _check(
-        self,
-        is_write: bool,
-        who: tuple[int, int],
-        clock: Any,
-        key: BufferKey,
-        ranges: Ranges,
-        source: SourceInfo | None,
-    ) -> None:
-        super()._check(is_write, who, clock, key, ranges, source)
+    def _check(self, key: BufferKey, this: Access, clock: Any) -> None:
+        super()._check(key, this, clock)
         union, group = getattr(self, "ref_union_members", {}).get(key, (None, 0))
         if union is not None:
             with self.lock:
                 earlier = list(self.in_unions.setdefault(union, []))
-                this = Access(is_write, who, ranges, source)
                 self.in_unions[union].append((group, this, clock))
             self._check_union(group, this, clock, earlier)
 
