@@ -12,7 +12,7 @@ from typing import Any
 
 from nkitools.pallas.compiler_refusals import refuse
 
-OLDEST = (0, 10)
+OLDEST = (0, 10, 2)
 
 
 def jax_module(path: str = "jax") -> Any:
@@ -26,7 +26,7 @@ def jax_module(path: str = "jax") -> Any:
 def check_version() -> None:
     """Refuse a JAX that is older than the supported ones (NK607); of a newer one report the names that have moved."""
     version = str(jax_module().__version__)
-    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
+    if tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) < OLDEST:
         refuse(
             f"Pallas kernels are checked with jax {'.'.join(map(str, OLDEST))} or newer; jax {version} is installed",
             "Install a newer one with `pip install --upgrade jax`.",

@@ -3,7 +3,7 @@
 JAX has no public way to capture prints, to watch the memory of an interpreted TPU, or to list what its TPU lowering
 accepts. All private names that are used stand here and nowhere else. ``MARKS`` describes the form of each name;
 ``moved`` lists those that the installed JAX has otherwise, and the part of a check that uses them is then left out,
-with the reason. Differences between the supported versions of JAX (0.10 to 0.12) are resolved here, by names and forms.
+with the reason. Differences between the supported versions of JAX (0.10.2 to 0.12) are resolved here, by name and form.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ MARKS = (
     _memory("get_buffer_content", "key", "rnge", "thread", "logging_info"),
     _memory("store_buffer_content", "key", "rnge", "value", "thread", "logging_info"),
     _memory("swap_buffer_content", "key", "rnge", "value", "mask", "thread", "logging_info"),
+    _memory("check_failed"),
     _memory("get_random_virtual_device_id"),
     _memory("get_semaphores_and_increment_clock", "sem_ids", "global_core_id"),
     _memory("append_semaphore_task", "semaphore_id", "global_core_id", "task"),
@@ -212,17 +213,13 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 
 def abstract_device(kind: str) -> Any:
     """Return the description of a TPU of that ``kind``."""
-    describe = jax_module("jax.sharding").AbstractDevice
-    # Before 0.10.1 the kind alone is asked for.
-    platform = {"platform": "tpu"} if "platform" in inspect.signature(describe).parameters else {}
-    return describe(device_kind=kind, num_cores=1, **platform)
+    return jax_module("jax.sharding").AbstractDevice(device_kind=kind, num_cores=1, platform="tpu")
 
 
 def device_checks() -> list[Any]:
-    """Return JAX's switches for checks within a kernel on a TPU and for poisoned scratch memory, both since 0.10.1."""
+    """Return JAX's switches for checks within a kernel on a TPU and for poisoned scratch memory."""
     pallas = jax_module("jax.experimental.pallas")
-    switches = [getattr(pallas, name, None) for name in ("enable_debug_checks", "enable_poison_buffers")]
-    return [switch for switch in switches if switch is not None]
+    return [pallas.enable_debug_checks, pallas.enable_poison_buffers]
 
 
 def first_kernel(params: Mapping[str, Any]) -> Any:
@@ -233,20 +230,6 @@ def first_kernel(params: Mapping[str, Any]) -> Any:
 def meshes_of(params: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the meshes of cores that a kernel runs over, by the parameters of its equation."""
     return tuple(params.get("meshes") or filter(None, (params.get("mesh"),)))
-
-
-def point_of(values: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    """Return what goes back to JAX, the point of the grid and the core, from the arguments of a recorder of points.
-
-    Since 0.10.1 a token comes first, which is to be handed back.
-    """
-    *token, point, core = values
-    return token[0] if token else (), point, core
-
-
-def no_check(*values: Any) -> Any:
-    """Stand in for JAX's check of revisited blocks, which ends the run. Since 0.10.1 its token is to be handed back."""
-    return values[0] if len(values) == 5 else ()
 
 
 def forget_failed_callbacks() -> None:
@@ -267,23 +250,10 @@ def forget_failed_callbacks() -> None:
         tokens.clear()
 
 
-def end_if_another_failed(memory: Any) -> None:
-    """Raise where another core or device has failed, which then ends no wait; jax 0.10.0 does not note that."""
-    if hasattr(memory, "check_failed"):
-        memory.check_failed()
-
-
-def tasks_of(semaphore: Any, core: int) -> list[Any]:
-    """Return the started DMAs of a core that signal a semaphore."""
-    if hasattr(semaphore, "tasks"):
-        return cast(list[Any], semaphore.tasks[core])
-    return cast(list[Any], semaphore.shared_memory.tasks_by_sem[semaphore.id, core])  # before 0.10.2
-
-
 def next_task(semaphore: Any, core: int) -> Callable[[], None] | None:
-    """Take the last of `tasks_of` off its list and return it; None if there is none."""
-    with semaphore.cv if hasattr(semaphore, "tasks") else semaphore.shared_memory.lock:
-        tasks = tasks_of(semaphore, core)
+    """Take the last of the started DMAs of a core that signal a semaphore off its list; None if there is none."""
+    with semaphore.cv:
+        tasks: list[Callable[[], None]] = semaphore.tasks[core]
         return tasks.pop() if tasks else None
 
 

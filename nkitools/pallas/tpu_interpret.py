@@ -55,7 +55,7 @@ def watching(
     replaced = {
         (interpreter, "interpret_pallas_call"): partial(_named_call, interpreter.interpret_pallas_call),
         (interpreter, "RaceDetectionState"): classes["RaceDetectionState"],
-        (interpreter, "_check_for_revisiting"): jax_internals.no_check,
+        (interpreter, "_check_for_revisiting"): _no_check,
         **replacements(classes["SharedMemory"]),
         (jax_module(jax_internals.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
     }
@@ -111,17 +111,22 @@ def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, *
 
 def _point(call: Call, *values: Any) -> Any:
     """Note that the interpreter comes to a point of the grid."""
-    back, point, core = jax_internals.point_of(values)
+    token, point, core = values
     if _watches:
         kernel = getattr(jax_module(jax_internals.INTERPRETER)._shared_memory, "kernel", None)
         if kernel is not None:
             kernel.at(call, tuple(int(each) for each in np.asarray(point).reshape(-1)), int(core))
-    return back
+    return token
+
+
+def _no_check(token: Any, *values: Any) -> Any:
+    """Stand in for JAX's check of revisited blocks, which ends the run."""
+    return token
 
 
 def _unnamed_point(*values: Any) -> Any:
     """Stand in for the recorder until the call is known; part of the key of JAX's own cache."""
-    return jax_internals.point_of(values)[0]
+    return values[0]
 
 
 @cache
@@ -319,7 +324,7 @@ class _WatchedSemaphore:
         memory = self.shared_memory
         waits = memory.kernel.waits
         while self.count_by_core[core] < value:
-            jax_internals.end_if_another_failed(memory)
+            memory.check_failed()
             waits.end(core)  # before a DMA is taken off the list: the core does something now
             task = jax_internals.next_task(self, core)
             if task is not None:
@@ -343,4 +348,4 @@ class _WatchedSemaphore:
 
 def _can_go_on(semaphore: Any, core: int, value: int) -> bool:
     """Return whether a semaphore has counted far enough, or a started DMA will signal it."""
-    return bool(semaphore.count_by_core[core] >= value or jax_internals.tasks_of(semaphore, core))
+    return bool(semaphore.count_by_core[core] >= value or semaphore.tasks[core])

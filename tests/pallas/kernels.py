@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -44,11 +43,8 @@ def mesh_of_cores(axis: str, cores: int) -> Any:
 
 
 def kernel_over(mesh: Any, out: Any, *scratch: Any) -> Any:
-    """``pl.kernel``, whose parameters had the names of those of pallas_call before 0.10.1."""
-    names = ("out_type", "scratch_types")
-    if "out_type" not in inspect.signature(pl.kernel).parameters:
-        names = ("out_shape", "scratch_shapes")
-    return pl.kernel(mesh=mesh, **dict(zip(names, (out, scratch), strict=True)))
+    """``pl.kernel``."""
+    return pl.kernel(mesh=mesh, out_type=out, scratch_types=scratch)
 
 
 def on_cores(mesh: Any) -> Any:

@@ -47,7 +47,6 @@ def _pipeline(kind: str, unrolled: bool) -> Callable[..., None]:
             elif race == "waits for next":
                 pl.when(tile + 1 < TILES)(lambda: load(tile + 1).wait())
                 value = loaded[tile % 2]  # RACE: waits for next
-                pl.when(tile + 1 >= TILES)(lambda: load(tile).wait())
                 pl.when(tile == 0)(lambda: load(0).wait())
             else:
                 load(tile).wait()

@@ -90,24 +90,20 @@ def test_threads_and_accesses_of_all_versions() -> None:
     assert of_gpu == ((1, 0), *rest)
 
 
-def test_loops_kernels_and_points_of_all_versions() -> None:
-    """What an equation or a callback has, in the form before 0.10.1 or 0.11 and in that since."""
+def test_loops_and_kernels_of_all_versions() -> None:
+    """What an equation or a callback has, in the form before 0.11 and in that since."""
     parts = SimpleNamespace(unpack=lambda: ((None, None), (None,), (None, None, None)))
     assert jax_internals.scan_counts({"num_consts": 2, "num_carry": 1}) == (2, 1)
     assert jax_internals.scan_counts({"ft_in": parts}) == (2, 1)
     assert [jax_internals.first_kernel(each) for each in ({"jaxpr": "a"}, {"jaxprs": ("a", "b")})] == ["a", "a"]
     meshes = [jax_internals.meshes_of(each) for each in ({}, {"mesh": None}, {"mesh": "m"}, {"meshes": ("m", "n")})]
     assert meshes == [(), (), ("m",), ("m", "n")]
-    assert jax_internals.point_of(((1, 2), 0)) == ((), (1, 2), 0)
-    assert jax_internals.point_of(("token", (1, 2), 0)) == ("token", (1, 2), 0)
 
 
-def test_started_copies_of_all_versions() -> None:
-    """A semaphore has those that signal it, the last one first; before 0.10.2 its memory had them."""
-    older = SimpleNamespace(id=7, shared_memory=SimpleNamespace(lock=Lock(), tasks_by_sem={(7, 1): ["a", "b"]}))
-    for semaphore in (older, SimpleNamespace(cv=Lock(), tasks={1: ["a", "b"]})):
-        assert jax_internals.tasks_of(semaphore, 1) == ["a", "b"]
-        assert [jax_internals.next_task(semaphore, 1) for _ in range(3)] == ["b", "a", None]
+def test_started_copies() -> None:
+    """A semaphore has those that signal it, the last one first."""
+    semaphore = SimpleNamespace(cv=Lock(), tasks={1: ["a", "b"]})
+    assert [jax_internals.next_task(semaphore, 1) for _ in range(3)] == ["b", "a", None]
 
 
 def test_a_mesh_that_is_given_by_its_sizes_wants_no_placed_arguments() -> None:

@@ -16,7 +16,6 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from tests.pallas.kernels import in_blocks, kernel_over, like, mesh_of_cores, ramp  # noqa: E402
-from tests.pallas.measured import takes  # noqa: E402
 
 ACCEPTED = None if why_not() else True
 
@@ -103,9 +102,7 @@ def test_a_kernel_over_a_mesh_is_run_and_compiled() -> None:
 
         return kernel(x)
 
-    # Plainly interpreted by jax 0.10.0, such a kernel writes nothing.
-    modes = None if takes("jax 0.10.1") else ("tpu_interpret", "lower", "aot")
-    run = check(twice, ramp(), modes=modes)
+    run = check(twice, ramp())
     np.testing.assert_array_equal(run.outputs, 2 * ramp())
     assert run.findings == []
     assert run.compiled["v5e"].accepted is ACCEPTED
