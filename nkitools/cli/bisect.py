@@ -46,7 +46,7 @@ def find_first_wrong(
         loaded = load(file)
         args, kwargs = loaded.inputs(inputs)
         try:
-            call = Call(loaded.kernel(name), args, kwargs, chip=chip)
+            call = Call(_of_nki(loaded.kernel(name), name), args, kwargs, chip=chip)
             if against is not None:
                 context.exit(_against(call, against, as_json=as_json))
             found = _bisection(call, loaded, kwargs)
@@ -57,6 +57,19 @@ def find_first_wrong(
     else:
         say("\n".join(found.lines()))
     context.exit(int(found.kind != "right"))
+
+
+def _of_nki(kernel: Any, name: str) -> Any:
+    """Return a kernel; refuse a JAX function, whose Pallas calls have no instructions of NKI to go through."""
+    from nkitools.targets.builtin import is_jax_function
+
+    if is_jax_function(kernel):
+        raise click.UsageError(
+            f"{name} is a JAX function with Pallas calls, and bisect goes through the instructions of NKI kernels. "
+            f"nkitools.pallas.check({name}, ..., reference=...) names the blocks that differ, the grid point that "
+            "wrote them and the index map that is wrong; run_kernel(..., reference=...) does so in a test."
+        )
+    return kernel
 
 
 def _bisection(call: Call, file: KernelFile, kwargs: dict[str, Any]) -> Bisection:
@@ -98,4 +111,4 @@ def _other_run(call: Call, against: str) -> Run:
             raise click.UsageError(f"{against} is no file: name FILE::KERNEL or a saved run")
         return read_run(against)
     file, name = seen(against, needs_inputs=False)
-    return Call(load(file).kernel(name), call.args, call.kwargs, chip=call.launch.chip).watched()
+    return Call(_of_nki(load(file).kernel(name), name), call.args, call.kwargs, chip=call.launch.chip).watched()

@@ -14,6 +14,8 @@ from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.source_places import NOWHERE, Place
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
+_OUTSIDE = 2**31 - 1  # what JAX reads outside of a buffer of scalars
+
 
 class WatchedRules:
     """Judges the accesses of one kernel; ``suspected`` findings matter if results depend on undefined memory."""
@@ -66,14 +68,23 @@ class WatchedRules:
             if not write_shadow.is_outside(ranges, _padded(operand, shape)):
                 return
             block, place = show_shape(_block_index(operand, ranges)), operand.place
-            message = f"{operand.text()} has no block {block}: its index map leads to elements {elements}"
-            remedy = (
-                f"Let {operand.index_map()} stay within its {show_shape(operand.blocks)} blocks, or make the grid less."
-            )
+            scalars = self._undefined_scalars(_block_index(operand, ranges))
+            message = f"{operand.text()} has no block {block}: its index map leads to elements {elements}{scalars}"
+            within = f"stay within its {show_shape(operand.blocks)} blocks, or make the grid less."
+            remedy = f"Let {operand.index_map()} {'read scalars that there are, and ' if scalars else ''}{within}"
         else:
             message = f"the kernel {does} elements {elements} of {buffer.text()}, whose shape is {show_shape(shape)}"
         sure = is_pipeline or does == "writes"  # a value that is read may not be used
         self.tell("PL201", message, place, self._grid.point(core), buffer.name, sure=sure, remedy=remedy)
+
+    def _undefined_scalars(self, block: tuple[int, ...]) -> str:
+        """Return where a block's index may come from, if it is what JAX reads outside of the scalars of a call."""
+        scalars = self._grid.call.prefetched if self._grid.call is not None else ()
+        if not scalars or not {_OUTSIDE, -1} & set(block):  # times the size of a block, in 32 bits, it is -1
+            return ""
+        names = " or ".join(f"`{each.name}` ({each.dtype} {list(each.shape)})" for each in scalars)
+        what = "this is" if _OUTSIDE in block else "it may be"
+        return f"; {what} what a scalar holds that is read outside of {names}, or before it is written"
 
     def check_defined(self, buffer: Shadow, where: tuple[Any, ...], seen: Array, place: Place, core: int) -> None:
         """PL207, if the results depend on it. ``where``: the part of the buffer whose steps are ``seen``."""

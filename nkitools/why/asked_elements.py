@@ -24,7 +24,10 @@ class Asked(NamedTuple):
 def asked_of(run: Run, output: Any, index: Any) -> Asked:
     """Return the elements that an output and an index name. IndexError, ValueError, TypeError for others."""
     if not run.all_records:
-        raise ValueError("run.why needs the record of a run: this one was not simulated by nkitools")
+        raise ValueError(
+            "run.why goes through the instructions of a kernel, and this run has none: nkitools simulates those of NKI "
+            "kernels. nkitools.pallas.check(..., reference=...) names the block of a Pallas kernel that is wrong."
+        )
     number, access = _place(run, output)
     if index is not Ellipsis and isinstance(index, (list, np.ndarray)):
         index = tuple(index)

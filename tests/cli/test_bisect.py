@@ -32,6 +32,23 @@ REFERENCE = """
 def reference(x):
     return x.sum(axis=1, keepdims=True)
 """
+PALLAS = """
+import jax
+import numpy as np
+from jax.experimental import pallas as pl
+
+def _tripled(x_ref, out_ref):
+    out_ref[...] = x_ref[...] * 3
+
+def doubled(x):
+    return pl.pallas_call(_tripled, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+def inputs():
+    return (np.ones((8, 128), np.float32),)
+
+def reference(x):
+    return 2 * x
+"""
 EXPECT = """
 expect = {"total": lambda x, *, n: x[:, : n + 1].sum(axis=1, keepdims=True)}
 """
@@ -97,3 +114,18 @@ def test_mistakes_in_the_command(directory: Path) -> None:
     done = bisected(directory, "--against", "missing.json")
     assert done.exit_code == 2
     assert "missing.json is no file" in done.output
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("more", [[], ["--against", "tripled.py::doubled"]])
+def test_a_pallas_kernel_is_refused_in_a_sentence(directory: Path, more: list[str]) -> None:
+    """What names the wrong block of a Pallas kernel is said, whether it is compared with a reference or a kernel."""
+    pytest.importorskip("jax")
+    (directory / "tripled.py").write_text(PALLAS)
+    done = CliRunner().invoke(main, ["bisect", "tripled.py::doubled", *more], catch_exceptions=False)
+    said = " ".join(done.output.split())
+    assert done.exit_code == 2
+    assert (
+        "doubled is a JAX function with Pallas calls, and bisect goes through the instructions of NKI kernels" in said
+    )
+    assert "nkitools.pallas.check(doubled, ..., reference=...)" in said

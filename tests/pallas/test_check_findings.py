@@ -158,3 +158,28 @@ def test_what_tpu_interpretation_does_not_take_is_said() -> None:
     np.testing.assert_array_equal(run.outputs, ramp())
     assert run.left_out["tpu_interpret"].startswith("ValueError: Dimensions with parallel semantics must form a prefix")
     assert [(each.rule, each.severity, each.file) for each in run.findings] == [("NK607", "hint", __file__)]
+
+
+@pytest.mark.parametrize(("rows", "index"), [(1, 2**31 - 1), (8, -1)])
+def test_a_block_by_a_scalar_that_is_not_there(rows: int, index: int) -> None:
+    """The finding names the operand of scalars and its shape; the index itself says nothing. The right one is right."""
+
+    def taken(table_ref: Any, pages_ref: Any, out_ref: Any) -> None:
+        out_ref[...] = pages_ref[...]
+
+    def gathered(table: Any, pages: Any, first: int) -> Any:
+        specs = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(4,),
+            in_specs=[pl.BlockSpec((rows, 128), lambda i, table: (table[i + first], 0))],
+            out_specs=pl.BlockSpec((rows, 128), lambda i, table: (i, 0)),
+        )
+        shape = jax.ShapeDtypeStruct((4 * rows, 128), pages.dtype)
+        return pl.pallas_call(taken, out_shape=shape, grid_spec=specs)(table, pages)
+
+    table, pages = np.array([5, 0, 3, 3], np.int32), np.arange(6 * rows * 128, dtype=np.float32).reshape(-1, 128)
+    (found,) = check(lambda *given: gathered(*given, 1), table, pages, modes="tpu_interpret").findings
+    said = "a scalar holds that is read outside of `table_ref` (int32 [4]), or before it is written"
+    assert (found.rule, f"has no block ({index}, 0)" in found.message, said in found.message) == ("PL201", True, True)
+    assert "read scalars that there are" in found.remedy
+    assert check(lambda *given: gathered(*given, 0), table, pages, modes="tpu_interpret").findings == []
