@@ -73,6 +73,10 @@ _NOT_INTERPRETED = (
     (r"memory_space of all inputs passed to `\w+` must be the same.*<host>", _IN_HOST_MEMORY),
     (r"MLIR translation rule for primitive '(\w+)' not found for platform cpu", r"JAX has no interpretation of `\1`"),
     (r"No state discharge rule implemented for primitive: (\w+)", r"JAX has no interpretation of `\1`"),
+    (
+        r"unsupported operand type\(s\) for ==: '\w*Tracer' and 'tuple'",
+        "JAX has no plain interpretation of copies to other devices",
+    ),
     (r"AccMemorySpace\(mxu_id=(\d+)\)", r"JAX has no interpretation of accumulators (pltpu.ACC(\1))"),
     (r"<MemorySpace\.(\w+): '\w+'>", r"JAX has no interpretation of \1 memory"),
     (

@@ -225,7 +225,7 @@ def add_one(x: Any) -> Any:
 def test_an_older_jax_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """By name, with what is wanted and what is there."""
     monkeypatch.setattr(jax, "__version__", "0.9.2")
-    with pytest.raises(NotModelled, match=r"jax 0\.10 or newer; jax 0\.9\.2 is installed"):
+    with pytest.raises(NotModelled, match=r"jax 0\.10\.2 or newer; jax 0\.9\.2 is installed"):
         check(double, ramp())
 
 
