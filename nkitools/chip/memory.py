@@ -236,7 +236,7 @@ class Storage:
     @property
     def holds_anything(self) -> bool:
         """Return whether a byte was written, and not taken by a storage at an overlapping address."""
-        return self.full or bool(self.written_bytes) or (self.written is not None and bool(self.written.any()))
+        return self.full or bool(self.written_bytes if self.written is None else self.written.any())
 
     def flags_by_partition(self, grain: int) -> Array:
         """Return the written flags, a row for each partition; their ``unit`` then divides ``grain``."""

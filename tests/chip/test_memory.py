@@ -97,6 +97,15 @@ def test_a_new_storage_is_untouched_and_an_argument_is_full() -> None:
     assert given_array.storage.holds_anything
 
 
+def test_a_storage_whose_only_elements_became_undefined_holds_nothing() -> None:
+    """Also where they were written in order, which needs no flags until then."""
+    t = tensor((2, 3))
+    mark(t[0:1])
+    unmark(t[0:1], np.ones((1, 3), np.bool_))
+    assert unwritten(t) == [[True] * 3, [True] * 3]
+    assert not t.storage.holds_anything
+
+
 def test_writes_in_order_need_no_flags() -> None:
     """A prefix of bytes is enough until a write skips something; rewriting it changes nothing."""
     t = tensor((4, 8), memory=HBM)
