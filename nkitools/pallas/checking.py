@@ -11,7 +11,7 @@ from nkitools.pallas import launch
 from nkitools.pallas.check_modes import Plan, chosen_modes
 from nkitools.pallas.chips import chosen, in_topology
 from nkitools.pallas.device_axes import axes_of, on_simulated_devices
-from nkitools.pallas.imports import check_version
+from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument, DeviceMesh
 from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.one_check import Check, CheckedRun
@@ -135,7 +135,7 @@ def checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     __tracebackhide__ = True
     if not callable(fn):
         raise TypeError(f"nkitools.pallas.check takes a JAX function and its arguments, not a {type(fn).__name__}")
-    check_version()
+    jax_module()  # or the word that it is not installed
     run = CheckedRun(launch.name_of(fn), launch.TARGET, " ".join(chip.name for chip in plan.chips))
     run.settings = {"rules": plan.rules, "modes": list(plan.modes), "cores": plan.cores}
     with without_jax_warnings(), session(run, plan.rules) as findings:

@@ -11,7 +11,7 @@ from nkitools.pallas.calls import Call, compiling_for, points
 from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen
 from nkitools.pallas.compiler import Crashed, why_not
 from nkitools.pallas.compiler_refusals import refuse
-from nkitools.pallas.imports import check_version, jax_module
+from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument, Array, ClosedJaxpr
 from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.launch import name_of
@@ -131,7 +131,7 @@ def estimate(
     libtpu.
     """
     __tracebackhide__ = True
-    check_version()
+    jax_module()  # or the word that it is not installed
     _must_have_compiler()
     calls = {}
     for chip in chosen(chips):

@@ -222,11 +222,10 @@ def add_one(x: Any) -> Any:
     return np.add(x, 1)
 
 
-def test_an_older_jax_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By name, with what is wanted and what is there."""
+def test_an_untested_jax_is_no_reason_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary of a session names it; a check runs as far as JAX has what it needs."""
     monkeypatch.setattr(jax, "__version__", "0.9.2")
-    with pytest.raises(NotModelled, match=r"jax 0\.10\.2 or newer; jax 0\.9\.2 is installed"):
-        check(double, ramp())
+    assert check(double, ramp()).findings == []
 
 
 def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
