@@ -77,7 +77,7 @@ def test_run_kernel_says_what_is_wrong_with_a_tolerance(run_kernel: Any) -> None
     with pytest.warns(UserWarning, match="would not see a lost tile"):
         run_kernel(rounded_sum, x, rtol=1.0, reference=_sum, tolerance="auto")
     with pytest.raises(ValueError, match="tolerance: it may be 'auto'"):
-        run_kernel(rounded_sum, x, tolerance="tight")
+        run_kernel(rounded_sum, x, reference=_sum, tolerance="tight")
 
 
 def test_run_kernel_compares_by_the_tolerance_that_it_knows(run_kernel: Any) -> None:
