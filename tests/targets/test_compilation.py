@@ -14,9 +14,9 @@ import pytest
 
 from nkitools.dialects.stand_in import StandInFinder
 from nkitools.facts import options
+from nkitools.kernel_file import load
 from nkitools.rules.finding import NotModelled
 from nkitools.targets import choice, compilation, packages
-from nkitools.targets.comparison_worker import load
 from nkitools.targets.compilation import CompileFailed, compile_kernel
 from nkitools.targets.neuron_compiler import NeuronCompiler
 from nkitools.targets.target import OtherDegree, WrongDevice
@@ -71,7 +71,7 @@ def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Machine]:
         for fake in reversed(fakes):
             sys.path.insert(0, str(machines.FAKES / fake))
         packages.aws_package.cache_clear()
-        return load(str(file))
+        return load(str(file)).module
 
     yield of
     for name in [name for name in sys.modules if name.partition(".")[0] in roots]:
