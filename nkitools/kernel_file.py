@@ -10,22 +10,33 @@ values by the names of its keywords or of the file's constants).
 from __future__ import annotations
 
 import ast
-import importlib
-import importlib.util
-import inspect
 import os
 import sys
+import sysconfig
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zipfile import BadZipFile
 
 from nkitools.facts.case_space import Space, choices_of, drawn_points, is_strategy, points_of
-from nkitools.facts.pytest_ini import import_paths
-from nkitools.lint.project import is_installed, project_directory
+from nkitools.kernel_settings import (
+    VARIABLE,
+    check_setting,
+    constants_of,
+    constants_set,
+    innermost,
+    keywords_of,
+    layers,
+    parameters_of,
+    with_keywords,
+)
+from nkitools.lint.project import is_installed
+from nkitools.module_files import extend_path, forget_namesakes, module_of, module_place, place_of, run_alone, text_of
+from nkitools.rules.finding import KernelError
 from nkitools.rules.top_level import bound_names
 
 if TYPE_CHECKING:
@@ -38,9 +49,7 @@ _HOW_TO_SAY = (
     "a file of arrays, --inputs FILE.npz"
 )
 _KERNELS = ("nkitools.launch.kernel.KernelObject", "nkitools.customop.operator.Operator")
-_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _AWS = ("nki", "neuronxcc")
-_modules: dict[str, ModuleType] = {}  # those that no import leads to, by their files
 
 
 class BadRequest(Exception):
@@ -80,58 +89,82 @@ class KernelFile:
 
     def _may_run(self, name: str, value: object) -> bool:
         """Return whether a name of the file is a kernel, wherever it is defined, or a function of the file itself."""
-        kinds = type(value).__mro__
-        if any(f"{each.__module__}.{each.__qualname__}" in _KERNELS for each in kinds):
-            return True
-        if type(value).__module__.partition(".")[0] in _AWS:
-            return True
-        inner = _innermost(value)
+        inner = innermost(value)
+        if any(map(_is_kernel, layers(value))):
+            return not _is_of_python(inner)
         if isinstance(inner, FunctionType):
-            return inner.__globals__ is vars(self.module) or self._defines(name) or _is_pallas(inner)
+            is_own = inner.__globals__ is vars(self.module)
+            return is_own or self._defines(name) or self._makes(name, inner) or _is_pallas(inner)
         return type(inner).__module__ == self.module.__name__ or self._defines(name)
 
     def _defines(self, name: str) -> bool:
         """Return whether the file has ``def name``: a decorator may have put the function of another file there."""
-        bound = bound_names(self.path.read_text(encoding="utf-8", errors="replace")) or {}
+        bound = bound_names(text_of(self.path)) or {}
         return isinstance(bound.get(name), (ast.FunctionDef, ast.AsyncFunctionDef))
 
-    def inputs(self, arrays: str | None = None) -> Call:
+    def _makes(self, name: str, function: FunctionType) -> bool:
+        """Return whether the file has ``name = factory(...)``, of a factory that another file of the author's has."""
+        bound = (bound_names(text_of(self.path)) or {}).get(name)
+        is_made = isinstance(bound, ast.Assign) and isinstance(bound.value, ast.Call)
+        return is_made and "<locals>" in function.__qualname__ and not is_installed(function.__code__.co_filename)
+
+    def inputs(self, arrays: str | None = None, case: Mapping[str, Any] | None = None) -> Call:
         """Return the arguments of a kernel: arrays of an .npz file by name (``arr_0`` by position), else ``inputs``.
 
-        Where ``inputs`` is a function of a case's names, the case is the first one of ``space``. BadRequest where the
-        file says none.
+        Where ``inputs`` is a function of a case's names, the case is the first one of ``space``, with the values of
+        ``case`` in place of its own. BadRequest where the file says none, and where ``inputs`` raises.
         """
         if arrays is not None:
             return _from_npz(arrays)
         said = getattr(self.module, "inputs", None)
         said = self.arguments if said is None else said
         if callable(said):
-            said = said(**self._first_case(said))
+            said = self._called(said, self._first_case(said, case or {}))
         if isinstance(said, Mapping):
             return (), dict(said)
         if isinstance(said, (tuple, list)):
             return tuple(said), {}
+        if said is not None:
+            raise BadRequest(f"{self.path}: inputs is {type(said).__name__}; it must be a tuple or a dictionary")
         raise BadRequest(f"{self.path} {_HOW_TO_SAY}")
 
-    def _first_case(self, function: Callable[..., Any]) -> dict[str, Any]:
+    def _called(self, function: Callable[..., Any], case: dict[str, Any]) -> Any:
+        """Return what a function of the author's returns for a case."""
+        try:
+            return function(**case)
+        except Exception as error:  # the author's own
+            raise BadRequest(_complaint(self.path, error, "has no inputs")) from error
+
+    def _first_case(self, function: Callable[..., Any], case: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a function of a case is called with: the values of the first case that it has parameters for."""
-        parameters = inspect.signature(function).parameters.values()
-        needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _VARIABLE]
+        parameters = parameters_of(function)
+        needed = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIABLE]
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        known = {each.name for each in parameters if each.kind not in VARIABLE}
+        own = {name: value for name, value in case.items() if name in known}
         space = self.space
-        if not needed and (not takes_all or space is None):
-            return {}
-        if space is None:
-            raise BadRequest(
-                f"{self.path}: inputs takes {', '.join(needed)}, and the file has no `space` that says them"
-            )
-        is_drawn = any(map(is_strategy, choices_of(space).values()))
-        case = drawn_points(space, 1, 0)[0] if is_drawn else next(points_of(space))
-        missing = [each for each in needed if each not in case]
+        if space is None or not (set(needed) - set(own) or takes_all):
+            if set(needed) - set(own):
+                raise BadRequest(
+                    f"{self.path}: inputs takes {', '.join(needed)}, and the file has no `space` that says them"
+                )
+            return own
+        first = {**self._first_of(space), **own}
+        missing = [each for each in needed if each not in first]
         if missing:
             raise BadRequest(f"{self.path}: inputs takes {', '.join(missing)}, which its space does not have")
-        known = {each.name for each in parameters}
-        return {name: value for name, value in case.items() if takes_all or name in known}
+        return {name: value for name, value in first.items() if takes_all or name in known}
+
+    def _first_of(self, space: Space) -> dict[str, Any]:
+        try:
+            is_drawn = any(map(is_strategy, choices_of(space).values()))
+            return drawn_points(space, 1, 0)[0] if is_drawn else next(points_of(space))
+        except (OSError, ValueError) as error:
+            raise BadRequest(f"{self.path}: its space has no first case: {error}") from None
+
+    def case_names(self) -> set[str]:
+        """Return the parameters of the function that makes a case's arguments."""
+        return {each.name for each in parameters_of(self.arguments) if each.kind not in VARIABLE}
 
     @property
     def arguments(self) -> Callable[..., Any] | None:
@@ -163,11 +196,70 @@ class KernelFile:
         return self._space("settings") or (self._space("space") if not self._takes_cases() else None)
 
     def _takes_cases(self) -> bool:
-        return self.arguments is not None and bool(inspect.signature(self.arguments).parameters)
+        return self.arguments is not None and bool(parameters_of(self.arguments))
 
     def _space(self, name: str) -> Space | None:
         said = getattr(self.module, name, None)
         return self.path.parent / said if isinstance(said, (str, os.PathLike)) else said
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A kernel of a file with the arguments that it is called with."""
+
+    file: KernelFile
+    kernel: Kernel
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@contextmanager
+def asked(
+    file: str | Path,
+    name: str,
+    arrays: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> Iterator[Asked]:
+    """Run a file and provide its kernel ``name`` with the arguments; what ``settings`` says holds until the end.
+
+    ``settings``: values by name, of a keyword of the kernel, a parameter of ``inputs``, or a constant of the kernel's
+    module or of the file. ``arrays``: see `KernelFile.inputs`; ``arguments``: all arguments by name, in their place.
+    BadRequest for what the file does not have.
+    """
+    loaded, said = load(file), dict(settings or {})
+    kernel = loaded.kernel(name)
+    takes = set() if arrays is not None or arguments is not None else loaded.case_names()
+    try:
+        check_settings(loaded, kernel, said, takes)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    rest = {each: value for each, value in said.items() if each not in takes or each in keywords_of(kernel, said)}
+    with constants_set(kernel, rest, vars(loaded.module)):
+        args, kwargs = loaded.inputs(arrays, said) if arguments is None else ((), dict(arguments))
+        yield Asked(loaded, kernel, *with_keywords(kernel, args, kwargs, said))
+
+
+def check_settings(file: KernelFile, kernel: Kernel, settings: Mapping[str, Any], taken: Collection[str]) -> None:
+    """ValueError for a setting that names nothing of a kernel or its file, or that cannot be what it replaces.
+
+    ``taken``: names that the case has.
+    """
+    keywords = keywords_of(kernel, settings)
+    defaults = {each.name: each.default for each in parameters_of(kernel)}
+    for name, value in settings.items():
+        if name in keywords:
+            check_setting(name, value, defaults[name])
+        if name in {*keywords, *taken}:
+            continue
+        homes = [each for each in (constants_of(kernel), vars(file.module)) if name in each]
+        if not homes:
+            raise ValueError(
+                f"{name} is no parameter of the kernel or of `inputs`, and no constant of {file.path} or of the "
+                "kernel's module"
+            )
+        for home in homes:
+            check_setting(name, value, home[name])
 
 
 def split(text: str) -> tuple[str, str]:
@@ -186,12 +278,12 @@ def seen(text: str, *, needs_inputs: bool) -> tuple[str, str]:
     BadRequest as of `split`, where the file has no such kernel, and where it says no inputs though they are needed.
     """
     file, name = split(text)
-    names = bound_names(Path(file).read_text(encoding="utf-8", errors="replace"))
-    if names is not None and name not in names:
+    names = bound_names(text_of(Path(file)))
+    if names and name not in names:
         own = (each for each, by in names.items() if isinstance(by, ast.FunctionDef | ast.Assign))
         there = ", ".join(sorted(each for each in own if not each.startswith("_")))
         raise BadRequest(f"{file} has no kernel {name}; it has {there or 'none'}")
-    if names is not None and needs_inputs and not {"inputs", "arguments"} & set(names):
+    if names and needs_inputs and not {"inputs", "arguments"} & set(names):
         raise BadRequest(f"{file} {_HOW_TO_SAY}")
     return file, name
 
@@ -203,104 +295,30 @@ def load(file: str | Path) -> KernelFile:
     the package (or the file's own), the project's ``pythonpath`` of pytest, and last the project's folder and its
     ``src``. BadRequest where the file cannot be run, with the line that raised.
     """
-    path = Path(file).resolve()
+    path = place_of(Path(file))
+    if path.suffix != ".py":
+        raise BadRequest(f"{file} is no Python file: its name must end in .py")
     root, name = module_place(path)
+    forget_namesakes(root)
     extend_path(root, path)
     try:
-        module = module_of(name, str(path)) if "." in name else _run_alone(path, name)
-    except Exception as error:  # the author's own
+        module = module_of(name, str(path)) if "." in name else run_alone(path, name)
+    except (Exception, SystemExit) as error:  # the author's own
         raise BadRequest(_complaint(Path(file), error)) from error
     return KernelFile(Path(file), module)
 
 
-def module_of(name: str, file: str) -> ModuleType:
-    """Return the module of a file: that of its name where an import leads to the file, else the file, run once."""
-    there = sys.modules.get(name)
-    if there is not None and _is_file(getattr(there, "__file__", None), file):
-        return there
-    if file not in _modules:
-        root, dotted = module_place(Path(file))
-        extend_path(root, Path(file))
-        for each in dict.fromkeys((name, dotted)):
-            if _leads_to(each, file):
-                return importlib.import_module(each)
-        _modules[file] = _run_alone(Path(file), name.rpartition(".")[2])
-    return _modules[file]
+def _is_kernel(value: object) -> bool:
+    """Return whether an object is a kernel by its type: nkitools' own ones, a custom operator, one of AWS's."""
+    kinds = {f"{each.__module__}.{each.__qualname__}" for each in type(value).__mro__}
+    return bool(kinds & set(_KERNELS)) or type(value).__module__.partition(".")[0] in _AWS
 
 
-def known_modules() -> list[ModuleType]:
-    """Return the modules that no import leads to."""
-    return list(_modules.values())
-
-
-def module_place(path: Path) -> tuple[Path, str]:
-    """Return the folder that an import of the file starts from, and the module's dotted name.
-
-    Packages are folders with an ``__init__.py``, as pytest has it, and those that relative imports of the file name.
-    """
-    root, parts = path.parent, [path.stem]
-    relative = _relative_levels(path)
-    while (root / "__init__.py").is_file() or len(parts) <= relative:
-        if root == root.parent:
-            break
-        parts.insert(0, root.name)
-        root = root.parent
-    return root, ".".join(parts)
-
-
-def _relative_levels(path: Path) -> int:
-    """Return how many folders up the file's relative imports reach: 1 for ``from .tiles import add``."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
-    except (SyntaxError, ValueError):
-        return 0
-    return max((each.level for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)), default=0)
-
-
-def extend_path(root: Path, path: Path) -> None:
-    """Put on ``sys.path`` what a file is imported from: see `load`."""
-    top = project_directory(path)
-    first = [str(root), *import_paths(path)]
-    sys.path[:0] = [each for each in dict.fromkeys(first) if each not in sys.path]
-    sys.path += [str(each) for each in (top, top / "src") if each.is_dir() and str(each) not in sys.path]
-
-
-def _run_alone(path: Path, name: str) -> ModuleType:
-    """Run a file that is no module of a package; each call runs it anew."""
-    taken = name in sys.stdlib_module_names or not _is_file(getattr(sys.modules.get(name), "__file__", str(path)), path)
-    name = f"nkitools_file_{name}" if taken else name  # a kernel in select.py does not become Python's select
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise BadRequest(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _leads_to(name: str, file: str) -> bool:
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
-        return False
-    return spec is not None and _is_file(spec.origin, file)
-
-
-def _is_file(one: str | None, other: str | Path) -> bool:
-    return one is not None and Path(one).resolve() == Path(other).resolve()
-
-
-def _innermost(value: object) -> object:
-    """Return what runs in the end: the function of a partial, a method or a decorator that says what it wraps."""
-    while True:
-        if isinstance(value, partial):
-            value = value.func
-        elif isinstance(value, MethodType):
-            value = value.__func__
-        elif hasattr(value, "__wrapped__"):
-            value = value.__wrapped__
-        else:
-            return value
+def _is_of_python(function: object) -> bool:
+    """Return whether a function is Python's own, which ``nki.jit(os.system)`` makes no kernel."""
+    file = function.__code__.co_filename if isinstance(function, FunctionType) else ""
+    in_python = file.startswith((f"{sysconfig.get_path('stdlib')}{os.sep}", "<frozen")) and "site-packages" not in file
+    return isinstance(function, BuiltinFunctionType) or in_python
 
 
 def _is_pallas(function: FunctionType) -> bool:
@@ -315,19 +333,38 @@ def _is_pallas(function: FunctionType) -> bool:
 def _from_npz(file: str) -> Call:
     import numpy as np
 
-    with np.load(file, allow_pickle=False) as archive:
-        arrays = dict(archive)
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            arrays = dict(archive)
+    except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+        raise BadRequest(f"{file} is no .npz file of arrays: {error}") from None
     by_position = [arrays.pop(f"arr_{number}") for number in range(len(arrays)) if f"arr_{number}" in arrays]
     return tuple(by_position), arrays
 
 
-def _complaint(file: Path, error: Exception) -> str:
+def failure(error: Exception) -> str:
+    """Return what a kernel of the author's has raised, with the line; '' where no line of the author's was reached."""
+    if isinstance(error, KernelError):
+        return str(error)
+    place = _authors_place(error)
+    return f"{type(error).__name__}: {error} ({place})" if place else ""
+
+
+def _authors_place(error: BaseException) -> str:
+    """Return the last line of the author's that an error has passed, file:line; '' where there is none."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_installed(each.filename)]
+    own = [each for each in frames if not each.filename.startswith((f"{Path(__file__).parent}{os.sep}", "<"))]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
+
+
+def _complaint(file: Path, error: BaseException, what: str = "cannot be run") -> str:
     """Return why a file could not be run, with the last line of the author's that was reached."""
     if isinstance(error, BadRequest):
         return str(error)
-    if isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and error.lineno is not None:
         return f"{error.filename or file}:{error.lineno}: {error.msg}"
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_installed(each.filename)]
-    own = [each for each in frames if not each.filename.startswith(str(Path(__file__).parent))]
-    place = f"{own[-1].filename}:{own[-1].lineno}" if own else str(file)
-    return f"{file} cannot be run: {type(error).__name__}: {error} ({place})"
+    place = _authors_place(error) or str(file)
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, SystemExit):
+        said = f"it ends the process ({said}): put what a script does below `if __name__ == '__main__':`"
+    return f"{file} {what}: {said} ({place})"

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nkitools.kernel_file import BadRequest, KernelFile, load, seen
+from nkitools.kernel_file import BadRequest, KernelFile, asked, load, seen
+from nkitools.sweeps.named_function import named
 
 HEAD = """\
 import numpy as np
@@ -67,13 +68,31 @@ FOREIGN = {
     "run = eval": "run",
     "from helper_of_user import wipe": "wipe",
     "from numpy import save": "save",
+    "import os; run = nki.jit(os.system)": "run",
+    "import subprocess; run = nki.jit(subprocess.check_output)": "run",
+    "import os; run = staticmethod(os.system)": "run",
+    "import os, types; run = types.MethodType(os.system, 'true')": "run",
+    "import os; from functools import cache; run = cache(os.popen)": "run",
+    "import helper_of_user; run = helper_of_user.wipe": "run",
+    "from helper_of_user import Wiper; run = Wiper()": "run",
+    "from helper_of_user import bound": "bound",
+    "import functools, helper_of_user; run = functools.partial(helper_of_user.wipe)": "run",
+    "def system(x):\n    return x\nfrom os import system": "system",
+    "from os import system\nif not system:\n    def system(x):\n        return x": "system",
+    "import pickle; run = pickle.loads": "run",
 }
 
 
 @pytest.mark.parametrize("text", FOREIGN)
 def test_a_function_of_another_file_is_no_kernel(text: str, tmp_path: Path) -> None:
     """A client that chooses a name cannot choose a function that the file merely imports; `compare against` neither."""
-    written(tmp_path, {"helper_of_user.py": "def wipe(x):\n    raise SystemExit\n"})
+    written(
+        tmp_path,
+        {
+            "helper_of_user.py": "def wipe(x):\n    raise SystemExit\n"
+            "class Wiper:\n    def __call__(self, x):\n        raise SystemExit\nbound = Wiper().__call__\n"
+        },
+    )
     file = loaded(tmp_path, text + "\n")
     for ask in (file.kernel, file.function):
         with pytest.raises(BadRequest, match=f"has no (kernel|function) {FOREIGN[text]}.*imports.*it has double"):
@@ -89,6 +108,15 @@ OWN = {
     "from decorator_of_user import wrapped\n@wrapped\ndef plain(x):\n    return x\n": "plain",
     "from kernels_of_user import double as other\n": "other",
     "from decorator_of_user import kept\n@kept\ndef plain(x):\n    return x\n": "plain",
+    "from decorator_of_user import kept\nplain = kept(double)\n": "plain",
+    "import functools\nfrom kernels_of_user import double as one\nplain = functools.partial(one)\n": "plain",
+    "import kernels_of_user\nplain = kernels_of_user.double\n": "plain",
+    "from kernels_of_user import *\n": "double",
+    "class Of:\n    @staticmethod\n    def run(x):\n        return x\nplain = Of.run\n": "plain",
+    "import functools\n@functools.cache\ndef plain(x):\n    return x\n": "plain",
+    "def make(n):\n    def inner(x):\n        return n\n    return inner\nplain = make(3)\n": "plain",
+    "plain = double[2]\n": "plain",
+    "plain = nki.jit(lambda x: x)\n": "plain",
 }
 
 
@@ -176,6 +204,9 @@ LAYOUTS: dict[str, tuple[dict[str, str], str]] = {
         {"impl_h.py": HEAD + "by = 3\n", "k.py": "from impl_h import double, by\ndef inputs(): return ()\n"},
         "k.py",
     ),
+    "a package's own file": ({"pkg_i/__init__.py": "by = 3\n"}, "pkg_i/__init__.py"),
+    "a dash and a space": ({"my-own kernel.py": "by = 3\n"}, "my-own kernel.py"),
+    "a dot": ({"kernel.v2.py": "by = 3\n", "kernel.py": "raise SystemExit\n"}, "kernel.v2.py"),
     "a name that Python has": ({"select.py": "by = 3\n"}, "select.py"),
 }
 
@@ -211,6 +242,8 @@ def test_pytest_imports_the_same_layouts(layout: str, tmp_path: Path) -> None:
 FAILING = {
     "def f(:\n": r"k\.py:1: ",
     "import no_such_module_here\n": r"k\.py cannot be run: ModuleNotFoundError: .*no_such_module_here.*k\.py:1\)",
+    "raise SystemExit(0)\n": r"k\.py cannot be run: it ends the process \(SystemExit: 0\): put what a script does",
+    "import sys\nsys.exit('no device')\n": r"k\.py cannot be run: it ends the process .*no device.*k\.py:2\)",
     "x = 1\ny = x / 0\n": r"k\.py cannot be run: ZeroDivisionError: division by zero \(.*k\.py:2\)",
 }
 
@@ -221,6 +254,71 @@ def test_a_file_that_cannot_be_run_is_one_sentence(text: str, tmp_path: Path) ->
     written(tmp_path, {"k.py": text})
     with pytest.raises(BadRequest, match=FAILING[text]):
         load(tmp_path / "k.py")
+
+
+def test_a_link_is_imported_from_where_it_belongs(tmp_path: Path) -> None:
+    """A link to a file of a package is that file; a link in a package is its module; the target needs no .py."""
+    package = {"real/pkg_j/__init__.py": "", "real/pkg_j/scale.py": "by = 3\n", "store/abc": "from .scale import by\n"}
+    written(tmp_path, {**package, "real/pkg_j/k.py": "from .scale import by\n"})
+    for name, target in (("link.py", "real/pkg_j/k.py"), ("real/pkg_j/linked.py", "store/abc")):
+        (tmp_path / name).symlink_to(tmp_path / target)
+        assert load(tmp_path / name).module.by == 3
+    (tmp_path / "store/plain").write_text("by = 4\n")
+    (tmp_path / "alone.py").symlink_to(tmp_path / "store/plain")
+    assert load(tmp_path / "alone.py").module.by == 4
+
+
+def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
+    """In one process; each with the companion that stands beside it, and found again by its functions' names."""
+    for name, number in (("a", 3), ("b", 4), ("c", 5)):
+        text = "from scale_k import by\ndef f(x):\n    return by\n"
+        written(tmp_path / name, {"k.py": text, "scale_k.py": f"by = {number}\n"})
+    files = [load(tmp_path / name / "k.py") for name in "abc"]
+    assert [each.module.by for each in files] == [3, 4, 5]
+    assert [named(each.module.f).found()(0) for each in files] == [3, 4, 5]
+
+
+def test_a_file_in_another_encoding_is_read(tmp_path: Path) -> None:
+    """With a mark of UTF-8 at its begin, and in the encoding that it declares: also where names are looked up."""
+    text = HEAD + "from decorator_of_user import kept\n@kept\ndef plain(x):\n    return x\ninputs = (1,)\n"
+    kept = "def kept(f):\n    def other(*a):\n        return f(*a)\n    return other\n"
+    written(tmp_path, {"decorator_of_user.py": kept})
+    (tmp_path / "mark.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    (tmp_path / "latin.py").write_bytes(f"# coding: latin-1\nname = 'caf\xe9'\n{text}".encode("latin-1"))
+    for name in ("mark.py", "latin.py"):
+        assert callable(load(tmp_path / name).kernel("plain"))
+        with pytest.raises(BadRequest, match="has no kernel treble"):
+            seen(f"{tmp_path / name}::treble", needs_inputs=True)
+
+
+def test_inputs_that_raise_or_are_none_are_one_sentence(tmp_path: Path) -> None:
+    """With the author's line; a file of arrays that is none, and a space that cannot be read, as well."""
+    with pytest.raises(BadRequest, match=r"has no inputs: ZeroDivisionError: division by zero \(.*of_user\.py:\d+\)"):
+        loaded(tmp_path, "def inputs():\n    return (1 / 0,)\n").inputs()
+    with pytest.raises(BadRequest, match="inputs is int; it must be a tuple or a dictionary"):
+        loaded(tmp_path, "inputs = 3\n").inputs()
+    (tmp_path / "text.npz").write_text("none")
+    np.save(tmp_path / "one.npy", np.ones(2))
+    for name in ("text.npz", "one.npy"):
+        with pytest.raises(BadRequest, match=f"{name} is no .npz file of arrays"):
+            loaded(tmp_path, "inputs = (1,)\n").inputs(str(tmp_path / name))
+    for space in ("'none.toml'", "{}", "{'rows': []}", "3"):
+        with pytest.raises(BadRequest, match="its space has no first case"):
+            loaded(tmp_path, f"space = {space}\ndef inputs(rows):\n    return (rows,)\n").inputs()
+
+
+def test_settings_hold_inside_of_the_block(tmp_path: Path) -> None:
+    """A keyword replaces an argument in its place, a constant is that of the file and of the kernel's own module."""
+    of_kernel = HEAD + "BY = 1\ndef own(x, times=1):\n    return BY, times\n"
+    written(tmp_path, {"kernels_of_user.py": of_kernel})
+    text = "from kernels_of_user import BY\nimport kernels_of_user\nROWS = 2\nplain = nki.jit(kernels_of_user.own)\n"
+    text += "space = {'rows': [3]}\ndef inputs(rows):\n    return rows * ROWS, 5\n"
+    written(tmp_path, {"of_user.py": HEAD + text})
+    said = {"BY": 7, "times": 9, "ROWS": 10, "rows": 4}
+    with asked(tmp_path / "of_user.py", "plain", settings=said) as this:
+        assert (this.args, this.kwargs) == ((40, 9), {})
+        assert this.file.module.kernels_of_user.BY == this.file.module.BY == 7
+    assert (this.file.module.kernels_of_user.BY, this.file.module.BY, this.file.module.ROWS) == (1, 1, 2)
 
 
 def test_inputs_have_three_forms(tmp_path: Path) -> None:

@@ -30,16 +30,19 @@ from nkitools.cli.view import view_run
 from nkitools.cli.why import explain_element
 from nkitools.facts import __version__
 
-_COMMANDS = (
-    run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel, explain_element, find_first_wrong, sweep_kernel, mutate_kernel, show_examples,
-    new_kernel, reproduce_run, show_completion, serve_editor, serve_agent, print_guide, compile_kernel,
-)  # fmt: skip
+_GROUPS = {
+    "Start": (show_examples, new_kernel, examine_machine, show_completion),
+    "Check": (run_script, lint_paths, find_first_wrong, sweep_kernel, mutate_kernel, compare_targets, diff_runs),
+    "Explain": (explain_rule, list_rules, explain_element, print_guide),
+    "Measure": (estimate_kernel, compile_kernel),
+    "Save": (view_run, write_timeline, reproduce_run),
+    "Serve": (serve_editor, serve_agent),
+}
 
 sweep_kernel.add_command(report_sweeps)
 
 
-@click.group(cls=Commands, commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="nkitools %(version)s")
 def main() -> None:
     """Test and debug AWS NKI kernels, Pallas kernels and Neuron custom operators on a laptop."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,10 @@ import click
 
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
-from nkitools.cli.terminal import say
-from nkitools.kernel_file import KernelFile, load, seen
+from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
+from nkitools.cli.terminal import say, say_json
+from nkitools.kernel_file import KernelFile, asked, load, seen
+from nkitools.kernel_settings import without_settings
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -21,15 +22,22 @@ if TYPE_CHECKING:
 
 @click.command("bisect", short_help="Find the first line and turn where a kernel goes wrong.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
-@click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
-@click.option("--chip", metavar="NAME", help="trn1, inf2, trn2 or trn3.  [default: the option's]")
+@inputs_option
+@set_option
+@chip_option
+@version_option
 @click.option(
     "--against", metavar="OTHER", help="Another kernel, FILE::KERNEL, or the file of an earlier run, that is right."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option()
 @click.pass_context
 def find_first_wrong(
-    context: click.Context, kernel: str, inputs: str | None, chip: str | None, against: str | None, as_json: bool
+    context: click.Context,
+    kernel: str,
+    inputs: str | None,
+    settings: dict[str, Any],
+    against: str | None,
+    as_json: bool,
 ) -> None:
     """Find the first line and turn where KERNEL of FILE goes wrong.
 
@@ -42,18 +50,16 @@ def find_first_wrong(
     from nkitools.why.traced_calls import Call
 
     file, name = seen(kernel, needs_inputs=inputs is None)
-    with stand_in("always"):
-        loaded = load(file)
-        args, kwargs = loaded.inputs(inputs)
+    with stand_in("always"), asked(file, name, inputs, settings) as this:
         try:
-            call = Call(_of_nki(loaded.kernel(name), name), args, kwargs, chip=chip)
+            call = Call(_of_nki(this.kernel, name), this.args, this.kwargs)
             if against is not None:
                 context.exit(_against(call, against, as_json=as_json))
-            found = _bisection(call, loaded, kwargs)
+            found = _bisection(call, this.file, this.kwargs, settings)
         except (TypeError, ValueError) as error:
             raise click.UsageError(str(error)) from None
     if as_json:
-        click.echo(json.dumps(found.as_plain(), indent=2))
+        say_json(found.as_plain())
     else:
         say("\n".join(found.lines()))
     context.exit(int(found.kind != "right"))
@@ -72,7 +78,7 @@ def _of_nki(kernel: Any, name: str) -> Any:
     return kernel
 
 
-def _bisection(call: Call, file: KernelFile, kwargs: dict[str, Any]) -> Bisection:
+def _bisection(call: Call, file: KernelFile, kwargs: dict[str, Any], settings: dict[str, Any]) -> Bisection:
     from nkitools.why.bisection import bisection_of
     from nkitools.why.targets import Expected
 
@@ -81,7 +87,8 @@ def _bisection(call: Call, file: KernelFile, kwargs: dict[str, Any]) -> Bisectio
             f"{file.path} has neither `reference`, the right results of the kernel, nor `expect`, the right "
             "values of its tensors"
         )
-    return bisection_of(call, Expected(file.reference, file.expect, kwargs))
+    right = {name: without_settings(each, settings) for name, each in file.expect.items()}
+    return bisection_of(call, Expected(without_settings(file.reference, settings), right, kwargs))
 
 
 def _against(call: Call, against: str, *, as_json: bool) -> int:
@@ -91,7 +98,7 @@ def _against(call: Call, against: str, *, as_json: bool) -> int:
     mine, other = call.watched(), _other_run(call, against)
     found = compare_runs(other, mine)
     if as_json:
-        click.echo(json.dumps(found.as_plain(), indent=2, default=str))
+        say_json(found.as_plain(), default=str)
         return int(bool(found.writes or found.outputs or found.ended))
     if found.writes is None and not found.outputs and found.ended is None:
         say(f"{call.name}: nothing differs from {against}")

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from nkitools.kernel_file import BadRequest
+from nkitools.kernel_file import BadRequest, failure
 from nkitools.rules.shown_text import shown, shown_line
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C has ended
@@ -64,7 +64,23 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 
 class Commands(click.Group):
-    """The commands of the command line."""
+    """The commands of the command line, in the groups that ``--help`` shows."""
+
+    def __init__(self, name: str, *, groups: Mapping[str, Sequence[click.Command]], **settings: Any) -> None:
+        super().__init__(name, [each for group in groups.values() for each in group], **settings)
+        self._groups = groups
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, group by group."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of each group with what they do, in one column."""
+        width = max(map(len, self.commands))
+        for title, commands in self._groups.items():
+            with formatter.section(title):
+                rows = [(f"{each.name:{width}}", each.get_short_help_str(formatter.width)) for each in commands]
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:  # click's own type
         """Run the command.
@@ -89,6 +105,9 @@ class Commands(click.Group):
                 what = "a file" if error.filename is None else error.filename
                 reason = error.strerror or str(error)
                 raise FileError(shown_line(f"{what} cannot be read or written: {reason}")) from None
+            said = failure(error) if isinstance(error, Exception) else ""
+            if said:
+                raise click.ClickException(shown(said)) from None
             if _FILES not in ctx.meta:
                 raise
             raise FileError(shown_line(_complaint(error, ctx.meta[_FILES]))) from None

@@ -15,9 +15,11 @@ import click
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.save_runs import must_be_writable
-from nkitools.cli.terminal import console
+from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
+from nkitools.cli.terminal import console, say_json
 from nkitools.facts import options
-from nkitools.kernel_file import load, seen
+from nkitools.kernel_file import asked, seen
+from nkitools.kernel_settings import texts_of
 from nkitools.platforms import ask_for_stacks, described_end, end_group, start_group
 
 if TYPE_CHECKING:
@@ -33,23 +35,27 @@ _STDERR = 2  # what a process prints is no output of the command
 @click.option(
     "--between", default="sim,hw", show_default=True, metavar="A,B", help="Two of sim, official, hw, neuron, tpu, gpu."
 )
-@click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
+@inputs_option
+@set_option
+@chip_option
+@version_option
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep arguments, runs and outputs here.")
 @click.option("--rtol", type=click.FloatRange(0), help="Allowed: so much of B's value.  [default: by dtype]")
 @click.option("--atol", type=click.FloatRange(0), help="Allowed: so much.  [default: by dtype]")
 @click.option("--tolerance", type=click.Choice(["auto"]), help="auto: what the kernel's dtypes and sums explain.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@json_option()
 @click.pass_context
 def compare_targets(
     context: click.Context,
     kernel: str,
     between: str,
     inputs: str | None,
+    settings: dict[str, Any],
     keep: Path | None,
     rtol: float | None,
     atol: float | None,
     tolerance: str | None,
-    form: str,
+    as_json: bool,
 ) -> None:
     """Run KERNEL of FILE on two targets and compare its results.
 
@@ -63,14 +69,16 @@ def compare_targets(
 
     file, name = seen(kernel, needs_inputs=inputs is None)
     sides = _sides(between)
+    _check_sides(context, sides)
+    request = {"file": file, "kernel": name, "inputs": inputs, "settings": texts_of(settings)}
     if keep is not None:
         must_be_writable(keep)
     with tempfile.TemporaryDirectory() as scratch:
         place = keep or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
-        runs = [_run_of(side, file, name, inputs, place, keeps=keep is not None) for side in sides]
+        runs = [_run_of(side, request, place, keeps=keep is not None) for side in sides]
         full = place / "sim.run.full"
-        explained = None if tolerance is None else _explained(file, name, inputs)
+        explained = None if tolerance is None else _explained(file, name, inputs, settings)
         sentences, widest = [], None
         if explained is not None and rtol is None and atol is None:
             rtol, atol = explained.rtol, explained.atol
@@ -84,10 +92,10 @@ def compare_targets(
             verdict = "undecided" if within.is_same else "differ"
     if keep is not None:
         _keep_outputs(keep, sides, runs)
-    if form == "json":
+    if as_json:
         plain = {"kernel": kernel, "between": sides, "verdict": verdict, **found.as_plain()}
         plain |= {} if explained is None else {"rtol": rtol, "atol": atol, "tolerance": sentences}
-        click.echo(json.dumps(plain, indent=2, allow_nan=False))
+        say_json(plain, allow_nan=False)
     else:
         terminal = console()
         said = "are undecided" if verdict == "undecided" else verdict
@@ -97,16 +105,14 @@ def compare_targets(
     context.exit(int(not found.is_same))
 
 
-def _explained(file: str, name: str, inputs: str | None) -> ExplainedErrors:
+def _explained(file: str, name: str, inputs: str | None, settings: dict[str, Any]) -> ExplainedErrors:
     """Return the errors that the kernel's run on nkitools' simulator explains."""
     from nkitools.launch.simulate import simulate
     from nkitools.targets.imports import stand_in
 
-    with stand_in("always"):
-        loaded = load(file)
-        args, kwargs = loaded.inputs(inputs)
+    with stand_in("always"), asked(file, name, inputs, settings) as this:
         try:
-            return simulate(loaded.kernel(name), *args, rules="off", **kwargs).tolerance()
+            return simulate(this.kernel, *this.args, rules="off", **this.kwargs).tolerance()
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
@@ -120,9 +126,18 @@ def _sides(between: str) -> list[str]:
     return sides
 
 
-def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *, keeps: bool) -> Run:
+def _check_sides(context: click.Context, sides: list[str]) -> None:
+    """UsageError for an option of simulated runs where neither side is nkitools' own simulator."""
+    for name in ("chip", "nki_version"):
+        if context.params[name] is not None and "sim" not in sides:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is what `sim` simulates, and --between {','.join(sides)} has no sim"
+            )
+
+
+def _run_of(side: str, request: dict[str, Any], place: Path, *, keeps: bool) -> Run:
     saved = place / f"{side}.run"
-    request = {"side": side, "file": file, "kernel": name, "inputs": inputs, "save": str(saved)}
+    request = {**request, "side": side, "save": str(saved), "options": dict(options.overrides() or {})}
     if keeps:
         request["keep"] = str(place / "inputs.npz")
     status, said = awaited(side, [sys.executable, "-m", "nkitools.targets.comparison_worker", json.dumps(request)])

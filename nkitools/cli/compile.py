@@ -11,35 +11,45 @@ from typing import Any
 import click
 
 from nkitools.cli.compare import awaited
-from nkitools.cli.terminal import say
+from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
+from nkitools.cli.terminal import say, say_json
+from nkitools.facts import options
 from nkitools.kernel_file import seen
+from nkitools.kernel_settings import texts_of
 from nkitools.platforms import described_end
 
 
 @click.command("compile", short_help="Compile a kernel by AWS's compiler, without a device.")
 @click.argument("kernel", metavar="FILE::KERNEL")
-@click.option("--chip", default=None, metavar="CHIP", help="trn1, inf2, trn2 or trn3.  [default: the option's]")
 @click.option("--lnc", type=click.Choice(["1", "2"]), help="How many physical cores a logical core has.  [default: 1]")
-@click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@inputs_option
+@set_option
+@chip_option
+@version_option
+@json_option()
 @click.pass_context
 def compile_kernel(
-    context: click.Context, kernel: str, chip: str | None, lnc: str | None, inputs: str | None, form: str
+    context: click.Context, kernel: str, lnc: str | None, inputs: str | None, settings: dict[str, Any], as_json: bool
 ) -> None:
     """Compile KERNEL of FILE by AWS's compiler, where that is installed; nothing runs on a device.
 
     The process of the compiler ends after NKITOOLS_TIMEOUT seconds, and has the memory of NKITOOLS_MEMORY. FILE says
     the arguments as for `nkitools compare`. What the compiler refuses is shown at the author's line, with the meaning
-    of its code; what it takes with its predicted latency, where its version says that, beside nkitools' estimate. Exit
-    code: 0 where it compiles, 1 where not, 2 for a mistake in the command and where there is no compiler.
+    of its code; what it takes with its predicted latency, where its version says that, beside nkitools' estimate, which
+    is what --nki-version is of. Exit code: 0 where it compiles, 1 where not, 2 for a mistake in the command and where
+    there is no compiler.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
-    told = _answer(
-        {"file": file, "kernel": name, "inputs": inputs, "chip": chip, **({"degree": int(lnc)} if lnc else {})}
+    request: dict[str, Any] = {"file": file, "kernel": name, "inputs": inputs, "settings": texts_of(settings)}
+    request["options"] = dict(options.overrides() or {})
+    told = _answer({**request, **({"degree": int(lnc)} if lnc else {})})
+    told |= (
+        _estimate(file, name, inputs, settings, told["compiled"]["chip"])
+        if told["compiled"]
+        else _explained(told["error"])
     )
-    told |= _estimate(file, name, inputs, told["compiled"]["chip"]) if told["compiled"] else _explained(told["error"])
-    if form == "json":
-        click.echo(json.dumps({"kernel": kernel, **told}, indent=2))
+    if as_json:
+        say_json({"kernel": kernel, **told})
     else:
         say(_page(name, told))
     context.exit(int(not told["compiled"]))
@@ -59,12 +69,12 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return told
 
 
-def _estimate(file: str, name: str, inputs: str | None, chip: str) -> dict[str, Any]:
+def _estimate(file: str, name: str, inputs: str | None, settings: dict[str, Any], chip: str) -> dict[str, Any]:
     """Return nkitools' own estimate, for what stands beside the prediction; why there is none, where it has none."""
     from nkitools.cli.estimate import runs_of
 
     try:
-        (run,) = runs_of(file, name, inputs, [chip], ())
+        (run,) = runs_of(file, name, inputs, [chip], settings)
         found = run.estimate()
     except Exception as error:  # any: the kernel is compiled whatever it does in simulation
         return {"estimate": None, "no_estimate": f"{type(error).__name__}: {error}"}

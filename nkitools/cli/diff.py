@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,8 @@ import click
 
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
-from nkitools.cli.terminal import console
+from nkitools.cli.shared_options import json_option
+from nkitools.cli.terminal import console, say_json
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -33,7 +33,7 @@ def _from_zero(_: click.Context, param: click.Parameter, value: float | None) ->
 )
 @click.option("--atol", type=float, callback=_from_zero, help="Allowed beside: so much.  [default: by dtype]")
 @click.option("--all", "every", is_flag=True, help="List all prints and findings that only one run has.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@json_option()
 @click.option("--page", type=click.Path(dir_okay=False), help="Write the page of SECOND with its differences.")
 @click.argument("first")
 @click.argument("second")
@@ -43,7 +43,7 @@ def diff_runs(
     rtol: float | None,
     atol: float | None,
     every: bool,
-    form: str,
+    as_json: bool,
     page: str | None,
     first: str,
     second: str,
@@ -60,8 +60,8 @@ def diff_runs(
     found = compare_runs(*runs, rtol=rtol, atol=atol)
     if page is not None:
         _write_page(runs, page, first, rtol, atol)
-    if form == "json":
-        click.echo(json.dumps({"first": first, "second": second, **found.as_plain()}, indent=2, allow_nan=False))
+    if as_json:
+        say_json({"first": first, "second": second, **found.as_plain()}, allow_nan=False)
     else:
         _show(found, first, second, None if every else _SHOWN)
     context.exit(int(not found.is_same))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nkitools.cli.terminal import console
+from nkitools.cli.shared_options import json_option
+from nkitools.cli.terminal import console, say_json
 
 if TYPE_CHECKING:
     from nkitools.targets.examination import Part
@@ -25,16 +25,18 @@ _WISHES = (
 
 
 @click.command("doctor", short_help="Say what this machine can do, and what is missing.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@json_option()
 @click.option(
     "--hardware",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Run example kernels on the NeuronCore in every way that is here, and write one file to send in.",
 )
-def examine_machine(form: str, hardware: Path | None) -> None:
+def examine_machine(as_json: bool, hardware: Path | None) -> None:
     """Say what is installed, which simulators and devices are here, what each enables, and how to get the rest."""
     if hardware is not None:
+        if as_json:
+            raise click.UsageError("--hardware writes a file of JSON by itself: leave --json out")
         from nkitools.cli.hardware_report import write_report
 
         click.echo(f"{write_report(hardware, click.echo)}: no path, host or user name is in it; read it and send it in")
@@ -42,8 +44,8 @@ def examine_machine(form: str, hardware: Path | None) -> None:
     from nkitools.targets.examination import KNOWN, as_plain, examine
 
     parts = examine()
-    if form == "json":
-        click.echo(json.dumps(as_plain(parts), indent=2))
+    if as_json:
+        say_json(as_plain(parts))
         return
     from rich.text import Text
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import os
 import subprocess
@@ -15,23 +13,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nkitools.cli.commands import ArrayCommand
-from nkitools.cli.terminal import say
-from nkitools.kernel_file import KernelFile, load, seen
+from nkitools.cli.shared_options import chips_option, inputs_option, json_option, set_option, version_option
+from nkitools.cli.terminal import say, say_json
+from nkitools.kernel_file import asked, seen
+from nkitools.kernel_settings import texts_of
 
 if TYPE_CHECKING:
-    from nkitools.chip.argument_types import Argument, Kernel, Setting
     from nkitools.record.run import Run
 
+Settings = dict[str, Any]
 _Shown = tuple[list[dict[str, Any]], list[str]]  # the JSON objects, and the pages of text
 
 
 @click.command("estimate", short_help="Estimate how long a kernel takes, and which line is why.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
-@click.option("--chip", default="", metavar="A,B", help="Chips: trn1, inf2, trn2, trn3.  [default: the option's]")
-@click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A keyword of KERNEL, or a constant of FILE."
-)
+@chips_option
+@inputs_option
+@set_option
+@version_option
 @click.option(
     "--measured",
     type=click.Path(exists=True, path_type=Path),
@@ -47,12 +46,14 @@ _Shown = tuple[list[dict[str, Any]], list[str]]  # the JSON objects, and the pag
 )
 @click.option("--tune", is_flag=True, help="Rank the variants of FILE's `settings` instead.")
 @click.option("--against", "base", metavar="BASE", help="Show the estimate of FILE as this commit has it, beside.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each chip, in a list.")
+@json_option("Print one JSON object for each chip, in a list.")
+@click.pass_context
 def estimate_kernel(
+    context: click.Context,
     kernel: str,
-    chip: str,
+    chips: tuple[str, ...],
     inputs: str | None,
-    settings: tuple[str, ...],
+    settings: Settings,
     measured: Path | None,
     calibration: Path | None,
     tune: bool,
@@ -77,30 +78,29 @@ def estimate_kernel(
             "--against compares estimates of FILE's own inputs, without --tune, --measured and --inputs"
         )
     if tune:
-        _tune(file, name, inputs, chip, settings, as_json=as_json, is_measured=measured is not None)
+        _tune(file, name, inputs, chips, settings, as_json=as_json, is_measured=measured is not None)
         return
-    chips = [each.strip() for each in chip.split(",") if each.strip()]
     if measured is None:
         plain, pages = _estimated(file, name, inputs, chips, settings)
     else:
         plain, pages = _beside_measured(file, name, inputs, chips, settings, measured, calibration)
     if base is not None:
-        earlier = _at(base, file, name, chip, settings)
+        earlier = _at(base, file, name, chips, settings, context.params["nki_version"])
         plain = [{"before": one, "after": other} for one, other in zip(earlier, plain, strict=True)]
         pages = [_before_and_after(f"{file}::{name}", base, plain)]
         _add_to_summary(pages[0])
     if as_json:
-        click.echo(json.dumps(plain, indent=2, allow_nan=False))
+        say_json(plain, allow_nan=False)
         return
     for page in pages:
         say(page)
 
 
-def _estimated(file: str, name: str, inputs: str | None, chips: list[str], settings: tuple[str, ...]) -> _Shown:
+def _estimated(file: str, name: str, inputs: str | None, chips: tuple[str, ...], settings: Settings) -> _Shown:
     """Return the estimate on each chip, and all of them side by side where there are several."""
     from nkitools.report.estimate_text import estimate_text, side_by_side
 
-    estimates = [run.estimate() for run in runs_of(file, name, inputs, chips or [None], settings)]
+    estimates = [run.estimate() for run in runs_of(file, name, inputs, chips or (None,), settings)]
     pages = [estimate_text(estimates[0])]
     if len(estimates) > 1:
         pages.append("\n" + side_by_side(estimates))
@@ -111,8 +111,8 @@ def _beside_measured(
     file: str,
     name: str,
     inputs: str | None,
-    chips: list[str],
-    settings: tuple[str, ...],
+    chips: tuple[str, ...],
+    settings: Settings,
     measured: Path,
     calibration: Path | None,
 ) -> _Shown:
@@ -136,17 +136,20 @@ def _beside_measured(
         plain, text = found.as_plain(), measured_text(found)
     pages = [estimate_text(estimate), "\n" + text]
     if calibration is not None:
-        pages.append(joined(calibration, run, estimate, source, _settings(settings), measured))
+        pages.append(joined(calibration, run, estimate, source, settings, measured))
     return [{**estimate.as_plain(), "measured": plain}], pages
 
 
-def _at(base: str, file: str, name: str, chip: str, settings: tuple[str, ...]) -> list[dict[str, Any]]:
+def _at(
+    base: str, file: str, name: str, chips: tuple[str, ...], settings: Settings, version: str | None
+) -> list[dict[str, Any]]:
     """Return the estimates of a kernel as a commit has it, from a process of its own: its modules are other ones."""
     from nkitools.cli.since import files_at
 
     with files_at(Path(file), base) as path:
-        command = [sys.executable, "-m", "nkitools", "estimate", f"{path}::{name}", "--json", "--chip", chip]
-        command += [part for each in settings for part in ("--set", each)]
+        command = [sys.executable, "-m", "nkitools", "estimate", f"{path}::{name}", "--json", "--chip", ",".join(chips)]
+        command += [f"--set={each}" for each in texts_of(settings)]
+        command += [f"--nki-version={version}"] if version else []
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             said = done.stderr.strip().splitlines() or ["no reason given"]
@@ -177,23 +180,29 @@ def _add_to_summary(text: str) -> None:
 
 
 def _tune(
-    file: str, name: str, inputs: str | None, chip: str, settings: tuple[str, ...], *, as_json: bool, is_measured: bool
+    file: str,
+    name: str,
+    inputs: str | None,
+    chips: tuple[str, ...],
+    settings: Settings,
+    *,
+    as_json: bool,
+    is_measured: bool,
 ) -> None:
     """Print the variants of the file's ``settings``, the least estimate first; UsageError for what cannot be ranked."""
     from nkitools.sweeps.tune import tune
     from nkitools.targets.imports import stand_in
 
-    if is_measured or "," in chip:
+    if is_measured or len(chips) > 1:
         raise click.UsageError("--tune ranks variants on one chip, without --measured")
-    with stand_in("always"):
-        loaded, function, args, kwargs = _loaded(file, name, inputs, settings)
-        space = loaded.settings
+    with stand_in("always"), asked(file, name, inputs, settings) as this:
+        space = this.file.settings
         if space is None:
             raise click.UsageError(
                 f"{file} says no settings: give it `settings`, {{'BLOCK': [256, 512]}} say, or a TOML file"
             )
         try:
-            found = tune(function, args, space=space, chip=chip or None, **kwargs)
+            found = tune(this.kernel, this.args, space=space, chip=next(iter(chips), None), **this.kwargs)
         except (OSError, ValueError) as error:
             raise click.UsageError(str(error)) from None
     if not as_json:
@@ -208,66 +217,23 @@ def _tune(
         }
         for each in found.variants
     ]
-    click.echo(json.dumps(plain, indent=2, allow_nan=False, default=str))
+    say_json(plain, allow_nan=False, default=str)
 
 
-def _loaded(
-    file: str, name: str, inputs: str | None, settings: tuple[str, ...]
-) -> tuple[KernelFile, Kernel, tuple[Argument, ...], dict[str, Any]]:
-    """Return a file with its constants set, a kernel of it, and the kernel's arguments."""
-    from nkitools.sweeps.variants import keywords_of
-
-    loaded = load(file)
-    function = loaded.kernel(name)
-    _set(loaded, function, settings)
-    args, kwargs = loaded.inputs(inputs)
-    return loaded, function, args, {**kwargs, **keywords_of(function, _settings(settings))}
-
-
-def runs_of(
-    file: str, name: str, inputs: str | None, chips: Sequence[str | None], settings: tuple[str, ...]
-) -> list[Run]:
+def runs_of(file: str, name: str, inputs: str | None, chips: Sequence[str | None], settings: Settings) -> list[Run]:
     """Return the runs of a kernel of a file on each chip; UsageError for what cannot be run or estimated."""
     from nkitools.launch.simulate import simulate
     from nkitools.precision.runs import copied
     from nkitools.targets.imports import stand_in
 
-    with stand_in("always"):
-        _, function, args, kwargs = _loaded(file, name, inputs, settings)
+    with stand_in("always"), asked(file, name, inputs, settings) as this:
         found = []
         for chip in chips:
-            own, named = copied((args, kwargs))  # a kernel may write into its arguments
+            own, named = copied((this.args, this.kwargs))  # a kernel may write into its arguments
             try:
-                found.append(simulate(function, *own, chip=chip, rules="report", **named))
+                found.append(simulate(this.kernel, *own, chip=chip, rules="report", **named))
             except ValueError as error:
                 raise click.UsageError(str(error)) from None
             if not any(record.count for record in found[-1].all_records):
                 raise click.UsageError(f"{name} has no instructions whose time could be estimated")
         return found
-
-
-def _settings(settings: tuple[str, ...]) -> dict[str, Setting]:
-    """Return the values by their names: Python's literals, else texts. UsageError for what is no NAME=VALUE."""
-    found: dict[str, Setting] = {}
-    for each in settings:
-        name, separator, value = each.partition("=")
-        if not separator or not name.isidentifier():
-            raise click.BadParameter(f"{each}: write NAME=VALUE", param_hint="'--set'")
-        try:
-            found[name] = ast.literal_eval(value)
-        except (SyntaxError, ValueError):
-            found[name] = value
-    return found
-
-
-def _set(file: KernelFile, kernel: Kernel, settings: tuple[str, ...]) -> None:
-    """Set constants of a file; UsageError for a name that is neither one nor a parameter of the kernel."""
-    parameters = inspect.signature(kernel).parameters
-    for name, value in _settings(settings).items():
-        if name in parameters:
-            continue
-        if not hasattr(file.module, name):
-            raise click.BadParameter(
-                f"{name} is no parameter of the kernel and no constant of {file.path}", param_hint="'--set'"
-            )
-        setattr(file.module, name, value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import textwrap
 from dataclasses import asdict
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nkitools.cli.catalogue import completed_rules, plain
-from nkitools.cli.terminal import SEVERITY_STYLES, console
+from nkitools.cli.shared_options import json_option
+from nkitools.cli.terminal import SEVERITY_STYLES, console, say_json
 from nkitools.rules.catalogue import Rule, rule_named
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ _WIDTH = 100
 
 @click.command("explain", short_help="Explain a rule, or a code of AWS's compiler or runtime.")
 @click.argument("name", metavar="ID", required=False, shell_complete=completed_rules)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@json_option("Print one JSON object, of a log a list.")
 @click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")
-def explain_rule(name: str | None, form: str, every: bool) -> None:
+def explain_rule(name: str | None, as_json: bool, every: bool) -> None:
     """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...).
 
     ID may also be a code of AWS's compiler or runtime: NCC_EBVF030, NRT_EXEC_OOB, 1006, TEN404. Without ID, or with -,
@@ -40,7 +40,7 @@ def explain_rule(name: str | None, form: str, every: bool) -> None:
         found = codes_in(sys.stdin.buffer.read().decode(errors="replace"))
         if not found:
             raise click.ClickException("the log names no code of AWS's compiler or runtime that nkitools has")
-        _show_codes(found, form)
+        _show_codes(found, as_json=as_json)
         return
     try:
         rule = rule_named(name)
@@ -48,17 +48,17 @@ def explain_rule(name: str | None, form: str, every: bool) -> None:
         code = code_named(name)
         if code is None:
             raise click.UsageError(str(error)) from None
-        _show_codes([code], form)
+        _show_codes([code], as_json=as_json)
         return
-    if form == "json":
-        click.echo(json.dumps(plain(rule), indent=2))
+    if as_json:
+        say_json(plain(rule))
     else:
         _show(rule, every)
 
 
-def _show_codes(found: list[Code], form: str) -> None:
-    if form == "json":
-        click.echo(json.dumps([asdict(code) for code in found], indent=2))
+def _show_codes(found: list[Code], *, as_json: bool) -> None:
+    if as_json:
+        say_json([asdict(code) for code in found])
         return
     from rich.text import Text
 

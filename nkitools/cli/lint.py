@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nkitools.cli.shared_options import format_option, version_option
 from nkitools.cli.terminal import SEVERITY_STYLES, console, say
 from nkitools.facts import options
 
@@ -23,7 +24,7 @@ _FAILING = ("error", "warning")
 
 
 @click.command("lint", short_help="Check the sources of kernels without running them.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@format_option(_FORMATS)
 @click.option("--select", multiple=True, metavar="RULES", help="Only these rules or families: NK601, NK6 (also a,b).")
 @click.option("--ignore", multiple=True, metavar="RULES", help="Not these, and not those that the settings ignore.")
 @click.option(
@@ -31,9 +32,7 @@ _FAILING = ("error", "warning")
     type=click.Choice(["auto", "modern", "legacy"]),
     help="The dialect of files whose imports do not show it; modern refuses neuronxcc.nki.  [default: auto]",
 )
-@click.option(
-    "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help
-)
+@version_option
 @click.option("--diff", "base", metavar="BASE", help="Only findings at lines that have changed since this commit.")
 @click.option("--migrate", is_flag=True, help="The lines that the newest NKI changes, each with what to write.")
 @click.option("--fix", is_flag=True, help="First rewrite what follows from the old text: ranges, loops, names.")
@@ -45,7 +44,6 @@ def lint_paths(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     dialect: str | None,
-    nki_version: str | None,
     base: str | None,
     migrate: bool,
     fix: bool,
@@ -67,10 +65,10 @@ def lint_paths(
     files = _files(paths, settings)
     if fix:
         _rewrite(files)
-    with options.override(nki_version=_version(nki_version)):
-        interface = RememberedInterface()
-        findings = migration(files, interface) if migrate else lint(files, settings.dialect, interface).findings
-        interface.keep()
+    _check_version()
+    interface = RememberedInterface()
+    findings = migration(files, interface) if migrate else lint(files, settings.dialect, interface).findings
+    interface.keep()
     if base is not None:
         findings = _since(findings, base)
     found = [replace(each, file=relative(each.file, os.getcwd())) for each in findings if settings.wants(each)]
@@ -104,9 +102,9 @@ def _since(findings: list[Finding], base: str) -> list[Finding]:
     return [each for each in findings if (changed := lines[each.file]) is None or each.line in changed]
 
 
-def _version(said: str | None) -> str:
+def _check_version() -> None:
     try:
-        return said or str(options.value("nki_version"))
+        options.value("nki_version")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 

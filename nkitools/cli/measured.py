@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def profile_of(folder: Path) -> Profile:
         raise click.UsageError(str(error)) from None
 
 
-def calls_of(file: Path, kernel: str, chips: list[str]) -> tuple[list[TimedCall], str]:
+def calls_of(file: Path, kernel: str, chips: Sequence[str]) -> tuple[list[TimedCall], str]:
     """Return the measurements of a kernel in a benchmark's file, and their chip: the asked one, else that of the file.
 
     UsageError where the file has none.
@@ -76,7 +76,7 @@ def call_text(call: TimedCall, estimate: Estimate) -> str:
     return "\n".join(lines)
 
 
-def chip_of(profile: Profile, chips: list[str]) -> str | None:
+def chip_of(profile: Profile, chips: Sequence[str]) -> str | None:
     """Return the chip to estimate for: that of the profile, else the one that was asked for, None for neither.
 
     UsageError for several chips, and for another one than that of the profile.

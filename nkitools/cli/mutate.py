@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from nkitools.cli.shared_options import chip_option, json_option, set_option, version_option
 from nkitools.cli.sweep import engine_options, progress_line
-from nkitools.cli.terminal import say
+from nkitools.cli.terminal import say, say_json
 from nkitools.kernel_file import seen
 
 
@@ -16,7 +17,10 @@ from nkitools.kernel_file import seen
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--tests", multiple=True, metavar="PATH", help="As pytest takes them.  [default: test_FILE nearby]")
 @click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Of mistake, or all.  [default: the usual ones]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each mistake, in a list.")
+@set_option
+@chip_option
+@version_option
+@json_option("Print one JSON object for each mistake, in a list.")
 @engine_options
 @click.pass_context
 def mutate_kernel(
@@ -24,6 +28,7 @@ def mutate_kernel(
     kernel: str,
     tests: tuple[str, ...],
     kinds: tuple[str, ...],
+    settings: dict[str, Any],
     as_json: bool,
     engine: str,
     address: str | None,
@@ -35,9 +40,9 @@ def mutate_kernel(
 
     Each mistake is one piece of the kernel or of its file's functions changed: the last tile left out, operands
     swapped, a sum that starts anew, another axis, a narrower dtype. The tests run in simulation with each. A mistake
-    that none of them notices is shown with its line, and with an input on which the results differ, where one is
-    found. Exit code: 0 where every mistake with such an input is noticed, 1 where one is not, 2 for a mistake in the
-    command.
+    that none of them notices is shown with its line, and with an input on which the results differ, where one is found.
+    --set says constants of FILE: the tests say the keywords of the kernel. Exit code: 0 where every mistake with such
+    an input is noticed, 1 where one is not, 2 for a mistake in the command.
     """
     from nkitools.dialects.stand_in import install_stand_in
     from nkitools.sweeps.mutants.mutate import USUAL, mutate
@@ -52,7 +57,9 @@ def mutate_kernel(
     try:
         where = make_engine(engine, workers, timeout or 300.0, int(memory * 2**30), address)
         with progress_line("mistakes") as progress:
-            tried = mutate(file, name, tests or _tests_of(file), where, kinds=chosen, progress=progress)
+            tried = mutate(
+                file, name, tests or _tests_of(file), where, kinds=chosen, settings=settings, progress=progress
+            )
     except (ValueError, ImportError) as error:
         raise click.UsageError(str(error)) from None
     survivors = [each for each in tried if not each.killed]
@@ -63,7 +70,7 @@ def mutate_kernel(
             | {"killed": each.killed, "differs": each.differs}
             for each in tried
         ]
-        click.echo(json.dumps(plain, indent=2))
+        say_json(plain)
     else:
         for each in survivors:
             shown = f"differs with {each.differs}" if each.differs else "no input was found that shows it"

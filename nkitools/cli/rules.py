@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from textwrap import fill
 
 import click
 
 from nkitools.cli.catalogue import families, family, plain
-from nkitools.cli.terminal import SEVERITY_STYLES, console
+from nkitools.cli.shared_options import json_option
+from nkitools.cli.terminal import SEVERITY_STYLES, console, say_json
 from nkitools.rules.catalogue import RULES, Rule
 
 _INDENT = " " * 7  # as wide as an id and what follows it
@@ -16,14 +16,14 @@ _INDENT = " " * 7  # as wide as an id and what follows it
 
 @click.command("rules", short_help="List the rules: id, name, severity and reason.")
 @click.option("--family", "wanted", metavar="NK1", help="Only the rules of one family.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def list_rules(wanted: str | None, form: str) -> None:
+@json_option("Print one JSON object for each rule, in a list.")
+def list_rules(wanted: str | None, as_json: bool) -> None:
     """List the rules: id, name, severity and reason."""
     chosen = [rule for rule in RULES.values() if wanted is None or family(rule) == wanted.upper()]
     if not chosen:
         raise click.BadParameter(f"no family {wanted}; there are {', '.join(families())}.", param_hint="'--family'")
-    if form == "json":
-        click.echo(json.dumps([plain(rule) for rule in chosen], indent=2))
+    if as_json:
+        say_json([plain(rule) for rule in chosen])
     else:
         _show(chosen)
 

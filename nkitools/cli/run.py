@@ -14,6 +14,7 @@ import click
 
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import saving
+from nkitools.cli.shared_options import chip_option, version_option
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 from nkitools.facts import options
 
@@ -34,10 +35,8 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "st
     cls=ArrayCommand,
     context_settings={"allow_interspersed_args": False},
 )
-@click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
-@click.option(
-    "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help
-)
+@chip_option
+@version_option
 @click.option("--rules", type=click.Choice(options.OPTIONS["rules"].choices), help=options.OPTIONS["rules"].help)
 @click.option(
     "--precision", type=click.Choice(options.OPTIONS["precision"].choices), help=options.OPTIONS["precision"].help
@@ -54,8 +53,6 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "st
 @click.pass_context
 def run_script(
     context: click.Context,
-    chip: str | None,
-    nki_version: str | None,
     rules: str | None,
     precision: str | None,
     save: Path | None,
@@ -71,7 +68,7 @@ def run_script(
     imports NKI and calls no kernel.
     --save keeps the run in a file; where several kernels run, FILE.json becomes FILE-1.json, FILE-2.json, ...
     """
-    said = {"chip": chip, "nki_version": nki_version, "rules": rules, "precision": precision}
+    said = {"rules": rules, "precision": precision}
     said["watch"] = ",".join(watch) or None
     with options.override(**{name: value for name, value in said.items() if value is not None}), saving(save) as saved:
         code, tally, runs = _run_watched(script, args, _stand_in_policy())

@@ -7,17 +7,20 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nkitools.cli.commands import FileError
-from nkitools.cli.terminal import say
-from nkitools.kernel_file import KernelFile, load, seen
+from nkitools.cli.shared_options import chips_option, json_option, set_option, version_option
+from nkitools.cli.terminal import say, say_json
+from nkitools.facts.case_space import choices_of, drawn_points
+from nkitools.kernel_file import KernelFile, check_settings, load, seen
 
 if TYPE_CHECKING:
     from nkitools.sweeps.store import Store
-    from nkitools.sweeps.sweep import Progress
+    from nkitools.sweeps.sweep import Progress, Sweep
 
 
 class SweepCommands(click.Group):
@@ -62,11 +65,14 @@ def engine_options(command: Any) -> Any:
 @click.argument("kernel", metavar="FILE::KERNEL")
 @click.option("--space", type=click.Path(exists=True, dir_okay=False), help="A TOML file.  [default: FILE's space]")
 @click.option("--store", type=click.Path(dir_okay=False), help="Keeps what is done: a second call goes on.")
-@click.option("--chip", default="", metavar="A,B", help="Chips: each case runs on each.  [default: the option's]")
+@chips_option
+@version_option
+@set_option
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw so many cases.  [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
 @click.option("--rtol", type=float, help="Allowed relative error.  [default: what the run explains]")
 @click.option("--atol", type=float, help="Allowed absolute error.")
+@json_option()
 @engine_options
 @click.pass_context
 def run_sweep(
@@ -74,7 +80,8 @@ def run_sweep(
     kernel: str,
     space: str | None,
     store: str | None,
-    chip: str,
+    chips: tuple[str, ...],
+    settings: dict[str, Any],
     sample: int | None,
     seed: int,
     rtol: float | None,
@@ -84,14 +91,15 @@ def run_sweep(
     workers: int | None,
     timeout: float | None,
     memory: float,
+    as_json: bool,
 ) -> None:
     """Run KERNEL of FILE on every case of the space.
 
     FILE says `arguments`, a function of a case's names that returns the kernel's arguments, where the space has no
     table `arguments`; `inputs` serves too where it is a function. `reference`, a function of the arguments, returns
-    what is right. Exit code: 0 where every case passes, 1 where one does not, 2 for a mistake in the command.
+    what is right. A name that --set says has this value alone. Exit code: 0 where every case passes, 1 where one does
+    not, 2 for a mistake in the command.
     """
-    from nkitools.facts.case_space import drawn_points
     from nkitools.sweeps.checked_call import Case
     from nkitools.sweeps.sweep import (
         check_names,
@@ -113,15 +121,19 @@ def run_sweep(
         try:
             arguments = _arguments_of(loaded, cases_of)
             call = checked_call(loaded.kernel(name), cases_of, arguments, loaded.reference, rtol, atol)
-            points = drawn_points(cases_of, sample, seed)
+            check_settings(loaded, call.kernel, settings, {*choices_of(cases_of), *loaded.case_names()})
+            points = drawn_points(_fixed(cases_of, settings), sample, seed)
             check_names(call, points[0])
-            chips = chips_of(call.kind, [each.strip() for each in chip.split(",") if each.strip()])
+            chips = chips_of(call.kind, chips)
             surroundings(call.kind)  # an option that means nothing is no result of a case
             where = make_engine(engine, workers, timeout, int(memory * 2**30), address)
         except (ValueError, ImportError) as error:
             raise click.UsageError(str(error)) from None
         with progress_line() as progress:
             found = run_cases(call, [Case(point, each) for point in points for each in chips], where, store, progress)
+    if as_json:
+        say_json(_plain(found), allow_nan=False, default=str)
+        context.exit(int(bool(found.failed)))
     for row in found.failed[:10]:
         say(failure_line(row))
     if len(found.failed) > 10:
@@ -130,6 +142,21 @@ def run_sweep(
         say(not_reused(found))
     say(f"{found}{f' ({found.stored} of them stored before)' if found.stored else ''}")
     context.exit(int(bool(found.failed)))
+
+
+def _fixed(space: Any, settings: dict[str, Any]) -> Any:
+    """Return a space in which each name that is set has this value alone."""
+    return {**choices_of(space), **{name: [value] for name, value in settings.items()}} if settings else space
+
+
+def _plain(found: Sweep) -> dict[str, Any]:
+    """Return a sweep as plain data; a number that JSON does not have is a text."""
+    rows = [
+        {name: str(value) if isinstance(value, float) and not isfinite(value) else value for name, value in row.items()}
+        for row in found.rows
+    ]
+    head = {"kernel": found.kernel, "cases": len(rows), "outcomes": found.outcomes}
+    return {**head, "stored": found.stored, "each_time": found.each_time, "rows": rows}
 
 
 def failure_line(row: dict[str, Any]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from nkitools.cli.shared_options import json_option
 from nkitools.cli.sweep import open_store
-from nkitools.cli.terminal import say
+from nkitools.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
     from nkitools.sweeps.answers import Answers
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--test", type=click.Path(dir_okay=False), metavar="FILE", help="Write a test of the smallest failing case."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each sweep, in a list.")
+@json_option("Print one JSON object for each sweep, in a list.")
 @click.option("--list", "lists", is_flag=True, help="List the sweeps of the store instead.")
 def report_sweeps(
     store: str,
@@ -51,9 +51,7 @@ def report_sweeps(
     """
     with open_store(store) as opened:
         if lists:
-            for each in opened.sweeps():
-                done = f"{each['stored']} of {each['wanted']} cases"
-                say(f"{each['sweep'][:12]}  {each['kernel']}  {done}  {each['file']}")
+            _list(opened, as_json=as_json)
             return
         found = _answers(opened, kernel, [each.strip() for each in names.split(",") if each.strip()], against)
     from nkitools.report.page.sweep_page import write_sweep_page
@@ -64,11 +62,23 @@ def report_sweeps(
     if page is not None:
         write_sweep_page(told, Path(store).name, page)
     if as_json:
-        click.echo(json.dumps(told, indent=2))
+        say_json(told)
     else:
         say("\n\n".join("\n".join(sweep_lines(each)) for each in told))
     if test is not None:
-        _write_test(found, test)
+        _write_test(found, test, err=as_json)
+
+
+def _list(store: Store, *, as_json: bool) -> None:
+    rows = [
+        {name: each[name] for name in ("sweep", "kernel", "file", "began", "wanted", "stored")}
+        for each in store.sweeps()
+    ]
+    if as_json:
+        say_json(rows)
+        return
+    for each in rows:
+        say(f"{each['sweep'][:12]}  {each['kernel']}  {each['stored']} of {each['wanted']} cases  {each['file']}")
 
 
 def _answers(store: Store, kernel: str | None, names: list[str], against: str | None) -> list[Answers]:
@@ -89,7 +99,7 @@ def _answers(store: Store, kernel: str | None, names: list[str], against: str | 
         raise click.UsageError(str(error)) from None
 
 
-def _write_test(found: list[Answers], path: str) -> None:
+def _write_test(found: list[Answers], path: str, *, err: bool) -> None:
     from nkitools.record.whole_file import write_whole
     from nkitools.sweeps.checked_call import CheckedCall
     from nkitools.sweeps.plain_answers import case_text
@@ -98,7 +108,7 @@ def _write_test(found: list[Answers], path: str) -> None:
 
     failing = [(each.clusters[0], each.sweep) for each in found if each.clusters]
     if not failing:
-        say("no case fails: there is no test to write")
+        say("no case fails: there is no test to write", err=err)
         return
     cluster, sweep = max(failing, key=lambda each: each[0].count)
     with stand_in("always"):
@@ -109,4 +119,4 @@ def _write_test(found: list[Answers], path: str) -> None:
         values: dict[str, Any] = smallest(call, cluster.smallest)
         text = as_test(call, values, cluster.smallest["chip"], f"{cluster.outcome}: {cluster.what}")
     write_whole(path, text)
-    say(f"\n{path}: {case_text({**cluster.smallest, 'values': values})}")
+    say(f"\n{path}: {case_text({**cluster.smallest, 'values': values})}", err=err)

@@ -13,6 +13,7 @@ import click
 
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import numbered
+from nkitools.cli.shared_options import chip_option, version_option
 from nkitools.cli.terminal import say
 from nkitools.facts import options
 
@@ -35,18 +36,13 @@ if TYPE_CHECKING:
     help="What the outputs should be: a .npy file, or an .npz file with one array for each output, in order.",
 )
 @click.option("--open/--no-open", "opens", default=False, help="Open the page in the browser.")
-@click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
+@chip_option
+@version_option
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, path_type=Path))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def view_run(
-    context: click.Context,
-    output: Path | None,
-    expected: Path | None,
-    opens: bool,
-    chip: str | None,
-    run: Path,
-    args: tuple[str, ...],
+    context: click.Context, output: Path | None, expected: Path | None, opens: bool, run: Path, args: tuple[str, ...]
 ) -> None:
     """Write RUN as a page: one HTML file that shows it from the inside and needs nothing else.
 
@@ -57,6 +53,9 @@ def view_run(
         if args[0].startswith("-"):
             raise click.UsageError(f"options stand before RUN: nkitools view {' '.join(args)} {run}")
         raise click.UsageError(f"{run} is no script that could take arguments: {' '.join(args)}")
+    for name in ("chip", "nki_version"):
+        if context.params[name] is not None and (run.is_dir() or run.suffix != ".py"):
+            raise click.UsageError(f"--{name.replace('_', '-')}: {run} has been run already; it is of a script alone")
     if run.is_dir():
         if expected is not None:
             raise click.UsageError(f"--expected: {run} is a directory of pages, which have been compared already")
@@ -65,7 +64,7 @@ def view_run(
     arrays = None if expected is None else _arrays(expected)
     code = 0
     if run.suffix == ".py":
-        code, runs = _run_script(run, args, chip)
+        code, runs = _run_script(run, args)
         if not runs:
             say(f"nkitools: {run} has run no kernel, there is nothing to show", err=True)
             context.exit(code or 1)
@@ -77,16 +76,15 @@ def view_run(
     context.exit(code)
 
 
-def _run_script(script: Path, args: tuple[str, ...], chip: str | None) -> tuple[int, list[Run]]:
+def _run_script(script: Path, args: tuple[str, ...]) -> tuple[int, list[Run]]:
     from nkitools.cli.script import execute
     from nkitools.record.run_listeners import collect_runs
     from nkitools.record.watch.watching import watching
     from nkitools.targets.imports import stand_in
 
-    said = {} if chip is None else {"chip": chip}
     base = os.getcwd()  # the script may go elsewhere
     try:
-        with options.override(**said), stand_in(str(options.value("stand_in"))), collect_runs() as runs, watching():
+        with stand_in(str(options.value("stand_in"))), collect_runs() as runs, watching():
             code = execute(str(script), args)
     finally:
         os.chdir(base)

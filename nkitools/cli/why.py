@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from nkitools.cli.commands import ArrayCommand, FileError
 from nkitools.cli.load_run import read_run
-from nkitools.cli.terminal import say
+from nkitools.cli.shared_options import json_option
+from nkitools.cli.terminal import say, say_json
 
 
 @click.command("why", short_help="Say what an element of a result was made of.", cls=ArrayCommand)
 @click.option("--element", required=True, metavar="I,J", help="The element: 3,17. A range of them: 0:4,17.")
 @click.option("--output", metavar="NAME", help="A tensor's name, or the number of a result. [default: the first one]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option()
 @click.argument("run", metavar="RUN")
 def explain_element(element: str, output: str | None, as_json: bool, run: str) -> None:
     """Say what an element of a result of a saved RUN was made of: line by line back to the arguments.
@@ -25,7 +24,7 @@ def explain_element(element: str, output: str | None, as_json: bool, run: str) -
     try:
         found = loaded.why(_output(output), _index(element))
         if as_json:
-            click.echo(json.dumps(found.as_plain(), indent=2, allow_nan=False))
+            say_json(found.as_plain(), allow_nan=False)
         else:
             say(found.text())
     except (ValueError, IndexError) as error:

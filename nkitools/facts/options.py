@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -385,6 +385,35 @@ def override(**values: Value) -> Iterator[None]:
         yield
     finally:
         _overrides.reset(token)
+
+
+def with_options(function: Callable[..., _T]) -> Callable[..., _T]:
+    """Return a function to be called in another process, where the options are as they are here."""
+    return partial(_called_with, dict(_overrides.get() or {}), function)
+
+
+def _called_with(said: Mapping[str, Value], function: Callable[..., _T], *args: Any) -> _T:
+    token = _overrides.set(said)
+    try:
+        return function(*args)
+    finally:
+        _overrides.reset(token)
+
+
+@contextmanager
+def in_environment() -> Iterator[None]:
+    """Say in environment variables what `override` decides here: for code that asks in a context of its own."""
+    said = {OPTIONS[name].env: str(each) for name, each in (_overrides.get() or {}).items() if each is not None}
+    former = {name: os.environ.get(name) for name in said}
+    os.environ.update(said)
+    try:
+        yield
+    finally:
+        for name, value in former.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def call_alone(function: Callable[[], _T]) -> _T:

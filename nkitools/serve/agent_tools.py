@@ -132,6 +132,7 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
         kernel: str,
         context: Context[Any],
         arguments: Plain | None = None,
+        settings: Plain | None = None,
         chip: str = "",
         nki_version: str = "",
         seconds: float = 60.0,
@@ -139,11 +140,12 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
         """Simulate a kernel of a file: findings, prints, outputs, the tiles of each line, and an id for `why`.
 
         arguments: by name, a number or an array {"shape": [128, 64], "dtype": "float32", "fill": "random", "seed": 0};
-        without it the file's own inputs.
+        without it the file's own inputs. settings: by name, a keyword of the kernel, a parameter of the file's inputs
+        or a constant of the file.
         """
 
         async def go() -> Plain:
-            request = _request(workplace, path, kernel, arguments, chip=chip, nki_version=nki_version)
+            request = _request(workplace, path, kernel, arguments, settings, chip=chip, nki_version=nki_version)
             found = await _called(simulated, request, seconds, context)
             files = found.pop("files", [])
             return found if found.get("error") else {"run": workplace.keep(request, files), **found}
@@ -170,13 +172,17 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         kernel: str,
         context: Context[Any],
         arguments: Plain | None = None,
+        settings: Plain | None = None,
         chips: list[str] | None = None,
+        nki_version: str = "",
         seconds: float = 60.0,
     ) -> Answer:
         """Estimate the time of a kernel on chips (trn1, inf2, trn2, trn3), with what bounds it and what would help."""
 
         async def go() -> Plain:
-            request = _request(workplace, path, kernel, arguments) | {"chips": _chips(chips)}
+            request = _request(workplace, path, kernel, arguments, settings, nki_version=nki_version) | {
+                "chips": _chips(chips)
+            }
             return await _called(estimated, request, seconds, context)
 
         return await _awaited(go())
@@ -188,23 +194,28 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         against: str,
         context: Context[Any],
         arguments: Plain | None = None,
+        settings: Plain | None = None,
         rtol: float | None = None,
         atol: float | None = None,
+        chip: str = "",
+        nki_version: str = "",
         seconds: float = 60.0,
     ) -> Answer:
         """Compare a kernel's outputs with those of another function of the file, a reference in NumPy say."""
 
         async def go() -> Plain:
-            request = _request(workplace, path, kernel, arguments)
+            request = _request(workplace, path, kernel, arguments, settings, chip=chip, nki_version=nki_version)
             return await _called(compared, request | {"against": against, "rtol": rtol, "atol": atol}, seconds, context)
 
         return await _awaited(go())
 
 
-def _request(workplace: Workplace, path: str, kernel: str, arguments: Plain | None, **more: str) -> Plain:
+def _request(
+    workplace: Workplace, path: str, kernel: str, arguments: Plain | None, settings: Plain | None, **more: str
+) -> Plain:
     if more.get("chip"):
         _chips([more["chip"]])
-    return {"file": str(workplace.file(path)), "kernel": kernel, "arguments": arguments, **more}
+    return {"file": str(workplace.file(path)), "kernel": kernel, "arguments": arguments, "settings": settings, **more}
 
 
 def _chips(chips: list[str] | None) -> list[str]:

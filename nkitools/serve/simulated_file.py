@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from nkitools.comparison.compared_arrays import ComparedArrays, numbers_of, show
 from nkitools.comparison.form import RETURNS_NONE, must_be_another
 from nkitools.comparison.rule import stated_rule
 from nkitools.facts import options
-from nkitools.kernel_file import BadRequest, load
+from nkitools.kernel_file import Asked, BadRequest, asked
+from nkitools.kernel_settings import without_settings
 from nkitools.launch.kept_arguments import changes_fail
 from nkitools.launch.simulate import simulate
 from nkitools.precision.judgement import Judged, judged
@@ -38,13 +40,13 @@ _MOST_TILES = 2000
 def simulated(request: Plain) -> Plain:
     """Simulate a kernel of a file.
 
-    ``file``, ``kernel``; ``arguments``: what stands for the file's ``inputs``, see `arguments_of`; ``chip`` and
-    ``nki_version``. Returns ``error``, a sentence where there is no run, else an empty
-    text; and of the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``, and
+    ``file``, ``kernel``; ``arguments``: what stands for the file's ``inputs``, see `arguments_of`; ``settings``, by
+    name; ``chip`` and ``nki_version``. Returns ``error``, a sentence where there is no run, else an empty text; and of
+    the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``, and
     ``files`` that it has read.
     """
     with files_read() as files:
-        found = _answered(request, of_run)
+        found = _answered(request, lambda run, _: of_run(run))
     return {**found, "files": sorted(files)}
 
 
@@ -54,7 +56,7 @@ def estimated(request: Plain) -> Plain:
 
     found: Plain = {"estimates": [], "text": ""}
     for chip in request["chips"]:
-        answer = _answered(request | {"chip": chip}, lambda run: {"estimate": run.estimate()})
+        answer = _answered(request | {"chip": chip}, lambda run, _: {"estimate": run.estimate()})
         if "estimate" not in answer:
             return answer
         found["estimates"].append(answer["estimate"].as_plain())
@@ -71,12 +73,11 @@ def compared(request: Plain) -> Plain:
     with nothing: ``why`` names the rule.
     """
 
-    def look(run: Run) -> Plain:
-        file = load(request["file"])
-        function = file.function(request["against"])
-        must_be_another(file.kernel(request["kernel"]), function)
-        given = request.get("arguments")
-        args, kwargs = file.inputs() if given is None else ((), arguments_of(given))
+    def look(run: Run, this: Asked) -> Plain:
+        function = this.file.function(request["against"])
+        must_be_another(this.kernel, function)
+        function = without_settings(function, request.get("settings") or {})
+        args, kwargs = this.args, this.kwargs
         expected = function(*copied(args), **copied(kwargs))
         every = [(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)]
         named = dict(leaves(expected))
@@ -159,7 +160,7 @@ def _plain(array: np.ndarray[Any, Any], found: ComparedArrays) -> float | str:
 def reasons(request: Plain) -> Plain:
     """Simulate a kernel of a file, and return what the element ``index`` of ``output`` was made of, as ``text``."""
 
-    def look(run: Run) -> Plain:
+    def look(run: Run, _: Asked) -> Plain:
         try:
             found = run.why(request["output"], tuple(request["index"]))
         except (IndexError, TypeError) as error:
@@ -169,12 +170,13 @@ def reasons(request: Plain) -> Plain:
     return _answered(request, look)
 
 
-def _answered(request: Plain, answer: Callable[[Run], Plain]) -> Plain:
+def _answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
     """Return what ``answer`` makes of the run of a kernel, or ``error`` where there is none."""
     version = request.get("nki_version") or str(options.value("nki_version"))
     with stand_in("always"), options.override(nki_version=version):
         try:
-            return answer(_run(request))
+            with _asked(request) as this:
+                return answer(_run(this, request.get("chip")), this)
         except (BadRequest, ValueError) as error:
             return {"error": str(error)}
         except SyntaxError as error:
@@ -185,13 +187,15 @@ def _answered(request: Plain, answer: Callable[[Run], Plain]) -> Plain:
             return {"error": f"{type(error).__name__}: {error}", "traceback": _frames(error)}
 
 
-def _run(request: Plain) -> Run:
-    file = load(request["file"])
-    kernel = file.kernel(request["kernel"])
+def _asked(request: Plain) -> AbstractContextManager[Asked]:
     given = request.get("arguments")
-    args, kwargs = file.inputs() if given is None else ((), arguments_of(given))
-    own, named = copied((args, kwargs))  # a kernel may write into its arguments
-    return simulate(kernel, *own, chip=request.get("chip") or None, rules="report", **named)
+    arguments = None if given is None else arguments_of(given)
+    return asked(request["file"], request["kernel"], settings=request.get("settings"), arguments=arguments)
+
+
+def _run(this: Asked, chip: str | None) -> Run:
+    own, named = copied((this.args, this.kwargs))  # a kernel may write into its arguments
+    return simulate(this.kernel, *own, chip=chip or None, rules="report", **named)
 
 
 def arguments_of(given: Mapping[str, Any]) -> dict[str, Any]:

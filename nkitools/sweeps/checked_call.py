@@ -14,6 +14,7 @@ from typing import Any
 from nkitools.chip.argument_types import Kernel
 from nkitools.comparison.form import RETURNS_NONE, NothingCompared, must_be_another, unlike_form
 from nkitools.comparison.rule import Rule, stated_rule
+from nkitools.kernel_settings import constants_of, constants_set, keywords_of
 from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.signatures import named_arguments
@@ -27,7 +28,6 @@ from nkitools.record.run import Run
 from nkitools.rules.finding import Finding, KernelError, NotModelled
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
 from nkitools.sweeps.named_function import NamedFunction, named
-from nkitools.sweeps.variants import constants_set, keywords_of
 from nkitools.targets import simulator_for
 from nkitools.targets.builtin import is_jax_function
 from nkitools.targets.changed_arguments import must_be_changeable, must_change_arguments
@@ -121,9 +121,9 @@ class CheckedCall:
         return [*returned, *(bound[name] for name in bound if name in self.mutates)]
 
     def _judged(self, case: Case) -> dict[str, Any]:
-        args, kwargs = self.arguments_of(case)
         constants = {name: value for name, value in case.values.items() if name in constants_of(self.kernel)}
         with constants_set(self.kernel, constants) if constants else nullcontext():
+            args, kwargs = self.arguments_of(case)
             if self.kind == "nki" and "ranks" not in case.values:
                 return self._split(case, args, kwargs)
             return self._run(case, args, kwargs)
@@ -262,12 +262,6 @@ def taken(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, 
         return dict(values)
     names = {each.name for each in parameters}
     return {name: value for name, value in values.items() if name in names}
-
-
-def constants_of(kernel: Kernel) -> Mapping[str, Any]:
-    """Return the names of the kernel's module; none for an operator."""
-    space: Mapping[str, Any] = getattr(inspect.unwrap(kernel), "__globals__", {})
-    return space
 
 
 def _found(kind: str, *rest: Any) -> CheckedCall:

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
+from nkitools.facts.options import with_options
 from nkitools.platforms import available_cores, workers_context
 from nkitools.sweeps.worker_limits import MEMORY, limit_worker
 
@@ -63,6 +64,7 @@ class LocalEngine:
 
     def run(self, function: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[Ended[Task]]:
         """Yield the tasks as they end, in any order. The workers end with the iterator."""
+        function = with_options(function)
         waiting, again = iter(tasks), list[tuple[Task, int]]()
         workers: list[_Worker] = []
         is_done = False

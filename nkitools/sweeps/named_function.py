@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from nkitools.kernel_file import known_modules, module_of
+from nkitools.module_files import known_modules, module_of
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,11 @@ def named(function: Any) -> NamedFunction:
     """
     inner = inspect.unwrap(function) if callable(function) else function
     module, name = getattr(inner, "__module__", None), getattr(inner, "__qualname__", None)
-    owner = sys.modules.get(str(module)) or next((each for each in known_modules() if each.__name__ == module), None)
+    names = getattr(inner, "__globals__", None)
+    owner = sys.modules.get(str(module))
+    if owner is None or (names is not None and vars(owner) is not names):  # another file may have taken the name
+        alone = [each for each in known_modules() if each.__name__ == module]
+        owner = next((each for each in alone if vars(each) is names), owner or next(iter(alone), None))
     if owner is None or name is None:
         module, name, owner = _operator_place(function)
     file = getattr(owner, "__file__", None)

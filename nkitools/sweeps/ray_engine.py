@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from nkitools.facts.options import with_options
 from nkitools.platforms import alarm, limit_address_space
 from nkitools.sweeps.local_engine import ATTEMPTS, Ended
 from nkitools.sweeps.worker_limits import MEMORY
@@ -65,7 +66,7 @@ class RayEngine:
         ray = self._ray
         limit = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         remote = ray.remote(num_cpus=1, max_retries=ATTEMPTS)(_limited)
-        shared = ray.put(function)
+        shared = ray.put(with_options(function))
         running: dict[Any, tuple[Task, float]] = {}
 
         # No more at a time than workers were asked for; else so many that none waits for the next one.

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from nkitools.authors_code.content import content_of
 from nkitools.authors_code.data_content import Content
+from nkitools.kernel_settings import constants_of, constants_set
 from nkitools.precision.runs import copied, in_float64
-from nkitools.sweeps.checked_call import Case, CheckedCall, constants_of
-from nkitools.sweeps.variants import constants_set
+from nkitools.sweeps.checked_call import Case, CheckedCall
 from nkitools.targets.imports import stand_in
 
 NUMBERS = ("max_error", "low_precision", "remaining", "estimate_us", "left_out")  # of a case's results
@@ -79,13 +79,12 @@ class ReusingCall:
         call, arguments, reference = self._remembering()
         is_wide = call.kind == "nki" and "ranks" not in task.case.values
         try:
-            with stand_in("always") if call.kind == "nki" else nullcontext():
+            with stand_in("always") if call.kind == "nki" else nullcontext(), self._constants(task.case):
                 args, kwargs = call.arguments_of(task.case)
                 found = _first_known(task, kernel, arguments, None)
                 if found is None and reference is not None and not arguments.unknown:
                     values, named = (in_float64 if is_wide else copied)((args, kwargs))
-                    with self._constants(task.case):
-                        call.truth(task.case, *values, **named)
+                    call.truth(task.case, *values, **named)
                     found = _first_known(task, kernel, arguments, reference)
         except Exception:  # the run of the case reports it
             return None

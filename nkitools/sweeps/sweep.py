@@ -22,13 +22,13 @@ from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.facts import options
 from nkitools.facts.case_space import Space, drawn_points, table_of
 from nkitools.facts.generations import chips_with, generation_of
+from nkitools.kernel_settings import constants_of, keywords_of
 from nkitools.sweeps.answers import left_out_of
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
-from nkitools.sweeps.checked_call import LAUNCH, RESERVED, Case, CheckedCall, constants_of, kind_of, taken
+from nkitools.sweeps.checked_call import LAUNCH, RESERVED, Case, CheckedCall, kind_of, taken
 from nkitools.sweeps.local_engine import Ended, LocalEngine
 from nkitools.sweeps.reuse import NUMBERS, ReusingCall, Task, digest_of, no_results
 from nkitools.sweeps.store import Store
-from nkitools.sweeps.variants import keywords_of
 from nkitools.sweeps.worker_limits import MEMORY
 
 ENGINES = ("local", "ray")

@@ -8,11 +8,11 @@ from typing import Any
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.facts.case_space import Space, points_of
+from nkitools.kernel_settings import constants_set, keywords_of
 from nkitools.launch.simulate import simulate
 from nkitools.precision.runs import copied
 from nkitools.record.run_listeners import collect_runs
 from nkitools.record.time_estimate import Estimate
-from nkitools.sweeps.variants import constants_set, keywords_of
 
 PROPOSED = 5  # variants to measure on a device
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nkitools.kernel_file import BadRequest, load
+from nkitools.kernel_file import Asked, BadRequest, asked, failure
+from nkitools.kernel_settings import settings_of
 from nkitools.platforms import answers_for_stacks
 
 if TYPE_CHECKING:
@@ -38,10 +39,8 @@ def play(request: Mapping[str, Any]) -> None:
     simulator = "official" if side == "official" else "builtin"
     # A device's environment first: frameworks read theirs when they are imported, and the file may import them.
     unit = _unit_for(side, request.get("degree"))
-    with unit, stand_in("always" if simulates else "auto"), options.override(simulator=simulator):
-        file = load(request["file"])
-        kernel = file.kernel(request["kernel"])
-        args, kwargs = file.inputs(request["inputs"])
+    with unit, stand_in("always" if simulates else "auto"), _as_asked(request, simulator) as this:
+        kernel, args, kwargs = this.kernel, this.args, this.kwargs
         if request.get("keep"):
             np.savez(request["keep"], *args, **kwargs)
         # Kernels may write into their arguments: what comes after must not see that.
@@ -49,6 +48,16 @@ def play(request: Mapping[str, Any]) -> None:
             with options.override(precision="full"):
                 _run("sim", kernel, *copied((args, kwargs))).save(request["save"] + ".full")
         _run(side, kernel, *copied((args, kwargs))).save(request["save"])
+
+
+@contextmanager
+def _as_asked(request: Mapping[str, Any], simulator: str) -> Iterator[Asked]:
+    """Provide the kernel of a request with its arguments, under the options and the settings that it names."""
+    from nkitools.facts import options
+
+    named = (request["file"], request["kernel"], request["inputs"], settings_of(request.get("settings", ())))
+    with options.override(**{**request.get("options", {}), "simulator": simulator}), asked(*named) as this:
+        yield this
 
 
 @contextmanager
@@ -116,6 +125,12 @@ def main() -> int:
         return 2
     except DeviceBusy as error:
         print(error, file=sys.stderr)
+        return 1
+    except Exception as error:
+        said = failure(error)
+        if not said:
+            raise
+        print(said, file=sys.stderr)
         return 1
     return 0
 

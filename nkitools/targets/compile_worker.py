@@ -20,7 +20,8 @@ from nkitools.platforms import answers_for_stacks
 def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of the compiled kernel that a request names, else its error and the author's line."""
     from nkitools.facts import options
-    from nkitools.kernel_file import BadRequest, load
+    from nkitools.kernel_file import BadRequest, asked
+    from nkitools.kernel_settings import settings_of
     from nkitools.targets.compilation import CompileFailed
     from nkitools.targets.neuron_compiler import NeuronCompiler
     from nkitools.targets.units import units_of
@@ -29,24 +30,22 @@ def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
     found = device.available()
     if not found.ok:
         raise BadRequest(found.reason)
-    with options.override(chip=request["chip"]), units_of([device], 0) as environment:
+    with options.override(**request["options"]), units_of([device], 0) as environment:
         os.environ.update(environment)  # before the file imports AWS's packages
         for name in device.hidden:
             os.environ.pop(name, None)
-        file = load(request["file"])
-        args, kwargs = file.inputs(request["inputs"])
-        if request.get("degree"):
-            kwargs = {**kwargs, "grid": request["degree"]}
-        try:
-            made = device.compiled(file.kernel(request["kernel"]), args, kwargs)
-        except CompileFailed as error:
-            return {"compiled": None, "file": error.place[0], "line": error.place[1], "error": error.words}
+        degree = {"grid": request["degree"]} if request.get("degree") else {}
+        with asked(request["file"], request["kernel"], request["inputs"], settings_of(request["settings"])) as this:
+            try:
+                made = device.compiled(this.kernel, this.args, {**this.kwargs, **degree})
+            except CompileFailed as error:
+                return {"compiled": None, "file": error.place[0], "line": error.place[1], "error": error.words}
         return {"compiled": asdict(made), "said": made.sentence(request["kernel"])}
 
 
 def main() -> int:
-    """Exit code 0 where the answer is written, 2 where the request was wrong; other errors are Python's."""
-    from nkitools.kernel_file import BadRequest
+    """Exit code 0 where the answer is written, 2 where the request was wrong, 1 where the author's code raises."""
+    from nkitools.kernel_file import BadRequest, failure
     from nkitools.rules.finding import NotModelled
     from nkitools.targets.target import OtherDegree
 
@@ -58,6 +57,12 @@ def main() -> int:
     except (BadRequest, NotModelled, OtherDegree) as error:
         print(error, file=sys.stderr)
         return 2
+    except Exception as error:
+        said = failure(error)
+        if not said:
+            raise
+        print(said, file=sys.stderr)
+        return 1
     Path(request["save"]).write_text(json.dumps(told), encoding="utf-8")
     return 0
 

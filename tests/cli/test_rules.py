@@ -140,13 +140,6 @@ def test_the_version_is_the_packages() -> None:
     assert called("--version").stdout == f"nkitools {nkitools.__version__}\n"
 
 
-def test_the_list_of_commands_cuts_no_sentence() -> None:
-    """In 80 columns."""
-    shown = CliRunner().invoke(main, ["--help"], terminal_width=80).output.partition("Commands:\n")[2]
-    assert len(shown.splitlines()) == len(main.commands)
-    assert "..." not in shown
-
-
 def test_explain_takes_codes_and_logs_of_aws() -> None:
     """A code by name or number, as text and JSON; a log on standard input, the cause first; a log without a code."""
     assert called("explain", "1006").stdout.startswith("NRT_EXEC_OOB (1006) (runtime status)\n  Meaning: an indirect")

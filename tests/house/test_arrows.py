@@ -53,17 +53,19 @@ room("strategies", "chip", "dialects", "facts", "launch", "rules")
 room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
 room("suggestions", "dialects", "facts", "lint", "rules")
 room("pallas", "chip", "comparison", "facts", "platforms", "precision", "record", "rules")
-room("kernel_file", "chip", "facts", "lint", "pallas", "rules")
+room("kernel_settings", "chip")
+room("module_files", "facts", "lint")
+room("kernel_file", "chip", "facts", "kernel_settings", "lint", "module_files", "pallas", "rules")
 room("customop", "chip", "facts", "platforms", "record", "rules")
 room(
     "targets",
-    "chip", "customop", "dialects", "facts", "kernel_file", "launch", "pallas", "platforms", "precision", "record",
-    "rules",
+    "chip", "customop", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "pallas", "platforms",
+    "precision", "record", "rules",
 )  # fmt: skip
 room(
     "sweeps",  # any kind of kernel, wherever it runs
-    "authors_code", "chip", "comparison", "facts", "kernel_file", "launch", "platforms", "precision", "record", "rules",
-    "targets",
+    "authors_code", "chip", "comparison", "facts", "kernel_settings", "launch", "module_files", "platforms",
+    "precision", "record", "rules", "targets",
 )  # fmt: skip
 room(
     "report",
@@ -78,8 +80,8 @@ room(
 )  # fmt: skip
 room(
     "serve",
-    "chip", "comparison", "dialects", "facts", "kernel_file", "launch", "lint", "platforms", "precision", "record",
-    "report", "rules", "suggestions", "targets",
+    "chip", "comparison", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "lint", "platforms",
+    "precision", "record", "report", "rules", "suggestions", "targets",
 )  # fmt: skip
 room(
     "pytest_plugin",
@@ -89,9 +91,9 @@ room(
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
 room(
     "cli",  # its templates are files of users
-    "chip", "comparison", "customop", "dialects", "examples", "facts", "kernel_file", "launch", "lint", "nkitools",
-    "pallas", "platforms", "precision", "record", "report", "rules", "serve", "suggestions", "sweeps", "targets",
-    "timing", "why",
+    "chip", "comparison", "customop", "dialects", "examples", "facts", "kernel_file", "kernel_settings", "launch",
+    "lint", "nkitools", "pallas", "platforms", "precision", "record", "report", "rules", "serve", "suggestions",
+    "sweeps", "targets", "timing", "why",
 )  # fmt: skip
 room("__main__", "cli", "output_streams", "platforms")
 

@@ -25,7 +25,7 @@ HIDDEN = {
     "nkitools.sweeps.mutants.tests_of_author": "modules of an author's tests, which are forgotten again",
     "nkitools.targets.official": "AWS's packages",
     "nkitools.targets.neuron": "AWS's packages",
-    "nkitools.kernel_file": "the module of an author's file",
+    "nkitools.module_files": "the module of an author's file",
     "nkitools.sweeps.named_function": "the module of an author's file",
     "nkitools.authors_code.content": "modules of the author's, which are imported already",
     "nkitools.targets.compilation": "AWS's packages, and the module of an author's kernel",

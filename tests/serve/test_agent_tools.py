@@ -99,6 +99,30 @@ def test_a_kept_run_knows_the_files_that_it_has_read(tmp_path: Path) -> None:
     talk(tmp_path, conversation)
 
 
+def test_settings_are_those_of_the_command_line(tmp_path: Path) -> None:
+    """A constant and a parameter of ``inputs``, for this call alone; a name that means nothing is refused."""
+    (tmp_path / "helper_of_this_test.py").write_text("FACTOR = 2.0\n")
+    (tmp_path / "bias.json").write_text("1.0")
+    said = OF_FILES.replace("inputs = (np.ones((4, 8), np.float32),)", "def inputs(rows=4):\n    return np.ones((rows, 8), np.float32),\n")  # fmt: skip
+    (tmp_path / "kernel.py").write_text(f"{said}def reference(x):\n    return 5 * x + 1\n")
+
+    async def conversation(client: Any) -> None:
+        asked = {"path": "kernel.py", "kernel": "kernel"}
+        run = await ask(client, "simulate", **asked, settings={"FACTOR": 5.0, "rows": 6})
+        assert (run["outputs"][0]["max"], run["outputs"][0]["shape"]) == (6.0, [6, 8])
+        assert (await ask(client, "why", run=run["run"], index=[5, 0]))["text"].startswith("out[5, 0] = 6")
+        assert (await ask(client, "simulate", **asked))["outputs"][0]["max"] == 3.0
+        right = {**asked, "against": "reference"}
+        assert (await ask(client, "compare", **right, settings={"FACTOR": 5.0}))["agrees"]
+        assert not (await ask(client, "compare", **right, chip="trn1"))["agrees"]
+        few, many = [await ask(client, "estimate", **asked, settings={"rows": each}) for each in (4, 128)]
+        assert few["estimates"] != many["estimates"]
+        refused = await refusal(client, "simulate", **asked, settings={"FACTORS": 1})
+        assert "FACTORS is no parameter of the kernel or of `inputs`" in refused
+
+    talk(tmp_path, conversation)
+
+
 def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
     """The suggested edits have a clean run; equal requests have equal ids and answers; a changed file is refused."""
     (tmp_path / "kernel.py").write_text(BAD)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from nkitools.cli import main
 from nkitools.dialects.stand_in import install_stand_in
-from nkitools.kernel_file import _modules
+from nkitools.module_files import _modules
 from tests.house.test_examples import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep.md"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nkitools.kernel_settings import check_setting
+from nkitools.rules.top_level import bound_names
 from nkitools.sweeps.mutants.distinguishing import distinguishing
 from nkitools.sweeps.mutants.operators import OPERATORS, mutants_of
 from nkitools.sweeps.mutants.source import Mutant, Source
@@ -92,21 +94,23 @@ def mutate(
     engine: Any,
     *,
     kinds: Sequence[str] = USUAL,
+    settings: Mapping[str, Any] | None = None,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> list[Tried]:
-    """Try every mutant of a kernel, in the order of the text, on an engine of sweeps.
+    """Try every mutant of a kernel, in the order of the text, on an engine of sweeps; ``settings``: of constants.
 
     `TestsFail` where the tests do not pass as they are, or run no such kernel, or pass only for the first time: then
     they fail with a mistake for another reason, and no number says what they notice.
     """
-    mutants = mutants_in(file, kernel, kinds)
     text = Path(file).read_text(encoding="utf-8")
+    mutants, after = mutants_in(file, kernel, kinds), _settings_text(text, kernel, settings or {})
+    text += after
     as_it_is = partial(_as_it_is, file, text, list(tests), kernel)
     whole = _passing(engine, as_it_is, "the tests do not pass without a mistake")
     if not whole.runs:
         raise TestsFail(f"the tests pass, and run no kernel {kernel} in simulation")
     done: dict[int, Tried] = {}
-    work = partial(_tried, file, text, list(tests), kernel, whole.calls)
+    work = partial(_tried, file, text, list(tests), kernel, whole.calls, after)
     for ended in engine.run(work, enumerate(mutants)):
         number, mutant = ended.task
         done[number] = ended.result if not ended.reason else Tried(mutant, ended.error)
@@ -117,6 +121,25 @@ def mutate(
     if any(each.killed for each in done.values()):
         _passing(engine, as_it_is, _ONCE)
     return [done[number] for number in sorted(done)]
+
+
+def _settings_text(text: str, kernel: str, settings: Mapping[str, Any]) -> str:
+    """Return lines that give constants at the end of a file other values. ValueError for what is no constant of it."""
+    bound = bound_names(text) or {}
+    for name, value in settings.items():
+        statement = bound.get(name)
+        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.ImportFrom):
+            raise ValueError(f"{name} is no constant of the file: the tests say the keywords of {kernel} themselves")
+        check_setting(name, value, _literal(statement))
+    return "".join(f"\n{name} = {value!r}" for name, value in settings.items()) + "\n" * bool(settings)
+
+
+def _literal(statement: ast.stmt) -> Any:
+    """Return the value of an assignment; None where it is no literal."""
+    try:
+        return ast.literal_eval(getattr(statement, "value", None) or ast.Constant(None))
+    except ValueError:
+        return None
 
 
 def _passing(engine: Any, as_it_is: Callable[[int], Trial], said: str) -> Trial:
@@ -137,12 +160,14 @@ def _as_it_is(file: str, text: str, tests: list[str], kernel: str, _task: int) -
     return run_tests(file, text, tests, kernel)
 
 
-def _tried(file: str, text: str, tests: list[str], kernel: str, calls: list[Call], task: tuple[int, Mutant]) -> Tried:
+def _tried(
+    file: str, text: str, tests: list[str], kernel: str, calls: list[Call], after: str, task: tuple[int, Mutant]
+) -> Tried:
     mutant = task[1]
-    trial = run_tests(file, mutant.text, tests)
+    trial = run_tests(file, mutant.text + after, tests)
     if trial.code:
         _failed[file] += 1
         again = run_tests(file, text, tests) if _failed[file].bit_count() == 1 else None  # the 1st, 2nd, 4th, 8th time
         unsound = "" if again is None or not again.code else _why(again)
         return Tried(mutant, trial.output or f"pytest ends with exit code {trial.code}", unsound=unsound)
-    return Tried(mutant, "", distinguishing(file, text, mutant.text, kernel, calls))
+    return Tried(mutant, "", distinguishing(file, text, mutant.text + after, kernel, calls))

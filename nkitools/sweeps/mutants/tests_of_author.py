@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from nkitools.authors_code.source_text import keep_text
-from nkitools.kernel_file import extend_path, module_place
+from nkitools.facts import options
+from nkitools.module_files import extend_path, module_place
 
 PACKAGE = str(Path(__file__).parents[2])
 _FOREIGN = (*{sysconfig.get_paths()[each] for each in ("stdlib", "platstdlib", "purelib", "platlib")}, PACKAGE)
@@ -60,7 +61,7 @@ def run_tests(file: str, text: str, tests: Sequence[str], kernel: str = "") -> T
 
     before = set(sys.modules)
     seen = _Failures()
-    with _in_place_of(file, text), _silent(), collect_runs() as runs:
+    with _in_place_of(file, text), _silent(), options.in_environment(), collect_runs() as runs:
         try:
             code = int(pytest.main([*_FLAGS, *tests], plugins=[seen]))
         finally:
