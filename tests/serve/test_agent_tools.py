@@ -103,7 +103,8 @@ def test_settings_are_those_of_the_command_line(tmp_path: Path) -> None:
     """A constant and a parameter of ``inputs``, for this call alone; a name that means nothing is refused."""
     (tmp_path / "helper_of_this_test.py").write_text("FACTOR = 2.0\n")
     (tmp_path / "bias.json").write_text("1.0")
-    said = OF_FILES.replace("inputs = (np.ones((4, 8), np.float32),)", "def inputs(rows=4):\n    return np.ones((rows, 8), np.float32),\n")  # fmt: skip
+    inputs = "def inputs(rows=4):\n    return np.ones((rows, 8), np.float32),\n"
+    said = OF_FILES.replace("inputs = (np.ones((4, 8), np.float32),)", inputs)
     (tmp_path / "kernel.py").write_text(f"{said}def reference(x):\n    return 5 * x + 1\n")
 
     async def conversation(client: Any) -> None:
