@@ -13,7 +13,7 @@ from types import ModuleType
 
 from nkitools.facts.pytest_ini import import_paths
 from nkitools.lint.module import Unreadable, read
-from nkitools.lint.project import project_directory
+from nkitools.lint.project import is_installed, project_directory
 
 _modules: dict[str, ModuleType] = {}  # those that no import leads to, by their files
 _roots: set[Path] = set()  # the folders that files were imported from
@@ -83,9 +83,11 @@ def _relative_levels(path: Path) -> int:
 def extend_path(root: Path, path: Path) -> None:
     """Put on ``sys.path`` what a file is imported from: see `load`."""
     top = project_directory(path)
-    first = [str(root), *import_paths(path)]
+    # A json.py has another name as a module: a worker that starts with this path would take it for Python's json.
+    last = [root] if root == path.parent and path.stem in sys.stdlib_module_names else []
+    first = [*([] if last else [str(root)]), *import_paths(path)]
     sys.path[:0] = [each for each in dict.fromkeys(first) if each not in sys.path]
-    sys.path += [str(each) for each in (top, top / "src") if each.is_dir() and str(each) not in sys.path]
+    sys.path += [str(each) for each in (*last, top, top / "src") if each.is_dir() and str(each) not in sys.path]
 
 
 def forget_namesakes(root: Path) -> None:
@@ -100,9 +102,11 @@ def forget_namesakes(root: Path) -> None:
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         top = name.partition(".")[0]
-        is_other = file is not None and any(Path(file).is_relative_to(each) for each in others)
+        if file is None or is_installed(file) or top == "nkitools":
+            continue
+        is_other = any(Path(file).is_relative_to(each) for each in others)
         is_here = (root / f"{top}.py").is_file() or (root / top / "__init__.py").is_file()
-        if is_here and is_other and not Path(str(file)).is_relative_to(root):
+        if is_here and is_other and not Path(file).is_relative_to(root):
             del sys.modules[name]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import subprocess
 import sys
 from pathlib import Path
@@ -276,6 +277,15 @@ def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
     files = [load(tmp_path / name / "k.py") for name in "abc"]
     assert [each.module.by for each in files] == [3, 4, 5]
     assert [named(each.module.f).found()(0) for each in files] == [3, 4, 5]
+
+
+def test_a_file_of_the_name_of_a_python_module_hides_none(tmp_path: Path) -> None:
+    """A worker that starts with this process's path imports Python's json, and the file's companion."""
+    written(tmp_path, {"json.py": "from scale_l import by\n", "scale_l.py": "by = 3\n"})
+    assert load(tmp_path / "json.py").module.by == 3
+    spec = importlib.machinery.PathFinder.find_spec("json", sys.path)
+    assert spec is not None
+    assert not str(spec.origin).startswith(str(tmp_path))
 
 
 def test_a_file_in_another_encoding_is_read(tmp_path: Path) -> None:
