@@ -15,6 +15,7 @@ import click
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.shared_options import chips_option, inputs_option, json_option, set_option, version_option
 from nkitools.cli.terminal import say, say_json
+from nkitools.facts.case_space import Space, choices_of
 from nkitools.kernel_file import asked, seen
 from nkitools.kernel_settings import texts_of
 
@@ -196,12 +197,14 @@ def _tune(
     if is_measured or len(chips) > 1:
         raise click.UsageError("--tune ranks variants on one chip, without --measured")
     with stand_in("always"), asked(file, name, inputs, settings) as this:
-        space = this.file.settings
+        space: Space | None = this.file.settings
         if space is None:
             raise click.UsageError(
                 f"{file} says no settings: give it `settings`, {{'BLOCK': [256, 512]}} say, or a TOML file"
             )
         try:
+            choices = choices_of(space)
+            space = {**choices, **{each: [value] for each, value in settings.items() if each in choices}}
             found = tune(this.kernel, this.args, space=space, chip=next(iter(chips), None), **this.kwargs)
         except (OSError, ValueError) as error:
             raise click.UsageError(str(error)) from None

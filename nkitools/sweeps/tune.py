@@ -8,7 +8,7 @@ from typing import Any
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.facts.case_space import Space, points_of
-from nkitools.kernel_settings import constants_set, keywords_of
+from nkitools.kernel_settings import constants_set, with_keywords
 from nkitools.launch.simulate import simulate
 from nkitools.precision.runs import copied
 from nkitools.record.run_listeners import collect_runs
@@ -87,7 +87,8 @@ def _variant(kernel: Kernel, values: dict[str, Any], args: tuple[Any, ...], kwar
     with collect_runs() as runs:
         try:
             # Recorded steps of another variant are not this one's: constants of a module are no arguments.
-            run = simulate(kernel, *args, **kwargs, **keywords_of(kernel, values), rules="error")
+            args, kwargs = with_keywords(kernel, args, kwargs, values)
+            run = simulate(kernel, *args, **kwargs, rules="error")
             return Variant(values=values, estimate=run.estimate())
         except Exception as error:  # whatever a variant raises is its own: others may run
             for each in runs:

@@ -170,6 +170,16 @@ MUTATE = ("mutate", K, "--workers", "1", "--kind", "change-operator")
 ERROR = "max_error"
 
 
+def test_tune_ranks_what_is_not_set(there: Path) -> None:
+    """A name of `settings` that is set has this value alone, also where the inputs say another one by position."""
+    said = "settings = {'times': [1, 2], 'factor': [2.0, 3.0]}\n"
+    Path("tuned.py").write_text(KERNEL.replace('return {"x": np.ones((rows, 16), np.float32)}',
+                                               "return np.ones((rows, 16), np.float32), 7") + said)  # fmt: skip
+    ranked = told("estimate", "tuned.py::scaled", "--tune", "--json", "--set", "factor=5.0")
+    assert [each["values"] for each in ranked] == [{"times": n, "factor": 5.0} for n in (1, 2)]
+    assert not any(each["refused"] for each in ranked)
+
+
 def test_estimate(there: Path) -> None:
     """Chips side by side, the version that holds, a keyword, a constant, a parameter of ``inputs``."""
     assert [each["chip"] for each in told("estimate", K, "--chip", "trn1,trn3", "--json")] == ["trn1", "trn3"]
