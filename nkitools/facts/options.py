@@ -22,6 +22,7 @@ from nkitools.platforms import user_cache
 
 Value = str | bool | None
 _T = TypeVar("_T")
+_Task = TypeVar("_Task")
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off", "")
@@ -387,15 +388,15 @@ def override(**values: Value) -> Iterator[None]:
         _overrides.reset(token)
 
 
-def with_options(function: Callable[..., _T]) -> Callable[..., _T]:
+def with_options(function: Callable[[_Task], _T]) -> Callable[[_Task], _T]:
     """Return a function to be called in another process, where the options are as they are here."""
     return partial(_called_with, dict(_overrides.get() or {}), function)
 
 
-def _called_with(said: Mapping[str, Value], function: Callable[..., _T], *args: Any) -> _T:
+def _called_with(said: Mapping[str, Value], function: Callable[[_Task], _T], task: _Task) -> _T:
     token = _overrides.set(said)
     try:
-        return function(*args)
+        return function(task)
     finally:
         _overrides.reset(token)
 

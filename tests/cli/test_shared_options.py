@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -211,7 +212,7 @@ def test_a_version_decides_what_the_kernel_may_use(verb: str, there: Path) -> No
     Path("script.py").write_text(f"{new}nki.simulate(scaled)(**inputs(4))\n")
     old, now = (ended(*VERSIONED[verb][:1], "--nki-version", each, *VERSIONED[verb][1:])
                 for each in ("0.6", "0.7"))  # fmt: skip
-    assert "int64" in old.output or "RemovedAttribute" in old.output  # of `mutate` the last line of the failed test
+    assert re.search("NK608|int64|RemovedAttribute", old.output)  # of `mutate` the end of the failed test
     assert "NK608" not in now.output
     assert (old.exit_code != 0, now.exit_code) == (True, now.exit_code if verb == "mutate" else 0)
 
