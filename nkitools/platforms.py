@@ -78,9 +78,58 @@ def fork_group() -> int:
     return child
 
 
+def fork_unawaited() -> int:
+    """Fork; the parent, which gets another number than 0, need not ask for the child's end. Same on macOS."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    return os.fork()
+
+
+def lead_session() -> None:
+    """Leave the session of the process that started this one, for one of its own; macOS does the same."""
+    with suppress(OSError):  # it leads one already
+        os.setsid()
+
+
 def exit_status(child: int) -> int:
     """Wait for a child; return its exit status, the negative number of a signal that ended it. Same on macOS."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def status_if_ended(child: int) -> int | None:
+    """Return the exit status of a child that has ended, None for one that runs; same on macOS."""
+    ended, status = os.waitpid(child, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def wakes_at_child_end() -> int:
+    """Return a descriptor that can be read as soon as a child has ended; same on macOS."""
+    reads, writes = os.pipe()
+    for each in (reads, writes):
+        os.set_blocking(each, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal without a handler of Python's wakes nothing
+    signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
+    return reads
+
+
+def forget_signals() -> None:
+    """Give signals the meaning that a new program has, after a fork; same on macOS."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def become(command: Sequence[str]) -> None:
+    """Run a program in the place of this process, with the signals that Python ignores as they were; same on macOS."""
+    forget_signals()
+    for each in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(each, signal.SIG_DFL)
+    os.execvp(command[0], list(command))
+
+
+def end_at_ctrl_c() -> None:
+    """Let Ctrl-C end this process at once, whatever it waits for; same on macOS."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def signal_name(status: int) -> str:
@@ -93,10 +142,16 @@ def described_end(status: int) -> str:
     return f"exit status {status}" if status >= 0 else signal_name(status)
 
 
-def ask_for_stacks(process: subprocess.Popen[Any]) -> None:
+def ask_for_stacks(process: int) -> None:
     """Make a process that `answers_for_stacks` write where its threads stand; same on macOS."""
     with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGUSR1)
+        os.kill(process, signal.SIGUSR1)
+
+
+def interrupt(process: int) -> None:
+    """Send Ctrl-C to a process; same on macOS."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGINT)
 
 
 def answers_for_stacks(file: int = 2) -> None:
@@ -227,6 +282,24 @@ def write_no_core() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_processor_time(seconds: int) -> None:
+    """End this process once it has used so many seconds of processor time: by SIGXCPU; same on macOS."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard == resource.RLIM_INFINITY or seconds < hard:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
+
+
+def limit_file_size(most: int) -> None:
+    """Refuse this process to write more bytes into a file, by an OSError; same on macOS."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
 
 
 def own_memory(process: int) -> int:

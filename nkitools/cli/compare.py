@@ -157,7 +157,7 @@ def awaited(side: str, command: list[str]) -> tuple[int, str]:
         try:
             status: int = process.wait(patience)
         except subprocess.TimeoutExpired:
-            ask_for_stacks(process)
+            ask_for_stacks(process.pid)
             time.sleep(_DUMP_SECONDS)
             said = f"did not end within {patience:g} s (NKITOOLS_TIMEOUT). Where it stands:\n{_words(log)}"
             raise click.ClickException(f"{side} {said}") from None

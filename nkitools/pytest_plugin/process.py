@@ -219,7 +219,7 @@ class HardwareProcess:
 
     def _hung(self, nodeid: str) -> str:
         # The process writes where each of its threads stands (faulthandler), unless it is stuck in the kernel.
-        ask_for_stacks(self._process)
+        ask_for_stacks(self._process.pid)
         time.sleep(_DUMP_SECONDS)
         what = f"did not end within {self._patience:g} s" if nodeid else f"was not ready within {self._patience:g} s"
         return f"hung: the process on the device {what} (--nki-timeout). Where it stands:\n{self._last_words()}"

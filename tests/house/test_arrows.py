@@ -23,6 +23,7 @@ def room(name: str, *named: str) -> None:
 
 
 room("platforms")  # what differs by operating system
+room("processes", "platforms")  # children of this process
 room("output_streams")
 room("facts", "platforms")
 room("rules", "facts")  # the catalogue, and what a broken rule says
@@ -81,7 +82,7 @@ room(
 room(
     "serve",
     "chip", "comparison", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "lint", "platforms",
-    "precision", "record", "report", "rules", "suggestions", "targets",
+    "precision", "processes", "record", "report", "rules", "suggestions", "targets",
 )  # fmt: skip
 room(
     "pytest_plugin",

@@ -30,6 +30,7 @@ HIDDEN = {
     "nkitools.authors_code.content": "modules of the author's, which are imported already",
     "nkitools.targets.compilation": "AWS's packages, and the module of an author's kernel",
     "nkitools.pytest_plugin.benchmarks": "the module of an author's kernel, which the session has imported",
+    "nkitools.processes.warm": "the modules that a room above asks for beforehand, which are in its own source",
     "nkitools.customop.torch_modules": "torch_neuronx, for which nkitools stands in",
 }
 

@@ -1,0 +1,163 @@
+"""Children of this process: each ends with it, keeps its limits without it, and leaves no process behind.
+
+`Child` runs a command, `WarmCalls` (`nkitools.processes.warm`) calls functions in forks of a process with modules
+imported beforehand, and `forked` runs a function in a fork of this process. A guard stands between this process and
+the child (`nkitools.processes.guard`).
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from nkitools.platforms import end_group, signal_name, start_group
+from nkitools.processes.guard import INTERRUPT, OUT_OF_MEMORY, STACKS, Limits
+
+__all__ = ["Child", "End", "Limits", "TimedOut", "checked_seconds", "output_of"]
+
+MOST_SECONDS = 86_400.0
+_GUARD = str(Path(__file__).with_name("guard.py"))
+_DUMP_SECONDS = 0.5
+_END_SECONDS = 10.0  # that a guard may take to end all processes
+_NO_LIMIT = Limits()
+_TOO_MUCH_TIME = "SIGXCPU"
+
+
+class TimedOut(Exception):
+    """A child has not ended in time; ``stacks``: its stderr, with the places where its threads stood."""
+
+    def __init__(self, seconds: float, stacks: str = "") -> None:
+        super().__init__(f"did not end within {seconds:g} s")
+        self.seconds, self.stacks = seconds, stacks
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a child: its exit status, and the reason ``why`` its guard ended it, if it did."""
+
+    status: int
+    why: str = ""
+    limits: Limits = _NO_LIMIT
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """True if the child needed more memory than it may have."""
+        return self.why == "memory" or (bool(self.limits.memory) and self.status == OUT_OF_MEMORY)
+
+    def words(self) -> str:
+        """Return how the child ended, as a sentence about it without a full stop."""
+        if self.why == "time":
+            return f"it did not end within {self.limits.seconds:g} s"
+        if self.is_out_of_memory:
+            return f"it needs more memory than it may have ({self.limits.memory / 2**30:g} GiB)"
+        if self.why == "processes":
+            return "it started too many processes"
+        if self.why:
+            return "its process was lost"
+        if self.status >= 0:
+            return f"its process ended with exit code {self.status}"
+        name = signal_name(self.status)
+        return "it took too much processor time" if name == _TOO_MUCH_TIME else f"its process was ended by {name}"
+
+
+def checked_seconds(seconds: float) -> float:
+    """Return a time limit. ValueError if it is no number of seconds above 0, or more than a day."""
+    if not 0 < seconds <= MOST_SECONDS:  # NaN is neither
+        raise ValueError(f"seconds is {seconds:g}: it must be more than 0 and at most {MOST_SECONDS:g}, which is a day")
+    return seconds
+
+
+class Child:
+    """A command in a process of its own, which ends with this process and with it all that it has started.
+
+    ``settings``: those of `subprocess.Popen`: stdin, stdout, stderr, env, cwd, text and pass_fds.
+    """
+
+    def __init__(self, command: Sequence[str], limits: Limits = _NO_LIMIT, **settings: Any) -> None:
+        self.limits = limits
+        self._end: End | None = None
+        self._control, there = socket.socketpair()
+        with there:
+            files = (there.fileno(), *settings.pop("pass_fds", ()))
+            guarded = [sys.executable, "-I", "-S", _GUARD, str(there.fileno()), json.dumps(limits), *command]
+            self._guard = start_group(guarded, pass_fds=files, **{"stdin": subprocess.DEVNULL, **settings})
+        self.stdin: Any = self._guard.stdin
+        self.stdout: Any = self._guard.stdout
+
+    def poll(self) -> End | None:
+        """Return how the child ended, None while it runs."""
+        return self.wait(0)
+
+    def wait(self, seconds: float | None = None) -> End | None:
+        """Wait until the child has ended, and all that it has started; None if it has not within ``seconds``."""
+        if self._end is None:
+            self._control.settimeout(None if seconds is None else max(seconds, 1e-6))
+            try:
+                said = self._control.recv(256)
+            except (TimeoutError, BlockingIOError):
+                return None
+            except OSError:
+                said = b""
+            status, why = json.loads(said) if said else (-9, "lost")
+            self._end = End(status, why, self.limits)
+            self._control.close()
+            self._reap()
+        return self._end
+
+    def ask_for_stacks(self) -> None:
+        """Make the child write where its threads stand, if it answers (`platforms.answers_for_stacks`)."""
+        self._send(STACKS)
+
+    def interrupt(self) -> None:
+        """Send the child Ctrl-C."""
+        self._send(INTERRUPT)
+
+    def close(self) -> None:
+        """End the child and all that it has started, if they run; close no stream."""
+        self._control.close()
+        if self._end is None:
+            self._end = End(-9, "owner", self.limits)
+            self._reap()
+
+    def _send(self, what: bytes) -> None:
+        with suppress(OSError):
+            self._control.send(what)
+
+    def _reap(self) -> None:
+        """Wait for the guard, which ends as soon as it has ended all others."""
+        try:
+            self._guard.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            end_group(self._guard.pid)
+            self._guard.wait()
+
+
+def output_of(
+    command: Sequence[str], seconds: float, *, stdout: int | IO[Any] = subprocess.DEVNULL, **settings: Any
+) -> tuple[End, str]:
+    """Run a command, and return how it ended and its stderr. `TimedOut`, with its stacks, if it has not in time."""
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
+        child = Child(command, stdout=stdout, stderr=log, **settings)
+        try:
+            end = child.wait(seconds)
+            if end is None:
+                child.ask_for_stacks()
+                time.sleep(_DUMP_SECONDS)
+                raise TimedOut(seconds, _text_of(log))
+        finally:
+            child.close()
+        return end, _text_of(log)
+
+
+def _text_of(log: IO[str]) -> str:
+    log.seek(0)
+    return log.read().strip()
