@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from nkitools.platforms import end_at_ctrl_c
+
 
 @click.command("mcp", short_help="Serve a coding agent: lint, simulate, why, compare.")
 @click.option(
@@ -23,8 +25,12 @@ def serve_agent(root: Path) -> None:
     """
     try:
         from nkitools.serve.agent_tools import make_server
+        from nkitools.serve.plain_text import make_stdin_readable
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
         raise click.ClickException("the server takes the package mcp: pip install 'nkitools[mcp]'") from None
-    make_server(root).run("stdio")
+    end_at_ctrl_c()
+    server = make_server(root)
+    make_stdin_readable()
+    server.run("stdio")

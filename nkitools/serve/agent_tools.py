@@ -17,17 +17,16 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from nkitools.chip.chosen_chip import resolve_chip
-from nkitools.facts import __version__
+from nkitools.facts import __version__, options
 from nkitools.facts.generations import CHIPS
-from nkitools.lint.module import Unreadable, read
-from nkitools.report.findings import finding_as_plain
+from nkitools.processes import checked_seconds
 from nkitools.rules.catalogue import rule_named
-from nkitools.serve.child_process import Ended, call
+from nkitools.serve.child_process import Ended, call, warm
 from nkitools.serve.instruction_cards import MODULES, card, names, rule_as_markdown
-from nkitools.serve.open_files import OpenFiles
+from nkitools.serve.linted_file import linted
+from nkitools.serve.plain_text import sendable
 from nkitools.serve.read_files import changed, contents
 from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
-from nkitools.suggestions.plain import suggestions_as_plain
 from nkitools.targets.neuron_codes import code_named
 
 Plain = dict[str, Any]
@@ -65,10 +64,14 @@ class Workplace:
 
     def file(self, path: str) -> Path:
         """Return a file below the root. Refused for one elsewhere, by links too, and for what is no Python file."""
-        found = (self.root / path).resolve()
+        try:
+            found = (self.root / path).resolve()
+            is_file = found.is_file()
+        except (RuntimeError, ValueError, OSError) as error:  # a link to itself, a NUL, a name that is too long
+            raise Refused(f"{path} names no file: {error}") from None
         if not found.is_relative_to(self.root):
             raise Refused(f"{path} lies outside of the root of this server")
-        if found.suffix != ".py" or not found.is_file():
+        if found.suffix != ".py" or not is_file:
             raise Refused(f"{path} is no Python file below the root of this server")
         return found
 
@@ -102,6 +105,7 @@ def make_server(root: Path) -> MCPServer:
     """Return a server of the files below ``root``."""
     server = MCPServer("nkitools", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR")
     workplace = Workplace(root)
+    warm().start()
     _reading_tools(server, workplace)
     _tools_of_kept_runs(server, workplace)
     _tools_of_new_runs(server, workplace)
@@ -110,9 +114,15 @@ def make_server(root: Path) -> MCPServer:
 
 def _reading_tools(server: MCPServer, workplace: Workplace) -> None:
     @server.tool()
-    def lint(path: str) -> Answer:
+    async def lint(path: str, context: Context[Any], seconds: float = 60.0) -> Answer:
         """Check the source of the kernels in a file, without running anything: findings with line, remedy and edits."""
-        return _answered(lambda: _linted(workplace, path))
+
+        async def go() -> Plain:
+            request = {"file": str(workplace.file(path)), "path": path}
+            found = await _called(linted, request, seconds, context)
+            return {name: each for name, each in found.items() if name != "printed"}
+
+        return await _awaited(go())
 
     @server.tool()
     def explain(rule: str) -> Answer:
@@ -215,6 +225,8 @@ def _request(
 ) -> Plain:
     if more.get("chip"):
         _chips([more["chip"]])
+    if more.get("nki_version"):
+        options.language(more["nki_version"])  # ValueError for an unknown one
     return {"file": str(workplace.file(path)), "kernel": kernel, "arguments": arguments, "settings": settings, **more}
 
 
@@ -227,24 +239,26 @@ def _chips(chips: list[str] | None) -> list[str]:
 
 def _answered(find: Callable[[], Plain]) -> Answer:
     try:
-        return Answer(ok=True, result=find())
+        return Answer(ok=True, result=sendable(find()))
     except (Refused, ValueError, OSError) as error:
-        return Answer(ok=False, error=str(error))
+        return Answer(ok=False, error=sendable(str(error)))
 
 
 async def _awaited(work: Any) -> Answer:
     try:
         found: Plain = await work
-    except (Refused, Ended, OSError) as error:
-        return Answer(ok=False, error=str(error))
+    except (Refused, Ended, ValueError, OSError) as error:
+        return Answer(ok=False, error=sendable(str(error)))
+    found = sendable(_bounded(found))
     said = found.get("error") or ""
-    return Answer(ok=not said, error=said, result=_bounded(found))
+    return Answer(ok=not said, error=said, result=found)
 
 
 async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: float, context: Context[Any]) -> Plain:
     """Call a function in a process of its own, with progress each half second; a cancelled request ends the process."""
     stop = threading.Event()
     loop = asyncio.get_running_loop()
+    checked_seconds(seconds)
     work = loop.run_in_executor(None, lambda: call(function, request, seconds=seconds, cancelled=stop))
     started = loop.time()
     try:
@@ -252,7 +266,7 @@ async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: f
             done, _ = await asyncio.wait({work}, timeout=_PROGRESS_SECONDS)
             if done:
                 return work.result()
-            await context.report_progress(round(loop.time() - started, 1), seconds, "the kernel runs")
+            await context.report_progress(round(loop.time() - started, 1), seconds, "it runs")
     finally:
         stop.set()
 
@@ -265,26 +279,11 @@ def _bounded(found: Plain) -> Plain:
         every = kept.get(name)
         if isinstance(every, list) and len(every) > most:
             kept[name], cut[name] = every[:most], len(every) - most
-    for name in ("text", "printed"):
+    for name in ("error", "text", "printed"):
         text = kept.get(name)
         if isinstance(text, str) and len(text) > _MOST_TEXT:
             kept[name], cut[name] = text[:_MOST_TEXT], len(text) - _MOST_TEXT
     return kept | ({"left_out": cut} if cut else {})
-
-
-def _linted(workplace: Workplace, path: str) -> Plain:
-    """Return the findings in a file; each text is parsed for itself, and nothing is kept of it."""
-    file = workplace.file(path)
-    try:
-        text = read(file)
-    except Unreadable as error:
-        raise Refused(f"{path}: {error}") from None
-    found = OpenFiles().put(file, text)
-    plain = [
-        {**finding_as_plain(each), "suggestions": suggestions_as_plain(each, text, found.module)}
-        for each in found.findings
-    ]
-    return _bounded({"findings": plain})
 
 
 def _explained(name: str) -> Plain:

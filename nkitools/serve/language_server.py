@@ -143,8 +143,8 @@ class Server(LanguageServer):
             request = {"file": str(path), "kernel": name, "chip": self.settings.chip}
             try:
                 answer = call(simulated, request, seconds=self.settings.seconds, cancelled=stop)
-            except Ended as ended:
-                answer = {"error": f"{name}: {ended}"}
+            except (Ended, ValueError) as error:
+                answer = {"error": f"{name}: {error}"}
             answers[name] = answer
             shown.findings += [_finding_of(each) for each in answer.get("findings", []) if _is_of(each, path)]
             shown.tiles += [each for each in answer.get("tiles", []) if _is_of(each, path)]

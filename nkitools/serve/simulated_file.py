@@ -24,6 +24,7 @@ from nkitools.precision.tied_choices import TiedChoices
 from nkitools.record.saved.encoding import leaves
 from nkitools.report.run_json import described
 from nkitools.rules.finding import KernelError
+from nkitools.serve.child_process import MEMORY
 from nkitools.serve.read_files import files_read
 from nkitools.suggestions.plain import suggestions_as_plain
 from nkitools.targets.imports import stand_in
@@ -173,18 +174,26 @@ def reasons(request: Plain) -> Plain:
 def _answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
     """Return what ``answer`` makes of the run of a kernel, or ``error`` where there is none."""
     version = request.get("nki_version") or str(options.value("nki_version"))
-    with stand_in("always"), options.override(nki_version=version):
-        try:
-            with _asked(request) as this:
-                return answer(_run(this, request.get("chip")), this)
-        except (BadRequest, ValueError) as error:
-            return {"error": str(error)}
-        except SyntaxError as error:
-            return {"error": f"{error.filename}:{error.lineno}: {error.msg}"}
-        except KernelError as error:
-            return {"error": str(error), "findings": [_with_suggestions(error.finding)]}
-        except Exception as error:  # the author's own: it is reported, with the author's line
-            return {"error": f"{type(error).__name__}: {error}", "traceback": _frames(error)}
+    try:
+        with stand_in("always"), options.override(nki_version=version), _asked(request) as this:
+            return answer(_run(this, request.get("chip")), this)
+    except (BadRequest, ValueError) as error:
+        return {"error": _words(error)}
+    except SyntaxError as error:
+        return {"error": f"{error.filename}:{error.lineno}: {error.msg}"}
+    except KernelError as error:
+        return {"error": str(error), "findings": [_with_suggestions(error.finding)]}
+    except MemoryError as error:
+        return {"error": f"it needs more memory than a call may have ({MEMORY >> 30} GiB): {error}"}
+    except Exception as error:  # the author's own: it is reported, with the author's line
+        return {"error": f"{type(error).__name__}: {_words(error)}", "traceback": _frames(error)}
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # the author's own class of errors
+        return "(its text raises an error of its own)"
 
 
 def _asked(request: Plain) -> AbstractContextManager[Asked]:
@@ -213,19 +222,42 @@ def _array(name: str, form: Mapping[str, Any]) -> np.ndarray[Any, Any]:
         raise ValueError(
             f"argument {name}: an array has shape, and may have dtype, fill and seed; it has {sorted(form)}"
         )
-    import ml_dtypes
-
-    shape = tuple(int(each) for each in form["shape"])
-    said = str(form.get("dtype", "float32"))
-    dtype = np.dtype(getattr(ml_dtypes, said, said))
-    fill = form.get("fill", "random")
+    shape, dtype = _shape_of(name, form["shape"]), _dtype_of(name, form.get("dtype", "float32"))
+    fill, seed = form.get("fill", "random"), form.get("seed", 0)
     if fill == "random":
-        random = np.random.default_rng(int(form.get("seed", 0)))
+        if not _is_whole(seed):
+            raise ValueError(f"argument {name}: seed is {seed!r}; it must be a whole number from 0 on")
+        random = np.random.default_rng(seed)
         is_whole = dtype.kind in "iu"
         return (random.integers(0, 2, shape) if is_whole else random.random(shape, np.float32)).astype(dtype)
     if fill == "arange":
         return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+    if isinstance(fill, bool) or not isinstance(fill, (int, float)):
+        raise ValueError(f"argument {name}: fill is {fill!r}; it must be a number, 'random' or 'arange'")
     return np.full(shape, float(fill)).astype(dtype)
+
+
+def _is_whole(value: object) -> bool:
+    """Return whether a value is a whole number from 0 on: True and 4.0 are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _shape_of(name: str, said: object) -> tuple[int, ...]:
+    if not isinstance(said, (list, tuple)) or not all(map(_is_whole, said)):
+        raise ValueError(f"argument {name}: shape is {said!r}; it must be a list of whole numbers from 0 on")
+    return tuple(said)
+
+
+def _dtype_of(name: str, said: object) -> np.dtype[Any]:
+    import ml_dtypes
+
+    try:
+        found = np.dtype(getattr(ml_dtypes, said, said)) if isinstance(said, str) else None
+    except TypeError:
+        found = None
+    if found is None or not (found.kind in "?biufc" or hasattr(ml_dtypes, str(said))):
+        raise ValueError(f"argument {name}: dtype is {said!r}; it must be the name of one, float32 or bfloat16 say")
+    return found
 
 
 def of_run(run: Run) -> Plain:
