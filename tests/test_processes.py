@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from nkitools.processes import Child, End, Limits, TimedOut, checked_seconds, output_of
+from nkitools.processes import Child, End, Limits, Output, TimedOut, checked_seconds, output_of
 from nkitools.processes.warm import Ended, WarmCalls
 from tests.cases import each
 from tests.children import has_ended, line_of, python, started
@@ -243,9 +243,9 @@ def test_a_child_shows_where_it_stands_and_hears_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_the_output_of_a_command() -> None:
-    """Its end and its stderr; `TimedOut` has what it wrote when it was asked where it stands."""
-    program = "import sys; print('lost'); print('said \\udc80', file=sys.stderr); sys.exit(2)"
-    assert output_of([sys.executable, "-c", program], 60) == (End(2), "said \\udc80")
+    """Its end, its stdout and its stderr; `TimedOut` has what it wrote when it was asked where it stands."""
+    program = "import sys; print('here'); print('said \\udc80', file=sys.stderr); sys.exit(2)"
+    assert output_of([sys.executable, "-c", program], 60) == Output(End(2), "here", "said \\udc80")
     program = "import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)\nwhile True: pass"
     with pytest.raises(TimedOut, match=r"did not end within 1\.5 s") as late:
         output_of([sys.executable, "-c", program], 1.5)

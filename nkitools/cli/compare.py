@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,13 +18,13 @@ from nkitools.cli.terminal import console, say_json
 from nkitools.facts import options
 from nkitools.kernel_file import asked, seen
 from nkitools.kernel_settings import texts_of
-from nkitools.platforms import ask_for_stacks, described_end, end_group, start_group
+from nkitools.platforms import described_end
+from nkitools.processes import TimedOut, output_of
 
 if TYPE_CHECKING:
     from nkitools.record.explained_errors import ExplainedErrors
     from nkitools.record.run import Run
 
-_DUMP_SECONDS = 0.5
 _STDERR = 2  # what a process prints is no output of the command
 
 
@@ -150,26 +148,12 @@ def _run_of(side: str, request: dict[str, Any], place: Path, *, keeps: bool) -> 
 
 def awaited(side: str, command: list[str]) -> tuple[int, str]:
     """Return the exit status of a process and its stderr. The process ends in time, with all that it has started."""
-    patience = float(str(options.value("timeout")))
-    with tempfile.TemporaryFile("w+", errors="replace") as log:
-        # A group of its own: a compiler that it started must end with it, and may not keep us waiting for its words.
-        process = start_group(command, stdin=subprocess.DEVNULL, stdout=_STDERR, stderr=log)
-        try:
-            status: int = process.wait(patience)
-        except subprocess.TimeoutExpired:
-            ask_for_stacks(process.pid)
-            time.sleep(_DUMP_SECONDS)
-            said = f"did not end within {patience:g} s (NKITOOLS_TIMEOUT). Where it stands:\n{_words(log)}"
-            raise click.ClickException(f"{side} {said}") from None
-        finally:
-            end_group(process.pid)
-            process.wait()
-        return status, _words(log)
-
-
-def _words(log: IO[str]) -> str:
-    log.seek(0)
-    return log.read().strip()
+    try:
+        output = output_of(command, float(str(options.value("timeout"))), stdout=_STDERR)
+    except TimedOut as late:
+        said = f"{side} {late} (NKITOOLS_TIMEOUT). Where it stands:\n{late.stacks}"
+        raise click.ClickException(said) from None
+    return output.end.status, output.stderr
 
 
 def _keep_outputs(place: Path, sides: list[str], runs: list[Run]) -> None:

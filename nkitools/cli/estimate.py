@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from nkitools.cli.terminal import say, say_json
 from nkitools.facts.case_space import Space, choices_of
 from nkitools.kernel_file import asked, seen
 from nkitools.kernel_settings import texts_of
+from nkitools.processes import output_of
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -151,9 +151,9 @@ def _at(
         command = [sys.executable, "-m", "nkitools", "estimate", f"{path}::{name}", "--json", "--chip", ",".join(chips)]
         command += [f"--set={each}" for each in texts_of(settings)]
         command += [f"--nki-version={version}"] if version else []
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or ["no reason given"]
+        done = output_of(command)
+        if done.end.status:
+            said = done.stderr.splitlines() or ["no reason given"]
             raise click.ClickException(f"{name} of {base} cannot be estimated: {said[-1]}")
         found: list[dict[str, Any]] = json.loads(done.stdout)
         return found

@@ -22,7 +22,7 @@ from typing import IO, Any
 from nkitools.platforms import end_group, signal_name, start_group
 from nkitools.processes.guard import INTERRUPT, OUT_OF_MEMORY, STACKS, Limits
 
-__all__ = ["Child", "End", "Limits", "TimedOut", "checked_seconds", "output_of"]
+__all__ = ["Child", "End", "Limits", "Output", "TimedOut", "checked_seconds", "output_of"]
 
 MOST_SECONDS = 86_400.0
 _GUARD = str(Path(__file__).with_name("guard.py"))
@@ -141,23 +141,37 @@ class Child:
             self._guard.wait()
 
 
-def output_of(
-    command: Sequence[str], seconds: float, *, stdout: int | IO[Any] = subprocess.DEVNULL, **settings: Any
-) -> tuple[End, str]:
-    """Run a command, and return how it ended and its stderr. `TimedOut`, with its stacks, if it has not in time."""
-    with tempfile.TemporaryFile("w+", errors="replace") as log:
-        child = Child(command, stdout=stdout, stderr=log, **settings)
+@dataclass(frozen=True)
+class Output:
+    """The end of a command, and what it wrote."""
+
+    end: End
+    stdout: str
+    stderr: str
+
+
+def output_of(command: Sequence[str], seconds: float | None = None, **settings: Any) -> Output:
+    """Run a command, and return its end and its output. `TimedOut`, with its stacks, if it has not ended in time.
+
+    ``settings``: as of `Child`; with a ``stdout`` of the caller's the output has none.
+    """
+    with _file() as said, _file() as log:
+        child = Child(command, **{"stdout": said, "stderr": log, **settings})
         try:
             end = child.wait(seconds)
             if end is None:
                 child.ask_for_stacks()
                 time.sleep(_DUMP_SECONDS)
-                raise TimedOut(seconds, _text_of(log))
+                raise TimedOut(seconds or 0.0, _text_of(log))
         finally:
             child.close()
-        return end, _text_of(log)
+        return Output(end, _text_of(said), _text_of(log))
 
 
-def _text_of(log: IO[str]) -> str:
-    log.seek(0)
-    return log.read().strip()
+def _file() -> IO[str]:
+    return tempfile.TemporaryFile("w+", errors="replace")
+
+
+def _text_of(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read().strip()

@@ -6,7 +6,6 @@ process each, since one can import either AWS's packages or what stands in for t
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import os
 import sys
@@ -18,7 +17,7 @@ import numpy as np
 
 from nkitools.kernel_file import Asked, BadRequest, asked, failure
 from nkitools.kernel_settings import settings_of
-from nkitools.platforms import answers_for_stacks
+from nkitools.processes.requests import refused, requested
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
@@ -104,34 +103,28 @@ def _run(side: str, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def main() -> int:
-    """Exit code 0 where the run is saved, 2 where the request was wrong; other errors are Python's."""
+    """Exit code 0 where the run is saved, 2 where the request was wrong, 1 where a device is busy."""
     from nkitools.targets.target import OtherDegree
     from nkitools.targets.units import DeviceBusy
 
-    faulthandler.enable()
-    answers_for_stacks()
-    request = json.loads(sys.argv[1])
+    request = requested()
     try:
         play(request)
     except OtherDegree as error:
         if "degree" in request:
-            print(error, file=sys.stderr)
-            return 2
+            return refused(error)
         again = json.dumps({**request, "degree": error.degree})
         # The degree must be set before AWS's packages are imported, and now they are.
         os.execv(sys.executable, [sys.executable, "-m", "nkitools.targets.comparison_worker", again])
     except BadRequest as error:
-        print(error, file=sys.stderr)
-        return 2
+        return refused(error)
     except DeviceBusy as error:
-        print(error, file=sys.stderr)
-        return 1
+        return refused(error, 1)
     except Exception as error:
         said = failure(error)
         if not said:
             raise
-        print(said, file=sys.stderr)
-        return 1
+        return refused(said, 1)
     return 0
 
 

@@ -5,7 +5,6 @@ Run as ``python -m nkitools.targets.compile_worker`` with one argument, the requ
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import os
 import sys
@@ -14,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nkitools.platforms import answers_for_stacks
+from nkitools.processes.requests import refused, requested
 
 
 def compile_request(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,21 +48,17 @@ def main() -> int:
     from nkitools.rules.finding import NotModelled
     from nkitools.targets.target import OtherDegree
 
-    faulthandler.enable()
-    answers_for_stacks()
-    request = json.loads(sys.argv[1])
+    request = requested()
     try:
-        told = compile_request(request)
+        found = compile_request(request)
     except (BadRequest, NotModelled, OtherDegree) as error:
-        print(error, file=sys.stderr)
-        return 2
+        return refused(error)
     except Exception as error:
         said = failure(error)
         if not said:
             raise
-        print(said, file=sys.stderr)
-        return 1
-    Path(request["save"]).write_text(json.dumps(told), encoding="utf-8")
+        return refused(said, 1)
+    Path(request["save"]).write_text(json.dumps(found), encoding="utf-8")
     return 0
 
 

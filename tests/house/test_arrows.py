@@ -61,7 +61,7 @@ room("customop", "chip", "facts", "platforms", "record", "rules")
 room(
     "targets",
     "chip", "customop", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "pallas", "platforms",
-    "precision", "record", "rules",
+    "precision", "processes", "record", "rules",
 )  # fmt: skip
 room(
     "sweeps",  # any kind of kernel, wherever it runs
@@ -93,8 +93,8 @@ room("typing", "authors_code", "precision", "pytest_plugin", "record", "report",
 room(
     "cli",  # its templates are files of users
     "chip", "comparison", "customop", "dialects", "examples", "facts", "kernel_file", "kernel_settings", "launch",
-    "lint", "nkitools", "pallas", "platforms", "precision", "record", "report", "rules", "serve", "suggestions",
-    "sweeps", "targets", "timing", "why",
+    "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record", "report", "rules", "serve",
+    "suggestions", "sweeps", "targets", "timing", "why",
 )  # fmt: skip
 room("__main__", "cli", "output_streams", "platforms")
 
