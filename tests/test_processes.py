@@ -174,6 +174,48 @@ def test_a_child_dies_with_its_guard(tmp_path: Path) -> None:
     assert has_ended(found)
 
 
+FUNCTIONS_OWNER = """
+import os, sys, time
+from nkitools.processes import FunctionChild
+
+def spin(file):
+    if os.fork() == 0:
+        os.setsid()
+    open(file, "a").write(f"{os.getpid()}\\n")
+    while True: pass
+
+if __name__ == "__main__":
+    children = [FunctionChild(spin, each, has_threads=sys.argv[1] == "threads") for each in sys.argv[2:]]
+    print("begun", flush=True)
+    while sys.stdin.readline():
+        children.pop(0).close()
+        print("ended", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux says which processes another session has")
+@each("way", ["forks", "threads"])
+def test_functions_end_with_their_owner_and_apart(way: str, tmp_path: Path) -> None:
+    """One that is closed ends though a later fork has its socket too; a killed owner ends the others."""
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    (folder / "owner.py").write_text(FUNCTIONS_OWNER)
+    files = [folder / name for name in "abc"]
+    command = python(str(folder / "owner.py"), way, *map(str, files))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with started(command, stdin=subprocess.PIPE, env=environment) as owner:
+        assert line_of(owner) == "begun\n"
+        first, second, third = (numbers(file, 2) for file in files)
+        assert owner.stdin is not None
+        owner.stdin.write("\n")
+        owner.stdin.flush()
+        assert line_of(owner) == "ended\n"
+        assert all(map(has_ended, first))
+        assert not any(has_ended(each, 0.0) for each in [*second, *third])
+        owner.kill()
+        assert all(map(has_ended, [*second, *third]))
+
+
 def test_limits_hold_without_the_guard(tmp_path: Path) -> None:
     """The child itself has a limit of processor time, of each file, and (Linux) of its address space."""
     program = (

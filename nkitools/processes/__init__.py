@@ -1,8 +1,8 @@
 """Children of this process: each ends with it, keeps its limits without it, and leaves no process behind.
 
-`Child` runs a command, `WarmCalls` (`nkitools.processes.warm`) calls functions in forks of a process with modules
-imported beforehand, and `forked` runs a function in a fork of this process. A guard stands between this process and
-the child (`nkitools.processes.guard`).
+`Child` runs a command, `FunctionChild` a function of this process, and `WarmCalls` (`nkitools.processes.warm`) calls
+functions in forks of a process with modules imported beforehand. A guard stands between this process and the child
+(`nkitools.processes.guard`).
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from nkitools.platforms import end_group, signal_name, start_group
-from nkitools.processes.guard import INTERRUPT, OUT_OF_MEMORY, STACKS, Limits
+from nkitools.platforms import end_group, signal_name, start_group, workers_context
+from nkitools.processes.guard import INTERRUPT, OUT_OF_MEMORY, STACKS, Limits, keep, report
 
-__all__ = ["Child", "End", "Limits", "Output", "TimedOut", "checked_seconds", "output_of"]
+__all__ = ["Child", "End", "FunctionChild", "Limits", "Output", "TimedOut", "checked_seconds", "output_of"]
 
 MOST_SECONDS = 86_400.0
 _GUARD = str(Path(__file__).with_name("guard.py"))
 _DUMP_SECONDS = 0.5
 _END_SECONDS = 10.0  # that a guard may take to end all processes
 _NO_LIMIT = Limits()
+_controls: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 _TOO_MUCH_TIME = "SIGXCPU"
 
 
@@ -76,22 +79,14 @@ def checked_seconds(seconds: float) -> float:
     return seconds
 
 
-class Child:
-    """A command in a process of its own, which ends with this process and with it all that it has started.
+class Guarded(ABC):
+    """A child of this process, seen from here: how it ends, and what it can be asked for."""
 
-    ``settings``: those of `subprocess.Popen`: stdin, stdout, stderr, env, cwd, text and pass_fds.
-    """
-
-    def __init__(self, command: Sequence[str], limits: Limits = _NO_LIMIT, **settings: Any) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._end: End | None = None
-        self._control, there = socket.socketpair()
-        with there:
-            files = (there.fileno(), *settings.pop("pass_fds", ()))
-            guarded = [sys.executable, "-I", "-S", _GUARD, str(there.fileno()), json.dumps(limits), *command]
-            self._guard = start_group(guarded, pass_fds=files, **{"stdin": subprocess.DEVNULL, **settings})
-        self.stdin: Any = self._guard.stdin
-        self.stdout: Any = self._guard.stdout
+        self._control, self._there = socket.socketpair()
+        _controls.add(self._control)
 
     def poll(self) -> End | None:
         """Return how the child ended, None while it runs."""
@@ -107,10 +102,7 @@ class Child:
                 return None
             except OSError:
                 said = b""
-            status, why = json.loads(said) if said else (-9, "lost")
-            self._end = End(status, why, self.limits)
-            self._control.close()
-            self._reap()
+            self._ended(*(json.loads(said) if said else (-9, "lost")))
         return self._end
 
     def ask_for_stacks(self) -> None:
@@ -123,22 +115,75 @@ class Child:
 
     def close(self) -> None:
         """End the child and all that it has started, if they run; close no stream."""
-        self._control.close()
         if self._end is None:
-            self._end = End(-9, "owner", self.limits)
-            self._reap()
+            with suppress(OSError):
+                self._control.shutdown(socket.SHUT_RDWR)  # forks of this process may have the socket too
+            self._ended(-9, "owner")
+
+    def _ended(self, status: int, why: str) -> None:
+        self._control.close()
+        self._end = End(status, why, self.limits)
+        self._reap(_END_SECONDS)
 
     def _send(self, what: bytes) -> None:
         with suppress(OSError):
             self._control.send(what)
 
-    def _reap(self) -> None:
-        """Wait for the guard, which ends as soon as it has ended all others."""
+    @abstractmethod
+    def _reap(self, seconds: float) -> None:
+        """Wait for the guard, which ends as soon as it has ended all others; kill it after ``seconds``."""
+
+
+class Child(Guarded):
+    """A command in a process of its own, which ends with this process and with it all that it has started.
+
+    ``settings``: those of `subprocess.Popen`: stdin, stdout, stderr, env, cwd, text and pass_fds.
+    """
+
+    def __init__(self, command: Sequence[str], limits: Limits = _NO_LIMIT, **settings: Any) -> None:
+        super().__init__(limits)
+        with self._there as there:
+            files = (there.fileno(), *settings.pop("pass_fds", ()))
+            guarded = [sys.executable, "-I", "-S", _GUARD, str(there.fileno()), json.dumps(limits), *command]
+            self._guard = start_group(guarded, pass_fds=files, **{"stdin": subprocess.DEVNULL, **settings})
+        self.stdin: Any = self._guard.stdin
+        self.stdout: Any = self._guard.stdout
+
+    def _reap(self, seconds: float) -> None:
         try:
-            self._guard.wait(_END_SECONDS)
+            self._guard.wait(seconds)
         except subprocess.TimeoutExpired:
             end_group(self._guard.pid)
             self._guard.wait()
+
+
+class FunctionChild(Guarded):
+    """A function in a process of its own, which ends with this process and with it all that it has started.
+
+    The process is a fork of this one; on macOS, and if this process ``has_threads``, it is another Python that gets
+    function and arguments as pickles.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], *arguments: Any, limits: Limits = _NO_LIMIT, has_threads: bool = False
+    ) -> None:
+        super().__init__(limits)
+        context: Any = workers_context(has_threads=has_threads)
+        with self._there as there:
+            self._guard = context.Process(target=_guard, args=(there, limits, function, arguments), daemon=True)
+            self._guard.start()
+
+    def _reap(self, seconds: float) -> None:
+        self._guard.join(seconds)
+        self._guard.kill()
+        self._guard.join()
+
+
+def _guard(control: socket.socket, limits: Limits, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    """Run a function under guard, in the process that guards it."""
+    for each in list(_controls):  # those of the owner, in a fork: the guards of other children wait for their end
+        each.close()
+    report(control.fileno(), *keep(control.fileno(), limits, lambda: function(*arguments)))
 
 
 @dataclass(frozen=True)

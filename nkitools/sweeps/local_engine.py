@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
 from nkitools.facts.options import with_options
-from nkitools.platforms import available_cores, workers_context
-from nkitools.sweeps.worker_limits import MEMORY, limit_worker
+from nkitools.platforms import available_cores
+from nkitools.processes import FunctionChild, Limits
 
 Task = TypeVar("Task")
 
+MEMORY = 4 << 30  # bytes that a worker may take beside what it has when it starts
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
 ATTEMPTS = 3  # of a task whose worker was lost
 _LOOK = 0.5  # seconds between two looks at the clock
-_OUT_OF_MEMORY = 12  # the exit code of a worker whose memory is used up, by this task or by those before it
+_END_SECONDS = 5.0  # that a worker may take to end after its pipe
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Ended(Generic[Task]):
 
 @dataclass
 class _Worker:
-    process: BaseProcess
+    process: FunctionChild
     pipe: Connection
     task: Any = None
     attempt: int = 0
@@ -59,8 +61,6 @@ class LocalEngine:
     def __init__(self, *, workers: int | None = None, timeout: float | None = None, memory: int = MEMORY) -> None:
         self.workers = workers or available_cores()
         self.timeout, self.memory = timeout, memory
-        # A fork has what this process has imported. JAX has threads, which a fork would leave behind.
-        self._context: Any = workers_context(has_threads="jax" in sys.modules)
 
     def run(self, function: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[Ended[Task]]:
         """Yield the tasks as they end, in any order. The workers end with the iterator."""
@@ -101,11 +101,11 @@ class LocalEngine:
                 _end(worker)
 
     def _start(self, function: Callable[[Task], Any]) -> _Worker:
-        mine, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(function, theirs, self.memory), daemon=True)
-        process.start()
-        theirs.close()
-        return _Worker(process, mine)
+        mine, theirs = Pipe()
+        # A fork has what this process has imported. JAX has threads, which a fork would leave behind.
+        limits, has_threads = Limits(memory=self.memory), "jax" in sys.modules
+        with theirs:
+            return _Worker(FunctionChild(_serve, function, theirs, limits=limits, has_threads=has_threads), mine)
 
     def _overdue(self, worker: _Worker) -> Ended[Any] | None:
         seconds = time.monotonic() - worker.began
@@ -124,10 +124,10 @@ def _received(worker: _Worker) -> Ended[Any]:
     try:
         is_result, value = worker.pipe.recv()
     except (EOFError, OSError):
-        worker.process.join(5)
-        code = worker.process.exitcode
+        end = worker.process.wait(_END_SECONDS)
+        code = None if end is None else end.status
         error = f"its worker has ended with code {code}"
-        if code == _OUT_OF_MEMORY:
+        if end is not None and end.is_out_of_memory:
             error = "more memory than a worker may have"
         return Ended(worker.task, reason="lost", error=error, seconds=seconds)
     if is_result:
@@ -136,24 +136,26 @@ def _received(worker: _Worker) -> Ended[Any]:
 
 
 def _end(worker: _Worker) -> None:
-    worker.process.kill()
-    worker.process.join()
+    worker.process.close()
     worker.pipe.close()
 
 
-def _serve(function: Callable[[Any], Any], pipe: Connection, memory: int) -> None:
-    """Answer task after task, until the driver closes the pipe, or is gone."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    limit_worker(memory)
+def _serve(function: Callable[[Any], Any], pipe: Connection) -> None:
+    """Answer task after task, until the driver ends this process. MemoryError ends it: another one has all memory."""
+    for variable in _THREADS:
+        os.environ[variable] = "1"
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
     while True:
         try:
             task = pipe.recv()
-        except (EOFError, OSError):
+        except (EOFError, OSError):  # the driver is gone
             return
         try:
             answer = (True, function(task))
         except MemoryError:
-            os._exit(_OUT_OF_MEMORY)
+            raise
         except BaseException:
             answer = (False, traceback.format_exc())
         try:
@@ -162,10 +164,3 @@ def _serve(function: Callable[[Any], Any], pipe: Connection, memory: int) -> Non
             return
         except Exception:  # nothing of the result was sent
             pipe.send((False, f"its result cannot be pickled for another process\n{traceback.format_exc()}"))
-
-
-def _end_with(driver: int) -> None:
-    """End this process when its driver has been killed, in the middle of a task too."""
-    while os.getppid() == driver:
-        time.sleep(_LOOK)
-    os._exit(1)

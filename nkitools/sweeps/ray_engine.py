@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from nkitools.facts.options import with_options
 from nkitools.platforms import alarm, limit_address_space
-from nkitools.sweeps.local_engine import ATTEMPTS, Ended
-from nkitools.sweeps.worker_limits import MEMORY
+from nkitools.sweeps.local_engine import ATTEMPTS, MEMORY, Ended
 
 Task = TypeVar("Task")
 

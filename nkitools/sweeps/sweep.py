@@ -26,10 +26,9 @@ from nkitools.kernel_settings import constants_of, keywords_of
 from nkitools.sweeps.answers import left_out_of
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
 from nkitools.sweeps.checked_call import LAUNCH, RESERVED, Case, CheckedCall, kind_of, taken
-from nkitools.sweeps.local_engine import Ended, LocalEngine
+from nkitools.sweeps.local_engine import MEMORY, Ended, LocalEngine
 from nkitools.sweeps.reuse import NUMBERS, ReusingCall, Task, digest_of, no_results
 from nkitools.sweeps.store import Store
-from nkitools.sweeps.worker_limits import MEMORY
 
 ENGINES = ("local", "ray")
 _COMMIT = 0.25  # seconds of results that are written together

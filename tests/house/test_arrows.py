@@ -65,8 +65,8 @@ room(
 )  # fmt: skip
 room(
     "sweeps",  # any kind of kernel, wherever it runs
-    "authors_code", "chip", "comparison", "facts", "kernel_settings", "launch", "module_files", "platforms",
-    "precision", "record", "rules", "targets",
+    "authors_code", "chip", "comparison", "facts", "kernel_settings", "launch", "module_files",
+    "platforms", "precision", "processes", "record", "rules", "targets",
 )  # fmt: skip
 room(
     "report",
