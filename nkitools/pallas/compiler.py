@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import importlib.util
 import os
-import queue
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.device_axes import devices_in
 from nkitools.pallas.lowering import Program
-from nkitools.pallas.worker import read, write
 from nkitools.platforms import described_end, signal_name
+from nkitools.processes import AnsweringChild, Lost
+from nkitools.processes import TimedOut as TimedOutChild
 
 # Set in the process of the compiler only. The first is needed wherever two of them run side by side (pytest-xdist); the
 # others keep libtpu from looking for a TPU, or for the metadata of a cloud machine, and from writing logs.
@@ -36,6 +34,7 @@ _ENVIRONMENT = {
     "PYTHONWARNINGS": "ignore",
 }
 _START_SECONDS = 120.0
+_END_SECONDS = 10.0
 
 
 def why_not() -> str:
@@ -63,8 +62,7 @@ class Compiler:
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = dict(environment or {})
-        self._process: Any = None  # a Popen
-        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._process: AnsweringChild | None = None
         self._log: Any = None
         self._owner = os.getpid()
         self._lock = threading.Lock()
@@ -81,25 +79,17 @@ class Compiler:
         }
         with self._lock:
             process = self._running()
-            try:
-                write(process.stdin, question)
-            except OSError:
-                raise self._crashed() from None
-            return self._answer(timeout)
+            return self._answer(process, timeout, question)
 
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
         if process is None or self._owner != os.getpid():  # a fork of the owner leaves it to him
             return
-        process.kill()
-        process.wait()
-        self._listener.join()
-        for stream in (process.stdin, process.stdout, self._log):
-            with contextlib.suppress(BrokenPipeError):  # what was not sent any more
-                stream.close()
+        process.close()
+        self._log.close()
 
-    def _running(self) -> Any:
+    def _running(self) -> AnsweringChild:
         if self._process is not None and self._owner == os.getpid() and self._process.poll() is None:
             return self._process
         self.close()
@@ -108,36 +98,32 @@ class Compiler:
         package = Path(__file__).parents[2]
         environment = {**os.environ, **_ENVIRONMENT, **self._environment}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(package), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "nkitools.pallas.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=environment,
-        )
-        self._answers = queue.SimpleQueue()
-        self._listener = threading.Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True)
-        self._listener.start()
-        ready = self._answer(_START_SECONDS)
+        command = [sys.executable, "-m", "nkitools.pallas.worker"]
+        self._process = AnsweringChild(command, stdout=self._log, stderr=self._log, env=environment)
+        ready = self._answer(self._process, _START_SECONDS)
         if not ready["ready"]:
             self.close()
             raise Crashed(f"the process of the compiler does not start: {ready['error']}")
         return self._process
 
-    def _answer(self, timeout: float) -> dict[str, Any]:
+    def _answer(
+        self, process: AnsweringChild, timeout: float, question: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the next answer, of a question if there is one."""
         try:
-            answer = self._answers.get(timeout=timeout)
-        except queue.Empty:
+            if question is not None:
+                process.send(question)
+            answer: dict[str, Any] = process.receive(timeout)
+        except TimedOutChild:
             self.close()
             raise TimedOut(f"the compiler has not answered within {timeout:g} s") from None
-        if answer is None:
-            raise self._crashed()
-        assert isinstance(answer, dict)
+        except Lost:
+            raise self._crashed(process) from None
         return answer
 
-    def _crashed(self) -> Crashed:
-        assert self._process is not None
-        status = self._process.wait()
+    def _crashed(self, process: AnsweringChild) -> Crashed:
+        end = process.wait(_END_SECONDS)
+        status = -9 if end is None else end.status
         how = f"signal {signal_name(status)}" if status < 0 else described_end(status)
         said = self._last_words()
         self.close()
@@ -149,15 +135,6 @@ class Compiler:
         lines = self._log.read().decode(errors="replace").splitlines()
         telling = [line for line in lines if line.startswith("F") or "Check failed" in line or "Error" in line]
         return str((telling or lines or [""])[0]).strip()[:300]
-
-
-def _listen(answered: BinaryIO, answers: queue.SimpleQueue[Any]) -> None:
-    """Hand on what the process says, and None when it is gone."""
-    try:
-        while True:
-            answers.put(read(answered))
-    except (EOFError, OSError, ValueError):
-        answers.put(None)
 
 
 @cache

@@ -1,34 +1,16 @@
-"""A process that compiles for TPUs: it reads lowered programs from its standard input and answers what became of them.
+"""A process that compiles for TPUs: it takes lowered programs and answers what became of them, in plain values.
 
-The compiler can end its process (it aborts at some kernels), so it never runs in the author's. Messages are pickles,
-each after its length in eight bytes; they hold plain values only.
+The compiler can end its process (it aborts at some kernels), so it never runs in the author's.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
-import sys
 import time
-from typing import Any, BinaryIO
+from typing import Any
 
 from nkitools.pallas.device_axes import mesh_of, on_every_device
 from nkitools.pallas.imports import jax_module
-
-
-def write(stream: BinaryIO, message: dict[str, Any]) -> None:
-    """Send one message."""
-    data = pickle.dumps(message)
-    stream.write(len(data).to_bytes(8, "big") + data)
-    stream.flush()
-
-
-def read(stream: BinaryIO) -> Any:
-    """Receive one message; EOFError where the other side is gone."""
-    header = stream.read(8)
-    if len(header) < 8:
-        raise EOFError("the other process has ended")
-    return pickle.loads(stream.read(int.from_bytes(header, "big")))
+from nkitools.processes.requests import message_end
 
 
 def compile_program(program: dict[str, Any]) -> dict[str, Any]:
@@ -72,27 +54,24 @@ def _aval(shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def main() -> None:
-    """Answer until the other side closes the stream."""
-    # The compiler may write to the standard output; the messages keep that stream to themselves.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    questions = sys.stdin.buffer
+    """Answer until the other side is gone."""
+    messages = message_end()
     try:
         jax_module()
-        write(answers, {"ready": True})
+        messages.send({"ready": True})
     except Exception as error:
-        write(answers, {"ready": False, "error": f"{type(error).__name__}: {error}"})
+        messages.send({"ready": False, "error": f"{type(error).__name__}: {error}"})
         return
     while True:
         try:
-            question = read(questions)
+            question = messages.recv()
         except EOFError:
             return
         try:
             answer = compile_program(question)
         except Exception as error:
             answer = {"accepted": None, "error": f"{type(error).__name__}: {error}"}
-        write(answers, answer)
+        messages.send(answer)
 
 
 if __name__ == "__main__":

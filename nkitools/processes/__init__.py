@@ -8,6 +8,7 @@ functions in forks of a process with modules imported beforehand. A guard stands
 from __future__ import annotations
 
 import json
+import pickle
 import socket
 import subprocess
 import sys
@@ -18,13 +19,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import IO, Any
 
 from nkitools.platforms import end_group, signal_name, start_group, workers_context
-from nkitools.processes.guard import INTERRUPT, OUT_OF_MEMORY, STACKS, Limits, keep, report
+from nkitools.processes.guard import INTERRUPT, OUT_OF_MEMORY, STACKS, Limits, keep_and_report
 
-__all__ = ["Child", "End", "FunctionChild", "Limits", "Output", "TimedOut", "checked_seconds", "output_of"]
+__all__ = [
+    "AnsweringChild",
+    "Child",
+    "End",
+    "FunctionChild",
+    "Limits",
+    "Lost",
+    "Output",
+    "TimedOut",
+    "checked_seconds",
+    "output_of",
+]
 
 MOST_SECONDS = 86_400.0
 _GUARD = str(Path(__file__).with_name("guard.py"))
@@ -41,6 +54,10 @@ class TimedOut(Exception):
     def __init__(self, seconds: float, stacks: str = "") -> None:
         super().__init__(f"did not end within {seconds:g} s")
         self.seconds, self.stacks = seconds, stacks
+
+
+class Lost(Exception):
+    """A child has gone without an answer."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +102,8 @@ class Guarded(ABC):
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._end: End | None = None
+        self._said: list[list[Any]] = []
+        self._rest = b""
         self._control, self._there = socket.socketpair()
         _controls.add(self._control)
 
@@ -94,16 +113,15 @@ class Guarded(ABC):
 
     def wait(self, seconds: float | None = None) -> End | None:
         """Wait until the child has ended, and all that it has started; None if it has not within ``seconds``."""
-        if self._end is None:
-            self._control.settimeout(None if seconds is None else max(seconds, 1e-6))
-            try:
-                said = self._control.recv(256)
-            except (TimeoutError, BlockingIOError):
-                return None
-            except OSError:
-                said = b""
-            self._ended(*(json.loads(said) if said else (-9, "lost")))
+        if self._end is None and self._has_said(2, seconds):
+            self._ended(*(self._said[1] if len(self._said) > 1 else (-9, "lost")))
         return self._end
+
+    @property
+    def pid(self) -> int:
+        """The number of the child's process, 0 if there is none."""
+        self._has_said(1, _END_SECONDS)
+        return int(self._said[0][0]) if self._said else 0
 
     def ask_for_stacks(self) -> None:
         """Make the child write where its threads stand, if it answers (`platforms.answers_for_stacks`)."""
@@ -119,6 +137,23 @@ class Guarded(ABC):
             with suppress(OSError):
                 self._control.shutdown(socket.SHUT_RDWR)  # forks of this process may have the socket too
             self._ended(-9, "owner")
+
+    def _has_said(self, count: int, seconds: float | None) -> bool:
+        """Return whether the guard has written so many lines, or is gone; wait for it."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while len(self._said) < count and self._end is None:
+            self._control.settimeout(None if until is None else max(until - time.monotonic(), 1e-6))
+            try:
+                piece = self._control.recv(256)
+            except (TimeoutError, BlockingIOError):
+                return False
+            except OSError:
+                piece = b""
+            if not piece:
+                return True
+            *lines, self._rest = (self._rest + piece).split(b"\n")
+            self._said += map(json.loads, lines)
+        return True
 
     def _ended(self, status: int, why: str) -> None:
         self._control.close()
@@ -157,6 +192,37 @@ class Child(Guarded):
             self._guard.wait()
 
 
+class AnsweringChild(Child):
+    """A command that takes and sends messages; its last argument is the descriptor of its end (`message_end`)."""
+
+    def __init__(self, command: Sequence[str], limits: Limits = _NO_LIMIT, **settings: Any) -> None:
+        self._messages, there = Pipe()
+        with there:
+            files = (there.fileno(), *settings.pop("pass_fds", ()))
+            super().__init__([*command, str(there.fileno())], limits, pass_fds=files, **settings)
+
+    def send(self, message: object) -> None:
+        """Send a message. `Lost` if the child is gone."""
+        try:
+            self._messages.send_bytes(pickle.dumps(message))
+        except OSError:
+            raise Lost from None
+
+    def receive(self, seconds: float) -> Any:
+        """Return the next message. `TimedOut` if none comes in time, `Lost` if the child is gone."""
+        try:
+            if not self._messages.poll(seconds):
+                raise TimedOut(seconds)
+            return pickle.loads(self._messages.recv_bytes())
+        except (EOFError, ConnectionError):
+            raise Lost from None
+
+    def close(self) -> None:
+        """End the child and all that it has started, if they run."""
+        super().close()
+        self._messages.close()
+
+
 class FunctionChild(Guarded):
     """A function in a process of its own, which ends with this process and with it all that it has started.
 
@@ -183,7 +249,7 @@ def _guard(control: socket.socket, limits: Limits, function: Callable[..., objec
     """Run a function under guard, in the process that guards it."""
     for each in list(_controls):  # those of the owner, in a fork: the guards of other children wait for their end
         each.close()
-    report(control.fileno(), *keep(control.fileno(), limits, lambda: function(*arguments)))
+    keep_and_report(control.fileno(), limits, lambda: function(*arguments))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ in a fork.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import math
@@ -94,7 +95,19 @@ class Text:
                 return
 
 
-def keep(control: int, limits: Limits, run: Callable[[], object], texts: Sequence[Text] = ()) -> tuple[int, str]:
+def keep_and_report(control: int, limits: Limits, run: Callable[[], object]) -> None:
+    """Run a function in a child, and send the owner two lines of JSON: its number; its exit status and why it ended."""
+    _report(control, *keep(control, limits, run, begun=lambda child: _report(control, child)))
+
+
+def keep(
+    control: int,
+    limits: Limits,
+    run: Callable[[], object],
+    texts: Sequence[Text] = (),
+    *,
+    begun: Callable[[int], object] = bool,
+) -> tuple[int, str]:
     """Run a function in a child, and return its exit status and why it was ended; all that it has started has ended.
 
     The reason: ``time``, ``memory`` or ``processes`` (a limit), ``owner`` (the other side of ``control`` was closed),
@@ -108,6 +121,7 @@ def keep(control: int, limits: Limits, run: Callable[[], object], texts: Sequenc
     if child == 0:
         os.close(control)
         _play(limits, run)
+    begun(child)
     _let_go_of_streams()
     for each in texts:
         os.close(each.end)
@@ -149,7 +163,6 @@ def _status_of(error: SystemExit) -> int:
 
 
 def _print_traceback() -> None:
-    import contextlib
     import traceback
 
     with contextlib.suppress(BaseException):
@@ -215,12 +228,9 @@ def excess_of(memory: int) -> str:
     return ""
 
 
-def report(control: int, status: int, why: str) -> None:
-    """Send the owner how the child ended, if the owner is still there."""
-    try:
-        os.write(control, json.dumps([status, why]).encode() + b"\n")
-    except OSError:
-        return
+def _report(control: int, *said: object) -> None:
+    with contextlib.suppress(OSError):  # the owner is gone
+        os.write(control, json.dumps(said).encode() + b"\n")
 
 
 def _let_go_of_streams() -> None:
@@ -240,7 +250,7 @@ def main(arguments: list[str]) -> None:
         except OSError as error:
             sys.exit(f"{command[0]}: {error.strerror}")
 
-    report(control, *keep(control, limits, run))
+    keep_and_report(control, limits, run)
 
 
 if __name__ == "__main__":

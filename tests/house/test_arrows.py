@@ -53,7 +53,7 @@ room(
 room("strategies", "chip", "dialects", "facts", "launch", "rules")
 room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
 room("suggestions", "dialects", "facts", "lint", "rules")
-room("pallas", "chip", "comparison", "facts", "platforms", "precision", "record", "rules")
+room("pallas", "chip", "comparison", "facts", "platforms", "precision", "processes", "record", "rules")
 room("kernel_settings", "chip")
 room("module_files", "facts", "lint")
 room("kernel_file", "chip", "facts", "kernel_settings", "lint", "module_files", "pallas", "rules")
@@ -65,8 +65,8 @@ room(
 )  # fmt: skip
 room(
     "sweeps",  # any kind of kernel, wherever it runs
-    "authors_code", "chip", "comparison", "facts", "kernel_settings", "launch", "module_files",
-    "platforms", "precision", "processes", "record", "rules", "targets",
+    "authors_code", "chip", "comparison", "facts", "kernel_settings", "launch", "module_files", "platforms",
+    "precision", "processes", "record", "rules", "targets",
 )  # fmt: skip
 room(
     "report",

@@ -18,6 +18,7 @@ from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import Compiler, Crashed  # noqa: E402
 from nkitools.pallas.lowering import Program, lower, place_in, rule_of  # noqa: E402
 from nkitools.pallas.source_places import NOWHERE  # noqa: E402
+from nkitools.processes import AnsweringChild  # noqa: E402
 from tests.pallas.kernels import double, double_block, ramp  # noqa: E402
 
 V5E = CHIPS["v5e"]
@@ -38,6 +39,11 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "_prepared", {})
 
 
+def number_of(process: Compiler) -> int:
+    assert process._process is not None
+    return process._process.pid
+
+
 def program(fn: Any, *args: Any) -> Program:
     """The one Pallas call of ``fn``, lowered for a v5e."""
     with compiling_for(V5E):
@@ -50,14 +56,14 @@ def program(fn: Any, *args: Any) -> Program:
 @pytest.fixture
 def aborting(own_compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Compiler:
     """A process that aborts over the first thing that it is asked, as older compilers do of themselves at a print."""
-    ask = compiler.write
+    ask = AnsweringChild.send
 
-    def ask_once(stream: Any, question: Any) -> None:
-        monkeypatch.setattr(compiler, "write", ask)
-        ask(stream, question)
-        os.kill(own_compiler._process.pid, signal.SIGABRT)
+    def ask_once(process: AnsweringChild, question: Any) -> None:
+        monkeypatch.setattr(AnsweringChild, "send", ask)
+        ask(process, question)
+        os.kill(process.pid, signal.SIGABRT)
 
-    monkeypatch.setattr(compiler, "write", ask_once)
+    monkeypatch.setattr(AnsweringChild, "send", ask_once)
     return own_compiler
 
 
@@ -74,11 +80,12 @@ def test_a_process_that_is_gone_is_started_again(own_compiler: Compiler) -> None
     """Somebody else may have ended it between two questions."""
     lowered = program(double, ramp())
     own_compiler.compile(lowered, V5E, 120)
-    first = own_compiler._process.pid
+    first = number_of(own_compiler)
     os.kill(first, signal.SIGKILL)
+    assert own_compiler._process is not None
     own_compiler._process.wait()
     assert own_compiler.compile(lowered, V5E, 120)["accepted"] is True
-    assert own_compiler._process.pid != first
+    assert number_of(own_compiler) != first
 
 
 @with_compiler
@@ -92,11 +99,11 @@ def test_the_clock_ends_it(own_compiler: Compiler) -> None:
 @with_compiler
 def test_its_environment_is_its_own(own_compiler: Compiler) -> None:
     """The variables that keep libtpu quiet are set there and not here, and its warm process is kept."""
-    before = dict(os.environ)
+    before, numbers = dict(os.environ), set()
     for _ in range(2):
         own_compiler.compile(program(double, ramp()), V5E, 120)
-        pid = own_compiler._process.pid
-    assert own_compiler._process.pid == pid
+        numbers.add(number_of(own_compiler))
+    assert len(numbers) == 1
     assert dict(os.environ) == before
 
 
