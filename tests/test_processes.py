@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from nkitools.processes import Child, End, Limits, Output, TimedOut, checked_seconds, output_of
+from nkitools.processes import AnsweringChild, Child, End, Limits, Lost, Output, TimedOut, checked_seconds, output_of
 from nkitools.processes.warm import Ended, WarmCalls
 from tests.cases import each
 from tests.children import has_ended, line_of, python, started
@@ -292,6 +292,39 @@ def test_the_output_of_a_command() -> None:
     with pytest.raises(TimedOut, match=r"did not end within 1\.5 s") as late:
         output_of([sys.executable, "-c", program], 1.5)
     assert 'File "<string>", line 3' in late.value.stacks
+
+
+ANSWERS = """
+import os, sys, time
+from nkitools.processes.requests import message_end
+messages = message_end()
+while True:
+    message = messages.recv()
+    if message == "leave": os._exit(5)
+    if message == "sleep": time.sleep(60)
+    if message == "fork" and os.fork(): os._exit(6)
+    messages.send((os.getpid(), message))
+"""
+
+
+def test_messages_of_a_child() -> None:
+    """An answer; none in time; none of a child that is gone, and its end."""
+    child = AnsweringChild([sys.executable, "-c", ANSWERS])
+    child.send({"a": [1, None]})
+    assert child.receive(60) == (child.pid, {"a": [1, None]})
+    child.send("sleep")
+    with pytest.raises(TimedOut, match=r"did not end within 0\.2 s"):
+        child.receive(0.2)
+    child.close()
+    for message, status in (("leave", 5), ("fork", 6)):
+        child = AnsweringChild([sys.executable, "-c", ANSWERS])
+        child.send(message)
+        with pytest.raises(Lost):
+            child.receive(60), child.receive(60)
+        assert child.wait(60) == End(status)
+        with pytest.raises(Lost):
+            child.send(message)
+        child.close()
 
 
 @each("seconds", [float("nan"), float("inf"), 1e308, -1.0, 0.0, -float("inf")])

@@ -43,6 +43,7 @@ MOST_SECONDS = 86_400.0
 _GUARD = str(Path(__file__).with_name("guard.py"))
 _DUMP_SECONDS = 0.5
 _END_SECONDS = 10.0  # that a guard may take to end all processes
+_LOOK_SECONDS = 2.0
 _NO_LIMIT = Limits()
 _controls: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 _TOO_MUCH_TIME = "SIGXCPU"
@@ -210,9 +211,13 @@ class AnsweringChild(Child):
 
     def receive(self, seconds: float) -> Any:
         """Return the next message. `TimedOut` if none comes in time, `Lost` if the child is gone."""
+        until = time.monotonic() + seconds
         try:
-            if not self._messages.poll(seconds):
-                raise TimedOut(seconds)
+            while not self._messages.poll(min(_LOOK_SECONDS, max(0.0, until - time.monotonic()))):
+                if self.poll() is not None and not self._messages.poll(0):  # what the child left may keep its end open
+                    raise Lost
+                if time.monotonic() >= until:
+                    raise TimedOut(seconds)
             return pickle.loads(self._messages.recv_bytes())
         except (EOFError, ConnectionError):
             raise Lost from None

@@ -8,15 +8,12 @@ import itertools
 import os
 import pickle
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
-from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +21,8 @@ import pytest
 
 from nkitools.dialects.torch_autoload import outside_environment
 from nkitools.facts import options
-from nkitools.platforms import ask_for_stacks, described_end, end_group, signal_name, start_group
+from nkitools.platforms import described_end, signal_name
+from nkitools.processes import AnsweringChild, Lost, TimedOut
 from nkitools.pytest_plugin.benchmarks import replay
 from nkitools.pytest_plugin.failure_codes import explained
 from nkitools.pytest_plugin.marks import IN_WORKER
@@ -56,7 +54,6 @@ _START_SECONDS = 120
 # How long a process keeps a device that others wait for.
 _TURN_SECONDS = 10
 _DUMP_SECONDS = 0.5
-_LOOK_SECONDS = 2
 # What a dump of all stacks holds beside the author's frames.
 _OF_PYTEST = re.compile(r'File ".*(_pytest|pluggy|nkitools/pytest_plugin)/|<frozen runpy>|^Extension modules: ')
 _MOST_LINES = 40
@@ -104,8 +101,8 @@ class HardwareProcess:
             undone.callback(self._held.close)
             environment = self._held.enter_context(units_of(devices, self._patience))
             self._began = time.monotonic()
-            self._connection, self._process = self._start(environment)
-            undone.callback(self._kill)
+            self._process = self._start(environment)
+            undone.callback(self._process.close)
             self._send(_configuration(config, items, said))
             collected = self._receive(self._began + max(self._patience, _START_SECONDS))
             if collected[0] != "ready":
@@ -167,65 +164,58 @@ class HardwareProcess:
 
     def interrupt(self) -> None:
         """End it as a terminal would have: what fixtures undo is undone, if that does not take long."""
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            self._process.send_signal(signal.SIGINT)
-            self._process.wait(_GRACE_SECONDS)
+        self._process.interrupt()
+        self._process.wait(_GRACE_SECONDS)
         self.end(at_once=True)
 
     def end(self, *, at_once: bool = False) -> None:
         """End the process, by asking it where there is time."""
         if not at_once:
-            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            with contextlib.suppress(ProcessLost):
                 self._send(("stop",))
                 self._process.wait(_GRACE_SECONDS + self._patience)
-        self._kill()
-        self._connection.close()
+        self._process.close()
         self._held.close()
 
-    def _start(self, environment: Any) -> tuple[Connection, subprocess.Popen[str]]:
-        here, there = Pipe()
+    def _start(self, environment: Any) -> AnsweringChild:
         hidden = {name for device in self._devices for name in device.hidden}
         outside = {name: value for name, value in outside_environment().items() if name not in hidden}
-        # A group of its own: a compiler that it started must end with it. Unbuffered: what Python has printed before a
-        # crash is in the log, and under -s it comes out in the order in which it and the runtime write.
-        process = start_group(
-            [sys.executable, "-u", _SCRIPT, str(there.fileno()), str(self._log.fileno())],
-            stdin=subprocess.DEVNULL,
+        # Unbuffered: what Python has printed before a crash is in the log, and under -s it comes out in the order in
+        # which it and the runtime write.
+        return AnsweringChild(
+            [sys.executable, "-u", _SCRIPT, str(self._log.fileno())],
             stdout=None if _shows_all(self._config) else self._log,
             stderr=None if _shows_all(self._config) else self._log,
             env={**outside, **environment, IN_WORKER: "1"},
             cwd=self._config.invocation_params.dir,
-            pass_fds=(there.fileno(), self._log.fileno()),
-            text=True,
+            pass_fds=(self._log.fileno(),),
         )
-        there.close()
-        return here, process
 
     def _send(self, message: Any) -> None:
-        self._connection.send_bytes(pickle.dumps(message))
+        try:
+            self._process.send(message)
+        except Lost:
+            raise ProcessLost(self._crashed()) from None
 
     def _receive(self, until: float, nodeid: str = "") -> tuple[Any, ...]:
         try:
-            while not self._connection.poll(min(_LOOK_SECONDS, max(0.0, until - time.monotonic()))):
-                # Forks of it may keep the connection open.
-                if self._process.poll() is not None and not self._connection.poll(0):
-                    raise ProcessLost(self._crashed())
-                if time.monotonic() >= until:
-                    raise ProcessLost(self._hung(nodeid))
-            message: tuple[Any, ...] = pickle.loads(self._connection.recv_bytes())
-        except (EOFError, ConnectionError):
+            message: tuple[Any, ...] = self._process.receive(max(0.0, until - time.monotonic()))
+        except TimedOut:
+            raise ProcessLost(self._hung(nodeid)) from None
+        except Lost:
             raise ProcessLost(self._crashed()) from None
         return message
 
     def _hung(self, nodeid: str) -> str:
         # The process writes where each of its threads stands (faulthandler), unless it is stuck in the kernel.
-        ask_for_stacks(self._process.pid)
+        self._process.ask_for_stacks()
         time.sleep(_DUMP_SECONDS)
         what = f"did not end within {self._patience:g} s" if nodeid else f"was not ready within {self._patience:g} s"
         return f"hung: the process on the device {what} (--nki-timeout). Where it stands:\n{self._last_words()}"
 
     def _crashed(self) -> str:
-        status = self._process.wait()
+        end = self._process.wait(_GRACE_SECONDS)
+        status = -9 if end is None else end.status
         how = f"was ended by {signal_name(status)}" if status < 0 else f"ended with {described_end(status)}"
         return f"crashed: the process on the device {how}. Its last words:\n{self._last_words()}"
 
@@ -235,10 +225,6 @@ class HardwareProcess:
     def _words(self) -> list[str]:
         self._log.seek(0)
         return _of_the_author(self._log.read()).splitlines()
-
-    def _kill(self) -> None:
-        end_group(self._process.pid)
-        self._process.wait()
 
 
 def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[str, str]) -> tuple[Any, ...]:

@@ -9,7 +9,6 @@ import faulthandler
 import importlib.util
 import os
 import pickle
-import signal
 import sys
 import traceback
 import warnings
@@ -114,16 +113,12 @@ def _wait_for_device() -> None:
 
 
 def main() -> None:
-    """Two file descriptors are in the arguments, of the connection and of the log for crashes.
+    """Two file descriptors are in the arguments, of the log for crashes and of the connection.
 
     The first message says what to collect.
     """
     platforms = _platforms()
-    platforms.end_with_parent()  # or a test that hangs would keep the device
-    # In a session of its own no terminal reaches this process: Ctrl-C comes from the one that asks, which a shell may
-    # have started to ignore it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    connection, log = map(int, sys.argv[1:3])
+    log, connection = map(int, sys.argv[1:3])
     for file in (connection, log):  # a compiler that outlives this process would keep them open
         os.set_inheritable(file, False)
     faulthandler.enable(log)

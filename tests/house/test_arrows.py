@@ -86,8 +86,8 @@ room(
 )  # fmt: skip
 room(
     "pytest_plugin",
-    "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "platforms", "precision", "record",
-    "report", "rules", "sweeps", "targets", "why",
+    "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "platforms", "precision", "processes",
+    "record", "report", "rules", "sweeps", "targets", "why",
 )  # fmt: skip
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
 room(
