@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import re
-import select
 import subprocess
-import time
 from collections.abc import Sequence
 
 from nkitools.customop import process
-from nkitools.customop.abi import Call, give_room
+from nkitools.customop.abi import MAX_PROCESSES, Call, give_room
 from nkitools.customop.arguments import Arguments
 from nkitools.customop.build import Built, Job, contents_of
 from nkitools.customop.cache import being_built, digest, locked
@@ -20,16 +17,16 @@ from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError
 from nkitools.customop.event_context import Message
 from nkitools.customop.events import finding_at
-from nkitools.customop.process import MOST_TEXT, SCRIPT
+from nkitools.customop.process import MOST_TEXT
 from nkitools.customop.returned_call import ASKED
 from nkitools.customop.shape_call import shape_of
 from nkitools.customop.symbols import Place
 from nkitools.customop.toolchain import RUNTIME, SANITIZE, find_compiler, prepare, run
-from nkitools.platforms import program_flags, start_group
+from nkitools.platforms import program_flags
+from nkitools.processes import Child, Limits
 from nkitools.rules.finding import Finding
 
 _PROGRAM = "sanitized"
-_TICK_SECONDS = 0.05
 _LEAST_MIB = 512
 _SLOWER = 20  # times: a sanitized kernel has so much more time
 _ENVIRONMENT = {
@@ -83,31 +80,24 @@ def _said(program: str, memory_fd: int, settings: Settings) -> str:
     options = dict(_ENVIRONMENT)
     if settings.memory_limit:  # a sanitizer takes about as much again
         options["ASAN_OPTIONS"] += f":hard_rss_limit_mb={_LEAST_MIB + 2 * (settings.memory_limit >> 20)}"
+    limits = Limits(settings.timeout * _SLOWER, together=settings.memory_limit, processes=MAX_PROCESSES)
     reads, writes = os.pipe()
-    os.set_blocking(reads, False)
-    process = start_group(
-        [*SCRIPT, "--watch", str(settings.memory_limit), program, str(memory_fd)],
-        stdin=subprocess.PIPE,
+    child = Child(
+        [program, str(memory_fd)],
+        limits,
         stdout=subprocess.DEVNULL,
         stderr=writes,
         pass_fds=(memory_fd,),
         env={**os.environ, **options},
     )
     os.close(writes)
-    deadline = time.monotonic() + settings.timeout * _SLOWER if settings.timeout else math.inf
     first, last = b"", b""
     try:
-        while True:
-            ended = process.poll() is not None
-            if select.select([reads], [], [], 0 if ended else _TICK_SECONDS)[0] and (piece := os.read(reads, 1 << 16)):
-                room = MOST_TEXT - len(first)
-                first, last = first + piece[:room], (last + piece[room:])[-MOST_TEXT:]
-            elif ended:
-                break
-            if time.monotonic() > deadline:
-                break
+        while piece := os.read(reads, 1 << 16):  # until the guard has ended all that could write
+            room = MOST_TEXT - len(first)
+            first, last = first + piece[:room], (last + piece[room:])[-MOST_TEXT:]
     finally:
-        process.communicate()  # which ends its stdin, and so what is still running
+        child.close()
         os.close(reads)
     return (first + last).decode(errors="replace")
 

@@ -14,16 +14,12 @@ import importlib.util
 import json
 import mmap
 import os
-import select
 import signal
 import sys
-import time
 from typing import Any
 
 GRACE_SECONDS = 2.0  # an operator that ignores its alarm is killed after its timeout and this
 MOST_TEXT = 1 << 20  # bytes of stdout and stderr that are kept
-_TICK_SECONDS = 0.05  # between two looks at them
-_PIPE_READS = 64
 NO_ROOM = 77  # exit status: the output is larger than the limit
 
 
@@ -39,7 +35,8 @@ def _module(*path: str) -> Any:
 
 
 _abi = _module("abi.py")
-_platforms = _module(os.pardir, "platforms.py")
+_guard = _module(os.pardir, "processes", "guard.py")
+_platforms = _guard.platforms
 
 
 def _answer(fd: int, **answer: Any) -> None:
@@ -47,41 +44,11 @@ def _answer(fd: int, **answer: Any) -> None:
         os.write(fd, json.dumps(answer).encode() + b"\n")
 
 
-class _Text:
-    """The text that a child writes to stdout and stderr: the first bytes are kept, the others are counted."""
-
-    def __init__(self) -> None:
-        self.fd, self.end = os.pipe()
-        os.set_blocking(self.fd, False)
-        self.kept = bytearray()
-        self.left_out = 0
-
-    def take(self) -> bool:
-        """Read what is there now; False at its end."""
-        try:
-            found = os.read(self.fd, 1 << 16)
-        except BlockingIOError:
-            return False
-        self.kept += found[: MOST_TEXT - len(self.kept)]
-        self.left_out += len(found)
-        return bool(found)
-
-    def close(self, text_fd: int) -> int:
-        """Write what is kept into a file; how many bytes are left out."""
-        for _ in range(_PIPE_READS):  # more is that of a process which the operator has left behind
-            if not self.take():
-                break
-        os.close(self.fd)
-        os.write(text_fd, self.kept)
-        return self.left_out - len(self.kept)
-
-
 def _call(shape: Any, compute: Any, memory_fd: int, text_fd: int) -> None:
     """In the child: the shape function, room for the output, and the kernel where there is a ``compute`` library."""
     os.dup2(text_fd, 1)
     os.dup2(text_fd, 2)
     os.close(text_fd)
-    _platforms.write_no_core()
     memory = mmap.mmap(memory_fd, _abi.CALL_BYTES)
     call = _abi.Call.from_buffer(memory)
     # Where the system cannot limit it, the limit is that of the output alone.
@@ -101,54 +68,7 @@ def _call(shape: Any, compute: Any, memory_fd: int, text_fd: int) -> None:
     compute.nkt_run(ctypes.addressof(call), ctypes.addressof(call))
 
 
-def _descendants(of: int) -> list[int]:
-    """Return the processes that have come of one, its own children and theirs; none where the system does not say."""
-    found: list[int] = []
-    pending = [of]
-    while pending and len(found) <= _abi.MAX_PROCESSES:
-        children = _platforms.children_of(pending.pop())
-        pending += children
-        found += children
-    return found
-
-
-def _excess(memory: int) -> str:
-    """Return the excess of a call: in ``processes``, in their ``memory``, or none (an empty text).
-
-    The memory of one process is limited by the system.
-    """
-    processes = _descendants(os.getpid())
-    if len(processes) > _abi.MAX_PROCESSES:
-        return "processes"
-    if memory and len(processes) > 1 and sum(map(_platforms.own_memory, processes)) > memory:
-        return "memory"
-    return ""
-
-
-def _wait(child: int, ended: int, text: _Text, timeout: float, memory: int) -> str:
-    """Wait for the child to end; why it had to be killed, '' where it was not: ``time`` or as of `_excess`."""
-    sources = [ended, 0, text.fd]
-    began = time.monotonic()
-    deadline = began + timeout + GRACE_SECONDS if timeout else None
-    look = began + _TICK_SECONDS
-    while True:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select(sources, [], [], _TICK_SECONDS if left is None else min(left, _TICK_SECONDS))
-        if ended in ready:
-            return ""
-        if text.fd in ready and not text.take():
-            sources.remove(text.fd)  # closed by the child
-        now = time.monotonic()
-        why = "time" if 0 in ready or left == 0 else ""  # its time is over, or the client has gone
-        if not why and now >= look:
-            why, look = _excess(memory), now + _TICK_SECONDS
-        if why:
-            _platforms.end_group(child)
-            return why
-
-
 def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> None:
-    _platforms.adopt_orphans()
     answers = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -160,51 +80,26 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
     _answer(answers, operators=operators, kernels=kernels)
     gc.freeze()  # a collection in a child would copy every page that it looks at
     requests = os.fdopen(0, "rb", buffering=0, closefd=False)
+    guard = _guard.Guard(0)
     while line := requests.readline():
         request = json.loads(line)
-        ended, held = os.pipe()
-        text = _Text()
-        child = _platforms.fork_group()
-        if child == 0:
-            status = 70
-            try:
-                for each in (ended, answers, text.fd, text_fd):
-                    os.close(each)
-                _call(shape, None if request["only_shape"] else compute, memory_fd, text.end)
-                status = 0
-            finally:
-                os._exit(status)
-        os.close(held)
-        os.close(text.end)
-        end = _platforms.readable_at_end(child, ended)
-        why = _wait(child, end, text, request["timeout"], request["memory"])
-        os.close(ended)
-        os.close(end)
-        status = _platforms.exit_status(child)
-        _platforms.end_children()
-        left_out = text.close(text_fd)
-        _answer(answers, status=status, killed=why, left_out=left_out)
+        text = _guard.Text(MOST_TEXT)
+        kernels_half = None if request["only_shape"] else compute
 
+        def run(text: Any = text, kernels_half: Any = kernels_half) -> None:
+            for each in (answers, text.fd, text_fd):
+                os.close(each)
+            os.open(os.devnull, os.O_RDONLY)  # as stdin, which the requests come from
+            _call(shape, kernels_half, memory_fd, text.end)
 
-def _watch(memory: int, program: str, *arguments: str) -> None:
-    """Run a program with the limits of a call but that of time, and end all that it leaves behind.
-
-    It is ended where stdin ends: the client's time for it is over, or the client has gone.
-    """
-    import subprocess
-
-    _platforms.adopt_orphans()
-    child = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, close_fds=False)
-    while child.poll() is None and not select.select([0], [], [], _TICK_SECONDS)[0] and not _excess(memory):
-        pass
-    child.kill()
-    child.wait()
-    _platforms.end_children()
+        seconds = request["timeout"] and request["timeout"] + GRACE_SECONDS
+        limits = _guard.Limits(seconds, together=request["memory"], processes=_abi.MAX_PROCESSES)
+        status, why = guard.run(limits, run, (text,))
+        os.close(text.fd)
+        os.write(text_fd, text.kept)
+        _answer(answers, status=status, killed=why, left_out=text.left_out)
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client gets it, and ends this process
-    if sys.argv[1] == "--watch":
-        _watch(int(sys.argv[2]), *sys.argv[3:])
-        sys.exit()
     _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -79,7 +79,8 @@ class End:
         if self.why == "time":
             return f"it did not end within {self.limits.seconds:g} s"
         if self.is_out_of_memory:
-            return f"it needs more memory than it may have ({self.limits.memory / 2**30:g} GiB)"
+            most = self.limits.together if self.why else self.limits.memory
+            return f"it needs more memory than it may have ({most / 2**30:g} GiB)"
         if self.why == "processes":
             return "it started too many processes"
         if self.why:

@@ -39,21 +39,24 @@ else:
 CORES_GRACE = 2  # seconds of processor time beyond the limit on each core
 OUT_OF_MEMORY = 12  # the exit status of a function that needs more memory than it may have
 STACKS, INTERRUPT = b"s", b"i"  # what the owner may send
-_MOST_PROCESSES = 256
-_LOOK_SECONDS = 0.25  # between two looks at what all processes take
+_MOST_PROCESSES = 4096  # that are looked at
+_LOOK_SECONDS = 0.05  # between two looks at what all processes take
 _READS = 64
 _PIECE = 1 << 16
 
 
 class Limits(NamedTuple):
-    """The limits of a child; 0: no limit. ``seconds`` of time; ``memory`` and ``file_size`` in bytes.
+    """The limits of a child; 0: no limit. ``seconds`` of time; ``memory``, ``file_size`` and ``together`` in bytes.
 
-    ``memory`` counts for each process, beyond what it has at its start, and for all processes together.
+    ``memory`` counts for each process, beyond what it has at its start; ``together`` for the child and all processes
+    that it has started, and ``processes`` is their number.
     """
 
     seconds: float = 0.0
     memory: int = 0
     file_size: int = 0
+    together: int = 0
+    processes: int = 0
 
     def hold(self) -> None:
         """Give this process the limits that hold without its guard."""
@@ -108,31 +111,79 @@ def keep(
     *,
     begun: Callable[[int], object] = bool,
 ) -> tuple[int, str]:
-    """Run a function in a child, and return its exit status and why it was ended; all that it has started has ended.
+    """Run a function in a child of this process, as `Guard.run`; this process lets go of stdin, stdout and stderr.
 
-    The reason: ``time``, ``memory`` or ``processes`` (a limit), ``owner`` (the other side of ``control`` was closed),
-    or none. This process leads a session from now on, and lets go of stdin, stdout and stderr: their other ends see
-    when the child closes them.
+    Their other ends see when the child closes them.
     """
-    platforms.lead_session()
-    platforms.adopt_orphans()
-    wakes = platforms.wakes_at_child_end()
-    child = platforms.fork_group()
-    if child == 0:
-        os.close(control)
-        _play(limits, run)
-    begun(child)
-    _let_go_of_streams()
-    for each in texts:
-        os.close(each.end)
-    status, why = _awaited(child, wakes, control, limits, {each.fd: each for each in texts})
-    platforms.end_group(child)
-    if status is None:
-        status = platforms.exit_status(child)
-    platforms.end_children()
-    for each in texts:
-        each.take_rest()
-    return status, why
+
+    def forked(child: int) -> None:
+        begun(child)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for each in range(3):
+            os.dup2(nothing, each)
+        os.close(nothing)
+
+    return Guard(control).run(limits, run, texts, forked)
+
+
+class Guard:
+    """This process as the guard of one child after the other, for the owner at the other end of ``control``."""
+
+    def __init__(self, control: int) -> None:
+        platforms.lead_session()
+        platforms.adopt_orphans()
+        self._control, self._wakes = control, platforms.wakes_at_child_end()
+
+    def run(
+        self,
+        limits: Limits,
+        run: Callable[[], object],
+        texts: Sequence[Text] = (),
+        forked: Callable[[int], object] = bool,
+    ) -> tuple[int, str]:
+        """Run a function in a child; return its exit status, and why it was ended. All that it has started has ended.
+
+        The reason: ``time``, ``memory`` or ``processes`` (a limit), ``owner`` (the owner is gone), or none.
+        ``forked`` is called with the child's number.
+        """
+        child = platforms.fork_group()
+        if child == 0:
+            os.close(self._control)
+            _play(limits, run)
+        forked(child)
+        for each in texts:
+            os.close(each.end)
+        status, why = self._awaited(child, limits, {each.fd: each for each in texts})
+        platforms.end_group(child)
+        if status is None:
+            status = platforms.exit_status(child)
+        platforms.end_children()
+        for each in texts:
+            each.take_rest()
+        return status, why
+
+    def _awaited(self, child: int, limits: Limits, texts: dict[int, Text]) -> tuple[int | None, str]:
+        """Wait until a child has ended, or has to; read its texts meanwhile."""
+        deadline = time.monotonic() + limits.seconds if limits.seconds else math.inf
+        look = time.monotonic() + _LOOK_SECONDS if limits.together or limits.processes else math.inf
+        sources = {self._wakes, self._control, *texts}
+        while (status := platforms.status_if_ended(child)) is None:
+            left = min(deadline, look) - time.monotonic()
+            ready, _, _ = select.select(sources, [], [], None if left == math.inf else max(0.0, left))
+            if self._wakes in ready:
+                os.read(self._wakes, _PIECE)
+            for each in sources.intersection(ready) & texts.keys():
+                if not texts[each].take():
+                    sources.discard(each)  # closed by the child
+            if self._control in ready and not _obeyed(self._control, child):
+                return None, "owner"
+            if time.monotonic() >= deadline:
+                return None, "time"
+            if time.monotonic() >= look:
+                if excess := _excess(limits):
+                    return None, excess
+                look = time.monotonic() + _LOOK_SECONDS
+        return status, ""
 
 
 def _play(limits: Limits, run: Callable[[], object]) -> None:
@@ -170,30 +221,6 @@ def _print_traceback() -> None:
         sys.stderr.flush()
 
 
-def _awaited(child: int, wakes: int, control: int, limits: Limits, texts: dict[int, Text]) -> tuple[int | None, str]:
-    """Wait until a child has ended, or has to; read its texts meanwhile."""
-    deadline = time.monotonic() + limits.seconds if limits.seconds else math.inf
-    look = time.monotonic() + _LOOK_SECONDS if limits.memory else math.inf
-    sources = {wakes, control, *texts}
-    while (status := platforms.status_if_ended(child)) is None:
-        left = min(deadline, look) - time.monotonic()
-        ready, _, _ = select.select(sources, [], [], None if left == math.inf else max(0.0, left))
-        if wakes in ready:
-            os.read(wakes, _PIECE)
-        for each in sources.intersection(ready) & texts.keys():
-            if not texts[each].take():
-                sources.discard(each)  # closed by the child
-        if control in ready and not _obeyed(control, child):
-            return None, "owner"
-        if time.monotonic() >= deadline:
-            return None, "time"
-        if time.monotonic() >= look:
-            if excess := excess_of(limits.memory):
-                return None, excess
-            look = time.monotonic() + _LOOK_SECONDS
-    return status, ""
-
-
 def _obeyed(control: int, child: int) -> bool:
     """Do what the owner asks for; False if it has gone."""
     try:
@@ -207,23 +234,23 @@ def _obeyed(control: int, child: int) -> bool:
     return bool(asked)
 
 
-def descendants(of: int) -> list[int]:
+def _descendants(of: int, most: int) -> list[int]:
     """Return the processes that have come of one, its children and theirs; none if the system does not list them."""
     found: list[int] = []
     pending = [of]
-    while pending and len(found) <= _MOST_PROCESSES:
+    while pending and len(found) <= most:
         children = platforms.children_of(pending.pop())
         pending += children
         found += children
     return found
 
 
-def excess_of(memory: int) -> str:
+def _excess(limits: Limits) -> str:
     """Return which limit the processes below this one break together: ``processes``, ``memory``, or none."""
-    processes = descendants(os.getpid())
-    if len(processes) > _MOST_PROCESSES:
+    processes = _descendants(os.getpid(), limits.processes or _MOST_PROCESSES)
+    if len(processes) > (limits.processes or math.inf):
         return "processes"
-    if memory and len(processes) > 1 and sum(map(platforms.own_memory, processes)) > memory:
+    if limits.together and len(processes) > 1 and sum(map(platforms.own_memory, processes)) > limits.together:
         return "memory"
     return ""
 
@@ -231,13 +258,6 @@ def excess_of(memory: int) -> str:
 def _report(control: int, *said: object) -> None:
     with contextlib.suppress(OSError):  # the owner is gone
         os.write(control, json.dumps(said).encode() + b"\n")
-
-
-def _let_go_of_streams() -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for each in range(3):
-        os.dup2(nothing, each)
-    os.close(nothing)
 
 
 def main(arguments: list[str]) -> None:

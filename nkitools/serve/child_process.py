@@ -15,6 +15,7 @@ __all__ = ["Ended", "call", "warm"]
 Plain = dict[str, Any]  # of JSON
 MEMORY = 8 << 30  # bytes that a call may take
 FILE_SIZE = 256 << 20  # bytes of a file that a call may write
+_PROCESSES = 256
 _BEFOREHAND = (
     "nkitools.serve.simulated_file",
     "nkitools.serve.linted_file",
@@ -40,6 +41,6 @@ def call(
     Raises `Ended` after ``seconds``, beyond the limits of memory, when ``cancelled`` is set, and if the process ends
     without a result; ValueError for ``seconds`` that are no time limit.
     """
-    found = warm().call(function, request, Limits(seconds, MEMORY, FILE_SIZE), cancelled)
+    found = warm().call(function, request, Limits(seconds, MEMORY, FILE_SIZE, MEMORY, _PROCESSES), cancelled)
     cut = len(found.printed) > _LONGEST_OUTPUT
     return {**found.value, "printed": found.printed[:_LONGEST_OUTPUT] + ("… (cut off here)" if cut else "")}

@@ -57,7 +57,7 @@ room("pallas", "chip", "comparison", "facts", "platforms", "precision", "process
 room("kernel_settings", "chip")
 room("module_files", "facts", "lint")
 room("kernel_file", "chip", "facts", "kernel_settings", "lint", "module_files", "pallas", "rules")
-room("customop", "chip", "facts", "platforms", "record", "rules")
+room("customop", "chip", "facts", "platforms", "processes", "record", "rules")
 room(
     "targets",
     "chip", "customop", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "pallas", "platforms",
