@@ -201,14 +201,6 @@ def end_children() -> None:
             return
 
 
-def readable_at_end(child: int, pipe: int) -> int:
-    """Return a descriptor to read once a child has ended. On macOS its end of a pipe, which its own children keep."""
-    try:
-        return os.pidfd_open(child)
-    except (AttributeError, OSError):
-        return os.dup(pipe)
-
-
 @contextmanager
 def alarm(seconds: float, ring: Callable[[], None]) -> Iterator[None]:
     """Call ``ring`` in the main thread once a block has taken so long; same on macOS."""
@@ -226,15 +218,6 @@ def workers_context(*, has_threads: bool) -> BaseContext:
     import multiprocessing
 
     return multiprocessing.get_context("spawn" if has_threads or IS_MACOS else "fork")
-
-
-def prepared_context(modules: Sequence[str]) -> BaseContext:
-    """Return how single calls start: forks of a server that has imported ``modules``; same on macOS."""
-    import multiprocessing
-
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(modules))
-    return context
 
 
 def available_cores() -> int:
