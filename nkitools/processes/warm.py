@@ -71,8 +71,7 @@ class WarmCalls:
     ) -> Returned:
         """Return what ``function(argument)`` returns in a process of its own.
 
-        Raises `Ended` beyond the limits, when ``cancelled`` is set, and if the process ends without a result. Nothing
-        that the call has started runs any more.
+        Raises `Ended` beyond the limits, when ``cancelled`` is set, and if the process ends without a result.
         """
         checked_seconds(limits.seconds)
         with self._connected() as connection:
