@@ -19,7 +19,6 @@ from nkitools.facts import options
 from nkitools.kernel_file import asked, seen
 from nkitools.kernel_settings import texts_of
 from nkitools.platforms import described_end
-from nkitools.processes import TimedOut, output_of
 
 if TYPE_CHECKING:
     from nkitools.record.explained_errors import ExplainedErrors
@@ -148,6 +147,8 @@ def _run_of(side: str, request: dict[str, Any], place: Path, *, keeps: bool) -> 
 
 def awaited(side: str, command: list[str]) -> tuple[int, str]:
     """Return the exit status of a process and its stderr. The process ends in time, with all that it has started."""
+    from nkitools.processes import TimedOut, output_of
+
     try:
         output = output_of(command, float(str(options.value("timeout"))), stdout=_STDERR)
     except TimedOut as late:

@@ -17,7 +17,6 @@ from nkitools.cli.terminal import say, say_json
 from nkitools.facts.case_space import Space, choices_of
 from nkitools.kernel_file import asked, seen
 from nkitools.kernel_settings import texts_of
-from nkitools.processes import output_of
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -146,6 +145,7 @@ def _at(
 ) -> list[dict[str, Any]]:
     """Return the estimates of a kernel as a commit has it, from a process of its own: its modules are other ones."""
     from nkitools.cli.since import files_at
+    from nkitools.processes import output_of
 
     with files_at(Path(file), base) as path:
         command = [sys.executable, "-m", "nkitools", "estimate", f"{path}::{name}", "--json", "--chip", ",".join(chips)]

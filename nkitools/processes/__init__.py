@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import IO, Any
 
@@ -198,6 +197,8 @@ class AnsweringChild(Child):
     """A command that takes and sends messages; its last argument is the descriptor of its end (`message_end`)."""
 
     def __init__(self, command: Sequence[str], limits: Limits = _NO_LIMIT, **settings: Any) -> None:
+        from multiprocessing import Pipe
+
         self._messages, there = Pipe()
         with there:
             files = (there.fileno(), *settings.pop("pass_fds", ()))
