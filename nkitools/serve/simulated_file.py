@@ -184,7 +184,8 @@ def _answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
     except KernelError as error:
         return {"error": str(error), "findings": [_with_suggestions(error.finding)]}
     except MemoryError as error:
-        return {"error": f"it needs more memory than a call may have ({MEMORY >> 30} GiB): {error}"}
+        said = f"it needs more memory than a call may have ({MEMORY >> 30} GiB)"
+        return {"error": f"{said}: {error}" if str(error) else said}
     except Exception as error:  # the author's own: it is reported, with the author's line
         return {"error": f"{type(error).__name__}: {_words(error)}", "traceback": _frames(error)}
 
