@@ -20,6 +20,7 @@ from nkitools.pallas.whole_function import OVER_MESH
 _INTERPRETERS = re.compile(
     r"[\\/]jax[\\/]_src[\\/](interpreters[\\/]mlir|pallas[\\/](hlo_interpreter|mosaic(_gpu)?[\\/]interpret))"
 )
+REMOTE_COPIES = "JAX has no plain interpretation of copies to other devices"
 # What a callback's error looks like after it has come through XLA.
 _FILE = re.compile(r'File "([^"]+)", line \d+')
 
@@ -73,10 +74,6 @@ _NOT_INTERPRETED = (
     (r"memory_space of all inputs passed to `\w+` must be the same.*<host>", _IN_HOST_MEMORY),
     (r"MLIR translation rule for primitive '(\w+)' not found for platform cpu", r"JAX has no interpretation of `\1`"),
     (r"No state discharge rule implemented for primitive: (\w+)", r"JAX has no interpretation of `\1`"),
-    (
-        r"unsupported operand type\(s\) for ==: '\w*Tracer' and 'tuple'",
-        "JAX has no plain interpretation of copies to other devices",
-    ),
     (r"AccMemorySpace\(mxu_id=(\d+)\)", r"JAX has no interpretation of accumulators (pltpu.ACC(\1))"),
     (r"<MemorySpace\.(\w+): '\w+'>", r"JAX has no interpretation of \1 memory"),
     (

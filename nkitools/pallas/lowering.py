@@ -97,22 +97,22 @@ def finding_of_error(error: BaseException, call: Call) -> Finding:
     if rule == "PL101":
         place = _operand_place(text, call)
     elif rule == "PL209":
-        place = _first_remote_copy(call)
+        place = remote_copy(call) or call.kernel_place
     elif place == call.place:
         place = call.kernel_place
     name = type(error).__name__
     return place.finding(rule, f"kernel `{call.name}` cannot be lowered for a TPU: {name}: {first_sentences(text)}")
 
 
-def _first_remote_copy(call: Call) -> Place:
-    """Return where a kernel first copies to another device, which is what it has to wait for; else where it begins."""
+def remote_copy(call: Call) -> Place | None:
+    """Return where a kernel first copies to another device, which is what it has to wait for; None if it never does."""
     for equation, place in placed_equations(call.jaxpr, call.kernel_place):
         if equation.primitive.name == "dma_start":
             with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # a JAX with other copies
                 *_, device = equation.params["tree"].unflatten(list(equation.invars))
                 if device is not None:
                     return place
-    return call.kernel_place
+    return None
 
 
 def _operand_place(text: str, call: Call) -> Place:

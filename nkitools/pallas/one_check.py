@@ -19,6 +19,7 @@ from nkitools.pallas.imports import jax_module
 from nkitools.pallas.index_map_repairs import Repair, repair_of
 from nkitools.pallas.interpret import interpret_mode
 from nkitools.pallas.interpreter_limits import (
+    REMOTE_COPIES,
     Meshes,
     gpu_language,
     lacking,
@@ -27,6 +28,7 @@ from nkitools.pallas.interpreter_limits import (
     whole_tracebacks,
 )
 from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.lowering import remote_copy
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.pallas.reported_races import gpu_mode, reporting_races
 from nkitools.pallas.time_estimate import Estimate, estimate_of, nothing_to_estimate
@@ -186,7 +188,7 @@ class Check:
         heard = watched and "tpu_interpret" not in run.left_out
         if "interpret" in modes and not self._not_plainly(outputs):
             as_on_tpu = outputs
-            outputs = self._interpreted(outputs, self.plan.chips[0], silently=heard)
+            outputs = self._interpreted(outputs, self.plan.chips[0], calls, silently=heard)
             self._compare_interpretations(as_on_tpu, outputs, calls)
         elif not watched and self.untraceable is not None:
             raise self.untraceable
@@ -239,7 +241,7 @@ class Check:
             self.run.left_out["interpret"] = reason
         return bool(reason)
 
-    def _interpreted(self, watched: Argument, chip: Chip, *, silently: bool) -> Any:
+    def _interpreted(self, watched: Argument, chip: Chip, calls: list[Call], *, silently: bool) -> Any:
         """Return the outputs in plain interpretation, or of the watched run where the interpreter cannot run it."""
         __tracebackhide__ = True
         run, mode = self.run, self._mode()
@@ -255,7 +257,7 @@ class Check:
             reason = limit(error)
             if no_outputs or not reason:
                 raise
-            run.left_out["interpret"] = reason
+            run.left_out["interpret"] = REMOTE_COPIES if any(map(remote_copy, calls)) else reason
             return watched
 
     def _mode(self) -> object:
