@@ -179,7 +179,8 @@ class Core:
         partitions, partition_bytes = physical.partitions, physical.partition_bytes
         free_bytes = math.prod(shape[1:]) * dtype.itemsize
         if shape[0] > partitions:
-            refuse("NK101", f"a tensor at address {address} has {shape[0]} partitions; a NeuronCore has {partitions}")
+            message = f"a tensor at address {address} has {shape[0]} partitions; a NeuronCore has {partitions}"
+            refuse("NK101", message, facts={"partitions": shape[0], "limit": partitions})
         if partition < 0 or byte < 0 or partition + shape[0] > partitions or byte + free_bytes > partition_bytes:
             refuse(
                 "NK402",

@@ -78,6 +78,7 @@ def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: in
         about=(tensor,),
         remedy=_IN_A_PART if part else "",
         picture=lambda: picture_of_range(tensor.shape[dim], first, max(first, last)),
+        facts={"axis": dim, "first_index": first, "last_index": last, "extent": tensor.shape[dim]},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
@@ -11,6 +12,8 @@ import numpy as np
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.customop.abi import LOCAL
 from nkitools.customop.symbols import Place, Symbols
+from nkitools.rules.facts import Fact
+from nkitools.rules.finding import NO_FACTS
 
 _MOST_BOXED = 1 << 24  # elements of a tensor whose ranges are boxes
 
@@ -22,6 +25,7 @@ class Message(NamedTuple):
     text: str
     remedy: str = ""  # '' for the remedy of the rule
     severity: str = ""  # '' for the severity of the rule
+    facts: Mapping[str, Fact] = NO_FACTS
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from nkitools.customop.abi import LOCAL, MAX_PROCESSES, OUTPUT, SCALAR_TYPES, Event
 from nkitools.customop.event_context import Context, Message
 from nkitools.customop.symbols import Place
-from nkitools.rules.finding import Finding
+from nkitools.rules.facts import Fact
+from nkitools.rules.finding import NO_FACTS, Finding
 
 _SIGNALS = {
     4: "an illegal instruction (a function that ends without its return?)",
@@ -27,7 +28,6 @@ EXCESSES = {
     "processes": f"the {{who}} has more than {MAX_PROCESSES} processes at a time",
     "memory": "the processes of the {who} have more than {limit} bytes of memory together, which is the limit",
 }
-FENCE = "found when it ended"  # of a write that no guard page has seen
 _UNKNOWN = Place("<unknown>", 0)
 
 
@@ -76,6 +76,7 @@ def finding_at(place: Place, message: Message, program: tuple[int, ...] = (), co
         severity=message.severity,
         column=column,
         program=program,
+        facts=message.facts,
     )
 
 
@@ -97,7 +98,9 @@ def _dtype(code: int) -> str:
     return SCALAR_TYPES.get(code, ("a type that tensors do not have", 0))[0]
 
 
-def _sentence(rule: str, text: str, remedy: str = "", severity: str = "") -> Callable[[Context, Event], Message]:
+def _sentence(
+    rule: str, text: str, remedy: str = "", severity: str = "", facts: Mapping[str, Fact] = NO_FACTS
+) -> Callable[[Context, Event], Message]:
     """Return a sentence with gaps: ``{event.a}``, the ``{tensor}``, ``{line_c}`` of the address in ``event.c``."""
 
     def sentence(context: Context, event: Event) -> Message:
@@ -110,7 +113,7 @@ def _sentence(rule: str, text: str, remedy: str = "", severity: str = "") -> Cal
             line_c=context.line(event.c) if "{line_c}" in text else "",
             line_d=context.line(event.d) if "{line_d}" in text else "",
         )
-        return Message(rule, said, remedy, severity)
+        return Message(rule, said, remedy, severity, facts)
 
     return sentence
 
@@ -164,8 +167,8 @@ def _bad_free(context: Context, event: Event) -> Message:
 
 def _overrun(context: Context, event: Event) -> Message:
     side = "before the beginning" if event.b else "past the end"
-    message = f"the kernel wrote {side} of the TCM block of {event.a} bytes{context.line(event.c)}, {FENCE}"
-    return Message("CO104", message)
+    message = f"the kernel wrote {side} of the TCM block of {event.a} bytes{context.line(event.c)}, found when it ended"
+    return Message("CO104", message, facts={"seen": "end"})  # no guard page has seen it
 
 
 # --- tensors and accessors -------------------------------------------------------------------------------------------
@@ -354,14 +357,22 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     23: _crash,
     24: _sentence("CO103", "the {who} throws an exception that it does not catch: {text}"),
     25: _sentence("CO103", "assertion failed: {text}"),
-    26: _sentence("CO103", "the core was still running when its time was over", "Look at the loop in this line."),
+    26: _sentence(
+        "CO103",
+        "the core was still running when its time was over",
+        "Look at the loop in this line.",
+        facts={"ended_by": "time"},
+    ),
     28: _sentence("CO114", "kernel `{operator}` has {event.a} bytes on the stack (as a host counts them)"),
     29: _sentence("CO112", "{text}"),
     30: _limit,
     32: _sentence("CO103", "the {who} calls {text}({event.a}), which ends its process; nothing is returned"),
     _READ_OF_OTHERS: _read_of_others,
     35: _sentence(
-        "CO103", "the {who} forks more than {event.a} times", "Compute in this process: a device has no others."
+        "CO103",
+        "the {who} forks more than {event.a} times",
+        "Compute in this process: a device has no others.",
+        facts={"ended_by": "forks"},
     ),
     34: _sentence(
         "CO104",

@@ -18,7 +18,7 @@ from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.core_trace import CoreTrace
 from nkitools.customop.errors import BuildError, DamagedCall
 from nkitools.customop.event_context import Context, Message
-from nkitools.customop.events import EXCESSES, FENCE, accesses_beyond, finding_at, findings_of
+from nkitools.customop.events import EXCESSES, accesses_beyond, finding_at, findings_of
 from nkitools.customop.output import (
     fold_unwritten,
     judge_origin,
@@ -167,7 +167,7 @@ class OperatorCall:
         The call is made again with them. Nothing of these calls is kept but their accesses beyond.
         """
         shapes = self.arguments.shapes()
-        plain = [finding for finding in judged.findings if FENCE not in finding.message]
+        plain = [finding for finding in judged.findings if finding.facts.get("seen") != "end"]
         errors = any(finding.severity == "error" for finding in plain)
         if self.settings.isolation == "none" or errors or shapes in self.operator.looked_beyond:
             return judged
@@ -266,28 +266,25 @@ class OperatorCall:
 
     def _endings(self, made: CallResult, context: Context, known: list[Finding]) -> list[Finding]:
         """Return how the process ended, where its events do not say it already."""
-        if any("forks more than" in finding.message for finding in known):
+        ended = {finding.facts.get("ended_by") for finding in known}
+        if "forks" in ended:
             return []  # the author's line is in it; the worker may have ended the rest of them at the same moment
         if made.killed in EXCESSES:
             text = EXCESSES[made.killed].format(who=context.who, limit=self.settings.memory_limit)
-            return [finding_at(context.home, Message("CO103", text))]
-        if _timed_out(made) and not any("still running" in finding.message for finding in known):
+            return [finding_at(context.home, Message("CO103", text, facts={"ended_by": made.killed}))]
+        if _timed_out(made) and "time" not in ended:
+            seconds = self.settings.timeout
+            text = f"the {context.who} is still running after {seconds:g} seconds"
             return [
-                finding_at(
-                    context.home,
-                    Message("CO103", f"the {context.who} is still running after {self.settings.timeout:g} seconds"),
-                )
+                finding_at(context.home, Message("CO103", text, facts={"ended_by": "time", "seconds": float(seconds)}))
             ]
         if made.exit == _NO_ROOM:
             size, limit = made.call.end, self.settings.memory_limit
-            return [
-                finding_at(
-                    context.home, Message("CO103", f"the call needs {size} bytes of memory; the limit is {limit}")
-                )
-            ]
+            text = f"the call needs {size} bytes of memory; the limit is {limit}"
+            return [finding_at(context.home, Message("CO103", text, facts={"ended_by": "memory", "limit": limit}))]
         if made.call.forks > MAX_FORKS:
             text = f"the processes of the {context.who} fork more than {MAX_FORKS} times"
-            return [finding_at(context.home, Message("CO103", text))]
+            return [finding_at(context.home, Message("CO103", text, facts={"ended_by": "forks", "limit": MAX_FORKS}))]
         if made.killed or any(finding.severity == "error" for finding in known):
             return []
         if made.exit != 0:

@@ -61,6 +61,7 @@ def _ending(name: str, timeout: float, status: int, killed: str) -> Message:
     """Return how a shape function ended that says no shape."""
     who = f"the shape function of operator `{name}`"
     if killed:
-        return Message("CO103", f"{who} is still running after {timeout:g} seconds")
+        text = f"{who} is still running after {timeout:g} seconds"
+        return Message("CO103", text, facts={"ended_by": "time", "seconds": float(timeout)})
     how = f"signal {-status}" if status < 0 else f"exit status {status}"
     return Message("CO103", f"{who} ends its process with {how}")

@@ -50,9 +50,10 @@ def _checked(
             return function(*args, **kwargs)
         except KernelError as error:
             found = error.finding
-            if not outside or found.rule != "NK611" or outside in found.message:
+            if not outside or found.rule != "NK611" or "code" in found.facts:
                 raise
-            raise error_of(replace(found, message=f"{found.message} ({outside})")) from None
+            said, facts = f"{found.message} ({outside})", {**found.facts, "code": outside}
+            raise error_of(replace(found, message=said, facts=facts)) from None
         except TypeError as error:
             # Binding fails before the function has a frame: what is raised inside of it is another matter.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:

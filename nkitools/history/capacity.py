@@ -87,10 +87,12 @@ def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip:
         f"tensor {f'`{name}` ' if name else ''}({known.memory}, {known.dtype} {list(known.shape)}) has "
         f"{known.shape[0]} partitions; a NeuronCore has {chip.partitions}"
     )
+    facts = {"memory": known.memory, "dtype": known.dtype, "shape": known.shape, "tensor": name}
+    limits = {"partitions": known.shape[0], "limit": chip.partitions}
     report = REPORTER.get() or reporter
     loops = record.loops(record.states[position])
     with reporter.placed(record.site_at(position), program=record.program_at(position), loops=loops):
-        report(RULES["NK101"], message, False, (), RULES["NK101"].remedy, None)
+        report(RULES["NK101"], message, False, (), RULES["NK101"].remedy, None, {**facts, **limits})
 
 
 def _beyond_a_limit(reporter: Reporter) -> bool:
@@ -141,7 +143,8 @@ def _report(record: Record, reporter: Reporter, memory: _Memory, demand: Demand,
     report = REPORTER.get() or reporter
     program, loops = record.program_at(demand.position), record.loops(record.states[demand.position])
     with reporter.placed(site, program=program, loops=loops):
-        report(rule, message, False, (), remedy, None)
+        facts = {"memory": memory.name, "extent": demand.nbytes, "limit": memory.capacity}
+        report(rule, message, False, (), remedy, None, facts)
 
 
 def _listed(record: Record, demand: Demand, site: Site) -> str:

@@ -88,11 +88,16 @@ def check_engine(check: Check, engine: engines, *, reduces: bool, **operands: Op
     guards.one_of(check, "engine", engine, engines, (engines.scalar, engines.gpsimd))
     if engine is engines.gpsimd:
         guards.came_later(
-            check, "gpsimd_activation", f"`engine`={engine}", "Leave engine= out, or run on a newer chip."
+            check,
+            "gpsimd_activation",
+            f"`engine`={engine}",
+            "Leave engine= out, or run on a newer chip.",
+            argument="engine",
         )
     if engine is engines.gpsimd and reduces:
         remedy = "Leave engine= out, or reduce with nisa.tensor_reduce."
-        check.fail("NK206", "only the Scalar Engine reduces (`reduce_cmd`, `reduce_res`)", remedy=remedy)
+        message = "only the Scalar Engine reduces (`reduce_cmd`, `reduce_res`)"
+        check.fail("NK206", message, remedy=remedy, argument="engine")
     guards.gpsimd_reaches(check, engine, **operands)
 
 
@@ -110,10 +115,11 @@ def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Operand, bias: O
     guards.vector_operand(check, "scale", scale, data)
     guards.vector_operand(check, "bias", bias, data)
     if isinstance(scale, NkiTensor) and scale.dtype is not float32:
-        check.fail("NK301", f"`scale` must be float32, it is {describe(scale)}", scale)
+        check.fail("NK301", f"`scale` must be float32, it is {describe(scale)}", scale, argument="scale")
     if isinstance(bias, NkiTensor):
         if bias.dtype is tfloat32 or bias.dtype.kind == "packed":
-            check.fail("NK301", f"`bias` may be of any dtype but tfloat32, it is {describe(bias)}", bias)
+            message = f"`bias` may be of any dtype but tfloat32, it is {describe(bias)}"
+            check.fail("NK301", message, bias, argument="bias")
         if function == "reciprocal" and not check.chip.immediate_bias:
             check.fail(
                 "NK606", f"nl.reciprocal takes no `bias` on {check.chip.name}, it is given {describe(bias)}", bias

@@ -137,7 +137,7 @@ class ChunkExchange(Collective):
                     f"{list(ranks)}",
                 )
         elif self.placed and not self.core.language.places_between_nodes:
-            guards.came_later(self.check, "neuron_switch", "`has_rdispls`=True")
+            guards.came_later(self.check, "neuron_switch", "`has_rdispls`=True", argument="has_rdispls")
         self._take(srcs, dsts, metadata)
 
     def _take(self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], metadata: NkiTensor) -> None:

@@ -129,7 +129,7 @@ def _check_elements(check: Check, src: NkiTensor) -> None:
             f"`src`, {describe(src)}, has a last dimension of {src.shape[-1]}, which becomes the partition dimension; "
             f"it may have at most {TRANSPOSED_LAST}"
         )
-        check.fail("NK101", message, src)
+        check.fail("NK101", message, src, axis=src.ndim - 1, extent=src.shape[-1], limit=TRANSPOSED_LAST)
     if src.dtype.itemsize != 2:
         message = f"`src`, {describe(src)}, has elements of {src.dtype.itemsize} bytes; this transpose moves those of 2"
         check.fail("NK301", message, src)

@@ -80,7 +80,7 @@ def _tensor_engine(
         integers = words and not in_psum and operator.kind == "arithmetic"
         chosen = engines.gpsimd if operator.name == "power" or integers else engines.vector
     if operator.name == "power" and chosen is engines.vector:
-        check.fail("NK206", "nl.power runs on the GpSimd Engine, not on the Vector Engine")
+        check.fail("NK206", "nl.power runs on the GpSimd Engine, not on the Vector Engine", argument="engine")
     dst, data1, data2 = tensors
     guards.gpsimd_reaches(check, chosen, dst=dst, data1=data1, data2=data2)
     return chosen
@@ -190,21 +190,25 @@ def _scalar_engine(check: Check, engine: engines, operators: tuple[Operator, ...
         in_psum = any(isinstance(each, NkiTensor) and each.buffer is MemoryRegion.psum for each in tensors)
         chosen = engines.gpsimd if _GPSIMD & set(names) and not in_psum else engines.vector
     elif _on_bits(operators) and engine is not engines.vector:
-        check.fail("NK206", f"`engine`={engine}: bitvec operators, here {operators[0]}, run on the Vector Engine only")
+        message = f"`engine`={engine}: bitvec operators, here {operators[0]}, run on the Vector Engine only"
+        check.fail("NK206", message, argument="engine")
     elif engine is engines.gpsimd and not _GPSIMD & set(names):
-        check.fail("NK206", f"`engine`={engine}: the GpSimd Engine does nl.rsqrt here, not {operators[0]}")
+        message = f"`engine`={engine}: the GpSimd Engine does nl.rsqrt here, not {operators[0]}"
+        check.fail("NK206", message, argument="engine")
     elif engine is engines.scalar and not check.chip.scalar_engine_arithmetic:
         check.fail(
             "NK606",
             f"`engine`={engine}: the Scalar Engine of {check.chip.name} has no tensor_scalar; it came with "
             "NeuronCore-v3",
             remedy="Use nisa.activation, whose scale and bias do the same there, or leave the engine out.",
+            argument="engine",
         )
     elif engine is engines.scalar and names not in _SCALAR_ENGINE:
         asked = " then ".join(f"nl.{name}" for name in names)
         check.fail(
             "NK206",
             f"`engine`={engine}: the Scalar Engine does nl.multiply, nl.add, and nl.multiply then nl.add, not {asked}",
+            argument="engine",
         )
     _check_root(check, chosen, names)
     dst, data, operand0, operand1 = tensors

@@ -167,12 +167,13 @@ def _check_dtypes(
         allowed = " or ".join(sorted(chip.matmul_output_dtypes, reverse=True))
         message = f"`dst`, {describe(dst)}, must be {allowed}: the Tensor Engine of {chip.name} accumulates in float32"
         remedy = "Allocate the PSUM tile as float32 and cast while copying it out with nisa.tensor_copy."
-        check.fail("NK303", message, dst, remedy=remedy)
+        check.fail("NK303", message, dst, remedy=remedy, argument="dst")
     if double_row and not chip.double_row_matmul:
         check.fail(
             "NK606",
             f"`perf_mode`=double_row came with NeuronCore-v3; {chip.name} has no performance mode",
             remedy="Leave perf_mode out on this chip.",
+            argument="perf_mode",
         )
     for role, tensor in (("stationary", stationary), ("moving", moving)):
         _check_input_dtype(check, role, tensor, double_row)
@@ -214,7 +215,7 @@ def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, ro
                 f"`{role}`, {describe(tensor)}, contracts {tensor.shape[0]} partitions; the Tensor Engine contracts at "
                 f"most {rows}"
             )
-            check.fail("NK103", message, tensor)
+            check.fail("NK103", message, tensor, argument=role, partitions=tensor.shape[0], limit=rows)
             tensor.storage.excused |= {"NK101"}
     if stationary.shape[0] != moving.shape[0]:
         message = (

@@ -232,7 +232,7 @@ def _check_output_dtype(check: Check, dst: NkiTensor) -> None:
     if dst.dtype.name not in check.chip.matmul_output_dtypes:
         message = f"`dst`, {describe(dst)}, must be float32 or bfloat16: the Tensor Engine accumulates in float32"
         remedy = "Allocate the PSUM tile as float32 and cast while copying it out with nisa.tensor_copy."
-        check.fail("NK303", message, dst, remedy=remedy)
+        check.fail("NK303", message, dst, remedy=remedy, argument="dst")
 
 
 def _check_shapes(

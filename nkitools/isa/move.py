@@ -122,7 +122,8 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
     guards.gpsimd_reaches(check, engine, dst=dst, src=src)
     if engine is engines.scalar and not check.chip.scalar_engine_copies:
         message = f"`engine`={engine}: the Scalar Engine of {check.chip.name} has no tensor_copy"
-        check.fail("NK606", message, remedy="Use nisa.activation(op=nl.copy), or leave the engine out.")
+        remedy = "Use nisa.activation(op=nl.copy), or leave the engine out."
+        check.fail("NK606", message, remedy=remedy, argument="engine")
     if dst.dtype is not src.dtype:
         guards.not_packed(check, dst=dst, src=src)
     chosen = engines.vector if engine is engines.unknown else engine

@@ -101,7 +101,7 @@ def rng(check: Check, dst: Dst, engine: engines = engines.vector, name: str | No
     guards.gpsimd_reaches(check, engine, dst=dst)
     instruction_guards.of_dtype(check, "dst", dst, *INTEGERS)
     if engine is engines.gpsimd:
-        guards.came_later(check, "gpsimd_random", f"`engine`={engine}: rng on it")
+        guards.came_later(check, "gpsimd_random", f"`engine`={engine}: rng on it", argument="engine")
     count = dst.layout.free_elements
     generators = Generators("rng", _named(engine), dst)
 
@@ -271,7 +271,7 @@ def _check_state(check: Check, role: str, words: NkiTensor, engine: engines, on:
     """Check the constraints of rand_set_state and rand_get_state."""
     guards.one_of(check, "engine", engine, engines, _ENGINES)
     ability = "gpsimd_random" if engine is engines.gpsimd else "vector_random_states"
-    guards.came_later(check, ability, f"`engine`={engine}: {check.instruction} on it")
+    guards.came_later(check, ability, f"`engine`={engine}: {check.instruction} on it", argument="engine")
     guards.tiles(check, on=on, **{role: words})
     guards.gpsimd_reaches(check, engine, **{role: words})
     instruction_guards.of_dtype(check, role, words, uint32)

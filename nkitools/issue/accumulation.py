@@ -194,7 +194,7 @@ def _report_continued(plan: Plan, tensor: NkiTensor, read: Sum) -> None:
         f"{plan.name}: without accumulate= it adds to the sum in {describe(tensor)}, which line {line} has read "
         "already, as if it were finished"
     )
-    report("NK512", message, about=(tensor,))
+    report("NK512", message, about=(tensor,), facts={"instruction": plan.name})
 
 
 def _claim(tensor: NkiTensor, region: Region) -> Claim:
@@ -217,7 +217,7 @@ def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
         f"{plan.name}: {whose} in {described(lost.claim)}, begun in line {site.line}, is overwritten{over}; no "
         "instruction has read it"
     )
-    report("NK506", message, about=(tensor,))
+    report("NK506", message, about=(tensor,), facts={"instruction": plan.name})
 
 
 def check_addition(plan: Plan, tensor: NkiTensor, missing: Array | None = None) -> None:
@@ -235,11 +235,12 @@ def check_addition(plan: Plan, tensor: NkiTensor, missing: Array | None = None) 
         zeros = "; they are zeros, where kernels did so on the chip" if adds_to_zeros else ""
         remedy = "Let the first matmul overwrite, accumulate=(i > 0), and add other values after copying PSUM out."
         severity = "warning" if adds_to_zeros else ""
-        report("NK503", f"{plan.name}: {message} written{zeros}", about=(tensor,), remedy=remedy, severity=severity)
+        message = f"{plan.name}: {message} written{zeros}"
+        report("NK503", message, about=(tensor,), remedy=remedy, severity=severity, facts={"instruction": plan.name})
     elif not adds_to_zeros:
         message = (
             f"{plan.name}: without accumulate=False it adds to {describe(tensor)}, where an instruction other than a "
             "matmul has written values that are not zero; before NeuronCore-v4 that is undefined"
         )
         remedy = "Pass accumulate=False to the first matmul of a sum, and add other values after copying PSUM out."
-        report("NK503", message, about=(tensor,), remedy=remedy)
+        report("NK503", message, about=(tensor,), remedy=remedy, facts={"instruction": plan.name})

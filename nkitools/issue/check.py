@@ -60,6 +60,7 @@ def _find_valid_lanes(call: CarefulCall) -> None:
                 about=(tensor.rows,),
                 remedy="Mend the index, or pass oob_mode=nisa.oob_mode.skip to leave such rows out.",
                 picture=partial(picture_of, ~valid, OUTSIDE, "entries of the index"),
+                facts={"instruction": plan.name, "first_index": int(invalid[1]), "extent": tensor.rows.shape[0]},
             )
             call.beyond = ~valid
         if role not in WRITTEN:
@@ -188,7 +189,9 @@ def _report_unwritten(call: CarefulCall, tensor: NkiTensor, missing: Array) -> N
     where = f"these are{boxes}" if boxes else f"the first is at index {first}"
     message = f"{what} are read but were never written; {where}{came}"
     remedy = _remedy_of_swapped(call, tensor) or _remedy_of_unwritten(core, tensor, missing)
-    report("NK401", message, about=(tensor,), remedy=remedy, picture=lambda: picture_of(missing, UNWRITTEN))
+    facts = {"instruction": plan.name, "unwritten": int(np.count_nonzero(missing)), "elements": missing.size}
+    picture = partial(picture_of, missing, UNWRITTEN)
+    report("NK401", message, about=(tensor,), remedy=remedy, picture=picture, facts=facts)
 
 
 def _remedy_of_swapped(call: CarefulCall, tensor: NkiTensor) -> str:
@@ -276,7 +279,8 @@ def _fresh(call: CarefulCall, tensor: NkiTensor) -> Any:
             f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first "
             "matmul into a PSUM tile must overwrite"
         )
-        report("NK503", message, about=(tensor,), remedy="Pass accumulate=(i > 0), or leave accumulate out.")
+        remedy = "Pass accumulate=(i > 0), or leave accumulate out."
+        report("NK503", message, about=(tensor,), remedy=remedy, facts={"instruction": plan.name})
     elif not missing.all():
         check_addition(plan, tensor, unwritten)
     return True if missing.all() else missing

@@ -33,7 +33,8 @@ def modes(check: Check, priority: int | None, dge_mode: dge_modes, oob_mode: oob
     check_priority(check, priority)
     if dge_mode is dge_modes.hwdge and not chip.hardware_dge:
         message = f"`dge_mode`={dge_mode}: hardware descriptor generation came with NeuronCore-v3; {chip.name} has none"
-        check.fail("NK606", message, remedy="Leave dge_mode out, or ask for dge_mode.swdge on this chip.")
+        remedy = "Leave dge_mode out, or ask for dge_mode.swdge on this chip."
+        check.fail("NK606", message, remedy=remedy, argument="dge_mode")
 
 
 def check_priority(check: Check, priority: int | None) -> None:
@@ -46,14 +47,14 @@ def check_priority(check: Check, priority: int | None) -> None:
         check.refuse("NK609", f"`priority` must be 0, 1, 2 or 3, it is {priority!r}")
     if not chip.dma_priority:
         message = f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none"
-        check.fail("NK606", message, remedy="Leave priority out on this chip.")
+        check.fail("NK606", message, remedy="Leave priority out on this chip.", argument="priority")
 
 
 def trigger(check: Check, engine: engines, dge_mode: dge_modes) -> None:
     """NK206, NK609: with hardware descriptor generation the Sync or the Scalar Engine's queue may be chosen."""
     guards.one_of(check, "engine", engine, engines, (engines.sync, engines.scalar, engines.unknown))
     if engine is not engines.unknown and dge_mode is not dge_modes.hwdge:
-        check.fail("NK609", f"`engine`={engine} goes with dge_mode=nisa.dge_mode.hwdge only")
+        check.fail("NK609", f"`engine`={engine} goes with dge_mode=nisa.dge_mode.hwdge only", argument="engine")
 
 
 def addresses(check: Check, dge_mode: dge_modes, **tensors: NkiTensor) -> None:

@@ -90,8 +90,12 @@ class InstructionForm:
 
     def form_of(self, signature: inspect.Signature) -> str:
         """Return how the instruction is called by a signature, as a sentence."""
-        shown = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(signature))
-        return f"The call form is nisa.{self.name}{shown}."
+        return f"The call form is nisa.{self.name}{written_signature(signature)}."
+
+
+def written_signature(signature: inspect.Signature) -> str:
+    """Return a signature with members of enums as they are written: ``nisa.engine.vector``."""
+    return re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(signature))
 
 
 def is_classed(parameter: inspect.Parameter) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -46,9 +46,10 @@ def memory(check: Check, tensor: NkiTensor, role: str, allowed: tuple[MemoryRegi
     """NK201: an operand lies in a memory that the instruction cannot reach."""
     if tensor.buffer in allowed:
         return
-    names = " or ".join(dict.fromkeys("HBM" if region in HBM else region.name.upper() for region in allowed))
+    names = tuple(dict.fromkeys("HBM" if region in HBM else region.name.upper() for region in allowed))
     bring = _BRING[PSUM] if SBUF not in allowed else _WRITE if _is_written(role) else _BRING[SBUF]
-    check.fail("NK201", f"`{role}` must be in {names}, it is {describe(tensor)}", tensor, remedy=bring)
+    message = f"`{role}` must be in {' or '.join(names)}, it is {describe(tensor)}"
+    check.fail("NK201", message, tensor, remedy=bring, argument=role, memories=names)
 
 
 def _is_written(role: str) -> bool:
@@ -58,44 +59,52 @@ def _is_written(role: str) -> bool:
 def sizes(check: Check, *operands: tuple[str, NkiTensor]) -> None:
     """NK101, NK107, NK110: a tile has at most 128 partitions, fits in a partition, and has at most five dimensions."""
     on_chip = [(role, tensor) for role, tensor in operands if tensor.on_chip]
-    _once(check, "NK101", [(role, tensor, _too_tall(check.chip, tensor)) for role, tensor in on_chip])
-    _once(check, "NK107", [(role, tensor, _too_long(check.chip, tensor)) for role, tensor in on_chip])
-    _once(check, "NK110", [(role, tensor, _too_many_dimensions(tensor)) for role, tensor in on_chip])
+    _once(check, "NK101", [(role, tensor, *_too_tall(check.chip, tensor)) for role, tensor in on_chip])
+    _once(check, "NK107", [(role, tensor, *_too_long(check.chip, tensor)) for role, tensor in on_chip])
+    _once(check, "NK110", [(role, tensor, *_too_many_dimensions(tensor)) for role, tensor in on_chip])
 
 
-def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str]]) -> None:
+_Size: TypeAlias = tuple[str, dict[str, Any]]  # what is wrong with a size, '' for nothing; and the facts of it
+_FITS: _Size = "", {}
+
+
+def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str, dict[str, Any]]]) -> None:
     """Report a size once, of an input if there is one: what is computed from too large a tile is too large as well."""
     broken = [operand for operand in operands if operand[2]]
     if not broken:
         return
-    role, tensor, sentence = next((each for each in broken if each[0] != "dst"), broken[0])
-    check.fail(rule, f"`{role}`, {describe(tensor)}, {sentence}", *(each for _, each, _ in broken))
-    for _, each, _ in broken:
+    role, tensor, sentence, facts = next((each for each in broken if each[0] != "dst"), broken[0])
+    others = (each for _, each, *_ in broken if each is not tensor)
+    check.fail(rule, f"`{role}`, {describe(tensor)}, {sentence}", tensor, *others, argument=role, **facts)
+    for _, each, *_ in broken:
         each.storage.excused |= {rule}
 
 
-def _too_tall(chip: Generation, tensor: NkiTensor) -> str:
+def _too_tall(chip: Generation, tensor: NkiTensor) -> _Size:
     first = tensor.layout.start_partition
     last = first + (tensor.shape[0] - 1) * max(tensor.layout.partition_step, 1)
     if last < chip.partitions:
-        return ""
+        return _FITS
     reach = f"has {tensor.shape[0]} partitions" if first == 0 else f"reaches partition {last}"
-    return f"{reach}; a NeuronCore has {chip.partitions}"
+    facts = {"limit": chip.partitions, **({"partitions": tensor.shape[0]} if first == 0 else {"last_index": last})}
+    return f"{reach}; a NeuronCore has {chip.partitions}", facts
 
 
-def _too_long(chip: Generation, tensor: NkiTensor) -> str:
+def _too_long(chip: Generation, tensor: NkiTensor) -> _Size:
     limit = chip.sbuf_usable_bytes if tensor.buffer is SBUF else chip.psum_partition_bytes
     used = tensor.layout.free_elements * tensor.dtype.itemsize
     if used <= limit or not tensor.layout.injective:
-        return ""
+        return _FITS
     where = MEMORY_NAMES[tensor.buffer]
-    return f"takes {used} bytes of each partition; a partition of {where} has {limit} usable bytes on {chip.name}"
+    sentence = f"takes {used} bytes of each partition; a partition of {where} has {limit} usable bytes on {chip.name}"
+    return sentence, {"extent": used, "limit": limit}
 
 
-def _too_many_dimensions(tensor: NkiTensor) -> str:
+def _too_many_dimensions(tensor: NkiTensor) -> _Size:
     if tensor.ndim <= MAX_DIMENSIONS:
-        return ""
-    return f"has {tensor.ndim} dimensions; an access pattern has at most {MAX_DIMENSIONS}"
+        return _FITS
+    sentence = f"has {tensor.ndim} dimensions; an access pattern has at most {MAX_DIMENSIONS}"
+    return sentence, {"extent": tensor.ndim, "limit": MAX_DIMENSIONS}
 
 
 def start(check: Check, tensor: NkiTensor, role: str) -> None:
@@ -160,7 +169,8 @@ def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[st
     )
     if 1 in (count, other_count) and role != "dst":
         single = other if other_count == 1 else tensor
-        check.refuse("NK111", f"{sentence}; one partition is not broadcast to others", single)
+        message, partitions = f"{sentence}; one partition is not broadcast to others", max(count, other_count)
+        check.refuse("NK111", message, single, partitions=partitions)
     check.refuse("NK102", sentence, tensor, other, remedy=_of_blocks(tensor, other) or _of_blocks(other, tensor))
 
 
@@ -200,7 +210,7 @@ def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiT
     same_partitions(check, ("data", data), (role, operand))
     if operand.layout.free_elements != 1:
         message = f"`{role}` must be a number or a tile of shape ({data.shape[0]}, 1), it is {describe(operand)}"
-        check.refuse("NK109", message, operand)
+        check.refuse("NK109", message, operand, argument=role)
 
 
 def one_of(check: Check, role: str, value: Enum | None, kind: type, allowed: tuple[Any, ...] | None = None) -> None:
@@ -210,7 +220,7 @@ def one_of(check: Check, role: str, value: Enum | None, kind: type, allowed: tup
     if allowed is not None and value not in allowed:
         names = ", ".join(str(member) for member in allowed)
         rule = "NK206" if kind is engine else "NK609"
-        check.fail(rule, f"`{role}`={value} is not possible here; possible are {names}")
+        check.fail(rule, f"`{role}`={value} is not possible here; possible are {names}", argument=role)
 
 
 def mode(check: Check, role: str, value: Enum | str, kind: type[Mode]) -> Mode:
@@ -223,11 +233,11 @@ def mode(check: Check, role: str, value: Enum | str, kind: type[Mode]) -> Mode:
     return value  # type: ignore[return-value]
 
 
-def came_later(check: Check, ability: str, what: str, remedy: str = "") -> None:
-    """NK606: something came with a later generation than this chip's."""
+def came_later(check: Check, ability: str, what: str, remedy: str = "", *, argument: str = "") -> None:
+    """NK606: something came with a later generation than this chip's; ``argument`` asks for it."""
     if not getattr(check.chip, ability):
         message = f"{what} came with {first_with(ability)}; {check.chip.name} does not have it"
-        check.fail("NK606", message, remedy=remedy)
+        check.fail("NK606", message, remedy=remedy, **({"argument": argument} if argument else {}))
 
 
 def has_instruction(check: Check, ability: str, remedy: str) -> None:
@@ -241,16 +251,15 @@ def gpsimd_reaches(check: Check, chosen: engine, **tensors: OptionalOperand) -> 
     """NK206: the GpSimd Engine cannot access PSUM."""
     for role, tensor in tensors.items():
         if chosen is engine.gpsimd and isinstance(tensor, NkiTensor) and tensor.buffer is PSUM:
-            check.fail(
-                "NK206", f"the GpSimd Engine cannot access PSUM, where `{role}`, {describe(tensor)}, lies", tensor
-            )
+            message = f"the GpSimd Engine cannot access PSUM, where `{role}`, {describe(tensor)}, lies"
+            check.fail("NK206", message, tensor, argument="engine")
 
 
 def operator(check: Check, role: str, token: OperatorToken) -> Operator:
     """NK306, NK606: the math operator that a token stands for, on this chip."""
     found = _operator(check, role, token)
     if found.needs:
-        came_later(check, found.needs, f"`{role}`={found}")
+        came_later(check, found.needs, f"`{role}`={found}", argument=role)
     return found
 
 

@@ -134,7 +134,8 @@ def use(check: Check, arguments: Mapping[str, Any], plan: Plan) -> None:
     views = {role: arguments[role] for role in ability.operands if isinstance(arguments[role], ColumnTensor)}
     if plan.engine not in ability.engines:
         names = " or ".join(ability.engines)
-        check.fail("NK206", f"tensor indirection runs on engine {names}, this runs on {plan.engine}", *views.values())
+        message = f"tensor indirection runs on engine {names}, this runs on {plan.engine}"
+        check.fail("NK206", message, *views.values(), argument="engine")
     if plan.engine == "scalar" and "dst" in views:
         dst = views["dst"]
         if dst.buffer is MemoryRegion.psum:

@@ -22,6 +22,7 @@ from nkitools.issue.element_map_text import text_of
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
 from nkitools.record.rows import RecordedPlan
+from nkitools.rules.facts import Fact
 from nkitools.rules.finding import StopRun, refuse, report
 
 # Roles of parameters, named by their annotations in an instruction's signature.
@@ -112,7 +113,7 @@ class Check:
         self.said = False
         self.is_beyond = False  # the call is reported again at each line: its plan is not kept
 
-    def fail(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> None:
+    def fail(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "", **facts: Fact) -> None:
         """Report a broken rule; one cause gives one finding, so that later guards of the same call keep silent."""
         if self.broken or any(rule in tensor.storage.excused for tensor in about):
             self.broken = True
@@ -121,7 +122,9 @@ class Check:
         if rule in _ABOUT_STORAGE:
             for tensor in about:
                 tensor.storage.excused |= {rule}
-        self.said = report(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
+        facts = {"instruction": self.instruction, **facts}
+        message = f"{self.instruction}: {sentence}"
+        self.said = report(rule, message, about=about, remedy=self._remedy(rule, remedy), facts=facts)
 
     def goes_beyond(self, sentence: str, *about: NkiTensor, remedy: str, rule: str = "NK621") -> None:
         """Report a form that the documents exclude, and that is computed; later guards check the call further.
@@ -130,18 +133,21 @@ class Check:
         """
         self.is_beyond = True
         if not self.broken:
-            report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
+            facts = {"instruction": self.instruction}
+            report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy, facts=facts)
 
     @property
     def keeps_plan(self) -> bool:
         """Return whether nothing was reported, so that later calls of the same form need no guards."""
         return not self.broken and not self.is_beyond
 
-    def refuse(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> NoReturn:
+    def refuse(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "", **facts: Fact) -> NoReturn:
         """Report what cannot be computed; where something of this call was reported before, that was the cause."""
         if self.said:
             raise StopRun
-        refuse(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
+        facts = {"instruction": self.instruction, **facts}
+        message = f"{self.instruction}: {sentence}"
+        refuse(rule, message, about=about, remedy=self._remedy(rule, remedy), facts=facts)
 
     def _remedy(self, rule: str, remedy: str) -> str:
         """Return what a guard says to do; where it only says that the call is wrong, the call form."""

@@ -70,7 +70,9 @@ def shared_identity_matrix(n: int, dtype: DTypeLike = uint8, dst: NkiTensor | No
     if size > core.generation.partitions:
         tile.storage.excused |= {"NK101"}
         limit = core.generation.partitions
-        report("NK101", f"nl.shared_identity_matrix: n is {size}; a NeuronCore has {limit} partitions", about=(tile,))
+        message = f"nl.shared_identity_matrix: n is {size}; a NeuronCore has {limit} partitions"
+        facts = {"instruction": "shared_identity_matrix", "argument": "n", "extent": size, "limit": limit}
+        report("NK101", message, about=(tile,), facts=facts)
     identity = _embedded(core, (size, kind), cast(np.eye(size, dtype=np.float32), kind), kind)
     dma_copy(dst=tile, src=NkiTensor.whole(identity))
     return tile

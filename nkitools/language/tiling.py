@@ -246,7 +246,9 @@ def _order(order: Any, shape: tuple[int, ...], memory: MemoryRegion, what: str) 
             f"nl.empty_like: the last dimension of {what} becomes the partition dimension, and a tile has {shape[-1]} "
             f"elements along it; a NeuronCore has {partitions} partitions"
         )
-        refuse("NK101", message, remedy=f"Use tiles of at most {partitions} elements in the last dimension.")
+        facts = {"instruction": "empty_like", "axis": len(shape) - 1, "extent": shape[-1], "limit": partitions}
+        remedy = f"Use tiles of at most {partitions} elements in the last dimension."
+        refuse("NK101", message, remedy=remedy, facts=facts)
     return tuple(order)
 
 

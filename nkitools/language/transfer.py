@@ -64,7 +64,9 @@ def _in_hbm(what: str, src: NkiTensor, remedy: str) -> NkiTensor:
     """NK609, NK201: a tensor in HBM."""
     tensor = _tensor(src, f"{what}: src")
     if tensor.buffer not in HBM:
-        report("NK201", f"{what}: `src` must be in HBM, it is {describe(tensor)}", about=(tensor,), remedy=remedy)
+        facts = {"instruction": what.rpartition(".")[2], "argument": "src", "memories": ("HBM",)}
+        message = f"{what}: `src` must be in HBM, it is {describe(tensor)}"
+        report("NK201", message, about=(tensor,), remedy=remedy, facts=facts)
     return tensor
 
 
@@ -77,7 +79,8 @@ def _tile(what: str, src: NkiTensor, shape: tuple[int, ...], dtype: DType) -> Nk
         message = (
             f"{what}: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}"
         )
-        report("NK101", message, about=(src,), remedy=OF_A_ROW if src.ndim == 1 else "")
+        facts = {"instruction": what.rpartition(".")[2], "partitions": shape[0], "limit": partitions}
+        report("NK101", message, about=(src,), remedy=OF_A_ROW if src.ndim == 1 else "", facts=facts)
     return tile
 
 
@@ -89,7 +92,8 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
     dst, value = _tensor(dst, "nl.store: dst"), _tensor(value, "nl.store: value")
     if dst.buffer not in HBM:
         message = f"nl.store: `dst` must be in HBM, it is {describe(dst)}"
-        report("NK201", message, about=(dst,), remedy="Use nisa.tensor_copy between on-chip tiles.")
+        facts = {"instruction": "store", "argument": "dst", "memories": ("HBM",)}
+        report("NK201", message, about=(dst,), remedy="Use nisa.tensor_copy between on-chip tiles.", facts=facts)
     dma_copy(dst=dst, src=value)
 
 

@@ -103,7 +103,7 @@ def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iter
 
         for found in source_findings(launch.function, language):
             with reporter.placed(Site(found.file, found.line, found.column, found.function)):
-                reporter(RULES[found.rule], found.message, False, (), found.remedy)
+                reporter(RULES[found.rule], found.message, False, (), found.remedy, None, found.facts)
     with one_thread(), authors_breakpoints(), counted_ranges(launch.function):
         yield
 

@@ -90,6 +90,7 @@ def check_effect(results: list[Any], inputs: Iterable[int], record: Record, repo
         report(
             "NK408",
             f"the kernel returns nothing: {whose}, {storage.dtype} {list(storage.shape)}), which it writes, is lost",
+            facts={"tensor": name, "memory": storage.memory, "dtype": storage.dtype, "shape": storage.shape},
         )
 
 
@@ -108,53 +109,56 @@ def _report_private(tensor: NkiTensor, record: Record, reporter: Reporter) -> No
 
 def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:
     count = np.count_nonzero(missing)
+    cause, remedy = _cause_of_unwritten(tensor, missing, record)
     with reporter.placed(record.sites[tensor.storage.site]):
         report(
             "NK403",
             f"output {describe(tensor)}:{_boxes(tensor, missing)} never written ({count} of {missing.size} elements)",
             about=(tensor,),
-            remedy=_remedy_of_unwritten(tensor, missing, record),
+            remedy=remedy,
             picture=lambda: picture_of(missing, UNWRITTEN),
+            facts={"unwritten": int(count), "elements": missing.size, "cause": cause},
         )
 
 
-def _remedy_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> str:
-    """Return what to do, by what is missing; '' for the rule's own remedy, to round the number of tiles up."""
+def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tuple[str, str]:
+    """Return why elements are missing, as the fact ``cause``, and what to do; '' for the rule's own remedy."""
     programs = len({program for _, program in record.programs})
     if programs > 1 and tensor.buffer is MemoryRegion.private_hbm:
-        return f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
+        remedy = f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
+        return "private memory", remedy
     if missing.all():
-        return (
+        return "nothing writes", (
             "Nothing writes to it: store the result into this tensor, return the one that is written, and look whether "
             "the loops and branches around the store run."
         )
     # A kernel that knows how many programs there are divides its work by them: one program does it all.
     if programs <= 1 and record.asks_for_program and not record.asks_for_count:
-        return (
+        return "one program", (
             "One program alone has run, and the kernel asks for nl.program_id: launch it with as many programs as it "
             "has tiles for (kernel[2]), or loop over the tiles."
         )
     line = _line_of_same_stores(tensor, record)
     if line:
-        return (
+        return "same elements", (
             f"The store at line {line} goes to the same elements each time: index the output with the counter of the "
             "loop, or with the program."
         )
     if record.device_loops:
         loop = record.device_loops[-1]
         line, times = record.sites[loop.path[-1]].line, f"{loop.turns} time{'s' if loop.turns != 1 else ''}"
-        return (
+        return "device loop", (
             f"The loop on the device at line {line} has turned {times}: look at the register that ends it, and at the "
             "index of the store, which has to come from the counter."
         )
     if _is_tail(missing):
-        return ""
+        return "last tile", ""
     if _is_rectangle(missing):
-        return (
+        return "block", (
             "A whole block is left out: look at the branch, the program of the grid or the rank that should write it, "
             "and whether two stores go to the same block."
         )
-    return "The stores leave gaps: look at the step, the mask and the index of the store."
+    return "gaps", "The stores leave gaps: look at the step, the mask and the index of the store."
 
 
 def _line_of_same_stores(tensor: NkiTensor, record: Record) -> int:

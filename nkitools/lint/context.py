@@ -14,6 +14,7 @@ from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
 from nkitools.lint.return_types import Arguments
 from nkitools.lint.scope import LEGACY, Scope
+from nkitools.rules.facts import Fact
 from nkitools.rules.finding import Finding
 
 Check = Callable[..., None]
@@ -52,7 +53,8 @@ class Context:
     loop_body: str = ""  # fori_loop or while_loop, whose body the function is
     counters: list[str] = field(default_factory=list)  # of the loops on the device that are being looked at
     ordered: int = 0  # how many nl.no_reorder() are
-    wide: dict[ast.AST, str] = field(default_factory=dict)  # calls that make tiles of too many partitions, and which
+    # Calls that make tiles of too many partitions: what is wrong, and how many.
+    wide: dict[ast.AST, tuple[str, int]] = field(default_factory=dict)
     language: LanguageVersion = field(default_factory=options.language)  # the NKI version that holds
     loop_test: ast.expr | None = None  # the test of the innermost `while` that is being looked at
     testing: bool = False  # whether the test of an if, while or assert is being looked at
@@ -77,15 +79,20 @@ class Context:
         for check in self.checks.get(event, ()):
             check(self, *args)
 
-    def find(self, rule_id: str, node: ast.AST, message: str, remedy: str = "", severity: str = "") -> None:
+    def find(
+        self, rule_id: str, node: ast.AST, message: str, remedy: str = "", severity: str = "", **facts: Fact
+    ) -> None:
         """Note a broken rule at a node; ``severity`` is one below the rule's, where the case is less grave."""
-        self.find_at(rule_id, getattr(node, "lineno", 0), self.module.column(node), message, remedy, severity)
+        self.find_at(rule_id, getattr(node, "lineno", 0), self.module.column(node), message, remedy, severity, **facts)
 
-    def find_at(self, rule_id: str, line: int, column: int, message: str, remedy: str = "", severity: str = "") -> None:
+    def find_at(
+        self, rule_id: str, line: int, column: int, message: str, remedy: str = "", severity: str = "", **facts: Fact
+    ) -> None:
         """Add a finding at a line and column."""
         place = (self.module.path, line, self.function)
         if not any((each.rule, each.line, each.column) == (rule_id, line, column) for each in self.findings):
-            self.findings.append(Finding.of(rule_id, message, place, remedy=remedy, severity=severity, column=column))
+            about = {"remedy": remedy, "severity": severity, "column": column, "facts": facts}
+            self.findings.append(Finding.of(rule_id, message, place, **about))  # type: ignore[arg-type]
 
     def inside(self, scope: Scope) -> Context:
         """Return the context of a function defined inside this one."""

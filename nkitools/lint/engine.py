@@ -97,7 +97,7 @@ def look_at_function(
     for scope in found.inner.all() if context.legacy else ():
         if isinstance(scope.node, Function):  # NK208, NK601, NK605 of the legacy dialect
             for each in Scopes(scope).function():
-                context.find_at(each.rule, each.line, each.column, each.message, each.remedy)
+                context.find_at(each.rule, each.line, each.column, each.message, each.remedy, code=each.code)
     return context.findings
 
 
@@ -140,11 +140,11 @@ def _imported(context: Context, node: ast.AST, dialect: str) -> None:
     for name in _imported_names(node):
         missing = None if context.interface is None else context.interface.missing(name)
         if missing is not None and (missing[0] == "NK608" or name.startswith(_IMPORTED)):
-            context.find(missing[0], node, *missing[1:])
+            context.find(missing[0], node, *missing[1:], name=name)
         elif dialect == "modern" and name.startswith(f"{LEGACY}.nki"):
             row = versions.by_full_name()[LEGACY + ".nki"]
             message = f"{name}: using neuronxcc.nki in kernels is a compile error since NKI {row.until}"
-            context.find("NK608", node, message, row.instead)
+            context.find("NK608", node, message, row.instead, name=name)
 
 
 def _imported_names(node: ast.AST) -> list[str]:

@@ -41,7 +41,8 @@ class SourceFinding:
     message: str
     line: int
     column: int
-    remedy: str = ""
+    remedy: str
+    code: str  # AWS's, which the message has too
 
 
 # A block: the statements that open it and the ones around that; only those count that are a scope to the compiler.
@@ -138,8 +139,9 @@ class Scopes:
             self._find(
                 "NK601",
                 node,
-                "a while loop tests a scalar before its first iteration (err_while_loop_requires_unconditional_entry)",
+                "a while loop tests a scalar before its first iteration",
                 "Begin with cond = nt.scalar(True), loop with `while cond:`, and assign cond at the end of the body.",
+                "err_while_loop_requires_unconditional_entry",
             )
         self._block(node.body, (*path, node) if scalars or direct else path)
         self._block(node.orelse, path)
@@ -184,12 +186,9 @@ class Scopes:
             return
         self.told.add((node.id, binding))
         block = "loop" if isinstance(binding.path[-1], (ast.For, ast.While)) else "`if` or `else`"
-        message = (
-            f"tensor `{node.id}` is used outside of the {block} in which line {binding.line} makes it "
-            "(err_local_variable_used_out_of_scope)"
-        )
+        message = f"tensor `{node.id}` is used outside of the {block} in which line {binding.line} makes it"
         remedy = f"Create `{node.id}` in front of the block, and assign to its elements in it: {node.id}[...] = ..."
-        self._find("NK605", node, message, remedy)
+        self._find("NK605", node, message, remedy, "err_local_variable_used_out_of_scope")
 
     def _call(self, node: ast.Call, path: Path) -> None:
         """NK208: a creation in shared_hbm in a scope of its own."""
@@ -201,16 +200,13 @@ class Scopes:
         if shared and path:
             in_loop = any(isinstance(each, (ast.For, ast.While)) for each in path)
             where = "in a loop" if in_loop else "under a condition that differs between programs"
-            message = (
-                f"a shared_hbm tensor is created {where}; only the top level of a kernel may create one "
-                "(err_shared_hbm_must_in_kernel_level)"
-            )
+            message = f"a shared_hbm tensor is created {where}; only the top level of a kernel may create one"
             remedy = f"Create it in front of the {'loop' if in_loop else '`if`, in every program'}."
-            self._find("NK208", node, message, remedy)
+            self._find("NK208", node, message, remedy, "err_shared_hbm_must_in_kernel_level")
 
-    def _find(self, rule: str, node: ast.AST, message: str, remedy: str) -> None:
+    def _find(self, rule: str, node: ast.AST, message: str, remedy: str, code: str) -> None:
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1
-        self.findings.append(SourceFinding(rule, message, line, column, remedy))
+        self.findings.append(SourceFinding(rule, f"{message} ({code})", line, column, remedy, code))
 
     # --- values ----------------------------------------------------------------------------------------------------
 

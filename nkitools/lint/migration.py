@@ -74,7 +74,11 @@ def _under(version: str, paths: Sequence[Path], interface: Interface) -> list[Fi
 def _imports(paths: Sequence[Path], interface: Interface) -> list[Finding]:
     """Return the imports of the legacy dialect."""
     found = lint(paths, "modern", interface).findings
-    return [each for each in found if each.rule == "NK608" and each.message.startswith(f"{LEGACY}.nki")]
+    return [each for each in found if each.rule == "NK608" and _is_legacy_import(each)]
+
+
+def _is_legacy_import(found: Finding) -> bool:
+    return str(found.facts.get("name", "")).startswith(f"{LEGACY}.nki")
 
 
 def _place(found: Finding) -> tuple[str, str, int, int]:
@@ -83,7 +87,7 @@ def _place(found: Finding) -> tuple[str, str, int, int]:
 
 def _written(found: Finding, text: str) -> str:
     """Return the line to write as a sentence, '' where it does not follow from the old one."""
-    if found.message.startswith(f"{LEGACY}.nki"):
+    if _is_legacy_import(found):
         line = text.splitlines()[found.line - 1].replace(f"{LEGACY}.nki", "nki").strip()
     else:
         line = line_to_write(text, found.file, found.line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
@@ -14,9 +14,9 @@ from nkitools.record.loop_counters import counters
 from nkitools.record.record import Record
 from nkitools.record.run_session import Findings
 from nkitools.record.source_sites import Site, author_frame
-from nkitools.record.tensor_names import with_names
+from nkitools.record.tensor_names import facts_of, with_names
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.finding import Drawing, Finding, StopRun, error_of
+from nkitools.rules.finding import NO_FACTS, Drawing, Finding, StopRun, error_of
 
 # A finding in a loop comes in each iteration, with its own counters; beyond so many the repeats of a line are counted.
 MAX_REPEATS = 1000
@@ -41,7 +41,14 @@ class Reporter:
         self._moment: tuple[tuple[int, ...], dict[str, int]] | None = None
 
     def __call__(
-        self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str, picture: Drawing | None = None
+        self,
+        rule: Rule,
+        message: str,
+        fatal: bool,
+        about: Sequence[Any],
+        remedy: str,
+        picture: Drawing | None = None,
+        facts: Mapping[str, Any] = NO_FACTS,
     ) -> bool:
         self.reports += 1
         if self.level == "off" and not fatal:
@@ -55,7 +62,7 @@ class Reporter:
             if fatal:
                 raise StopRun
             return True
-        finding = self._finding(rule, site, frame, message, remedy)
+        finding = self._finding(rule, site, frame, message, remedy, facts_of(about, facts, frame, self.record))
         if picture is not None and (verdict.raised or fatal or self._repeats[rule.id, site] <= MAX_PICTURES):
             finding = replace(finding, picture=picture())
         self.findings.keep(finding, verdict)
@@ -85,7 +92,9 @@ class Reporter:
         finally:
             self._place = self._moment = None
 
-    def _finding(self, rule: Rule, site: Site, frame: FrameType | None, message: str, remedy: str) -> Finding:
+    def _finding(
+        self, rule: Rule, site: Site, frame: FrameType | None, message: str, remedy: str, facts: Mapping[str, Any]
+    ) -> Finding:
         core = CORE.get()
         now = (core.program, counters(frame)) if core is not None else ((), {})
         program, loops = self._moment or now
@@ -102,4 +111,5 @@ class Reporter:
             loops=loops,
             function=site.function,
             rank=self.record.rank,
+            facts=facts,
         )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+from nkitools.chip.memory_region import MEMORY_NAMES
+from nkitools.chip.own_indices import slot_of
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import name_of as placeholder_of
 from nkitools.record.bytecode import bound_name, is_returned, returned_names
 from nkitools.record.loop_counters import author_frames
 from nkitools.record.record import Record
@@ -87,3 +91,25 @@ def with_names(message: str, frame: FrameType | None, record: Record) -> str:
         return f"{match[1] or ''} `{name}{part}`" if name else f" {part}" if part else ""
 
     return UNNAMED.sub(fill, message)
+
+
+def facts_of(about: Sequence[Any], facts: Mapping[str, Any], frame: FrameType | None, record: Record) -> dict[str, Any]:
+    """Return the facts of a finding with those of the first tensor that it is about, under the author's names."""
+    tensor = tensor_of(about[0]) if about else None
+    found = {**({} if tensor is None else _facts_of_tensor(tensor, record)), **facts}
+    for name, value in found.items():
+        if isinstance(value, str) and "\x00" in value:
+            found[name] = with_names(f" {value}", frame, record).strip(" `")
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def _facts_of_tensor(tensor: NkiTensor, record: Record) -> dict[str, Any]:
+    known = record.storages.get(tensor.storage.id)
+    site = None if known is None else record.sites[known.site]
+    return {
+        "tensor": placeholder_of(tensor, part=slot_of(tensor)).strip(" `"),
+        "memory": MEMORY_NAMES[tensor.buffer],
+        "dtype": str(tensor.dtype),
+        "shape": tuple(tensor.shape),
+        "allocated_at": "" if site is None or not site.file else f"{site.file}:{site.line}",
+    }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.code_lines import line_of
+from nkitools.rules.facts import Fact, Facts
 from nkitools.rules.shown_text import shown, shown_file, shown_line
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
@@ -47,6 +48,7 @@ class Finding:
     ``file``, ``line`` and ``function`` are the author's own; ``program`` is the program id in the launch grid and
     ``loops`` maps the names of the enclosing loops' counters to their values at that moment. ``picture`` shows the
     elements that a data rule is about. ``rank``: the number of the communicating rank, None where there are no ranks.
+    ``facts``: what the message says, as values by name (`nkitools.rules.facts`).
     """
 
     rule: str
@@ -62,6 +64,10 @@ class Finding:
     function: str = ""
     picture: Picture | None = None
     rank: int | None = None
+    facts: Mapping[str, Fact] = field(default_factory=Facts, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", Facts(self.facts))
 
     @classmethod
     def of(
@@ -74,11 +80,13 @@ class Finding:
         severity: str = "",
         column: int | None = None,
         program: tuple[int, ...] = (),
+        facts: Mapping[str, Fact] | None = None,
     ) -> Finding:
         """Return a finding at a place (file, line, function); without remedy and severity those of the rule."""
         rule, (file, line, function) = RULES[rule_id], place
-        severity, remedy = severity or rule.severity, remedy or rule.remedy
-        return cls(rule.id, rule.slug, severity, message, file, line, remedy, column, program, function=function)
+        severity, remedy, facts = severity or rule.severity, remedy or rule.remedy, facts or {}
+        about = {"function": function, "facts": facts}
+        return cls(rule.id, rule.slug, severity, message, file, line, remedy, column, program, **about)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         place = f"{shown_file(self.file, whole=False)}:{self.line}"
@@ -168,7 +176,8 @@ def error_of(finding: Finding) -> KernelError:
 
 # Draws the elements that a finding is about; called only where the picture is shown.
 Drawing = Callable[[], Picture]
-Reporter = Callable[[Rule, str, bool, Sequence[Any], str, Drawing | None], bool]
+Reporter = Callable[[Rule, str, bool, Sequence[Any], str, Drawing | None, Mapping[str, Any]], bool]
+NO_FACTS: Mapping[str, Any] = Facts()
 REPORTER: ContextVar[Reporter | None] = ContextVar("nkitools_reporter", default=None)
 
 
@@ -182,7 +191,7 @@ def is_own(filename: str) -> bool:
     return filename.startswith((_PACKAGE, "<nkitools")) and not filename.startswith(_EXAMPLES)
 
 
-def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
+def finding_here(rule: Rule, message: str, remedy: str, facts: Mapping[str, Any] = NO_FACTS) -> Finding:
     """Return a finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
@@ -192,7 +201,8 @@ def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
         frame = frame.f_back
     place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
     said = UNNAMED.sub(lambda match: f" {match[3]}" if match[3] else "", message)
-    return Finding.of(rule.id, said, place, remedy=remedy, severity=rule.severity)
+    known = {name: each for name, each in facts.items() if not (isinstance(each, str) and "\x00" in each)}
+    return Finding.of(rule.id, said, place, remedy=remedy, severity=rule.severity, facts=known)
 
 
 class StopRun(BaseException):
@@ -208,28 +218,36 @@ def report(
     fatal: bool = False,
     picture: Drawing | None = None,
     severity: str = "",
+    facts: Mapping[str, Any] = NO_FACTS,
 ) -> bool:
     """Report that ``rule_id`` is broken; return whether a run has recorded it.
 
     Raises under ``rules="error"``, collects under ``"report"``, does nothing under ``"off"``. ``fatal`` marks what
     cannot be computed at all: it ends the run at every level. ``about`` are the tensors concerned (to name them).
     ``picture`` draws the elements concerned; ``severity`` is one below the rule's, where the case is less grave.
+    ``facts`` are values that the message has, by name: those that the rule declares; a run adds those of ``about``.
     Outside of a run errors are raised, and warnings and hints are dropped.
     """
     rule = replace(RULES[rule_id], severity=severity) if severity else RULES[rule_id]
     reporter = REPORTER.get()
     if reporter is not None:
-        return reporter(rule, message, fatal, about, remedy or rule.remedy, picture)
+        return reporter(rule, message, fatal, about, remedy or rule.remedy, picture, facts)
     if fatal or rule.severity == "error":
-        raise error_of(finding_here(rule, message, remedy)) from None
+        raise error_of(finding_here(rule, message, remedy, facts)) from None
     return False
 
 
 def refuse(
-    rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "", picture: Drawing | None = None
+    rule_id: str,
+    message: str,
+    *,
+    about: Sequence[Any] = (),
+    remedy: str = "",
+    picture: Drawing | None = None,
+    facts: Mapping[str, Any] = NO_FACTS,
 ) -> NoReturn:
     """Report what cannot be computed; never returns."""
-    report(rule_id, message, about=about, remedy=remedy, fatal=True, picture=picture)
+    report(rule_id, message, about=about, remedy=remedy, fatal=True, picture=picture, facts=facts)
     raise AssertionError("a fatal report returned")
 
 

@@ -45,6 +45,7 @@ class Rule:
     since: str = "0.1"
     nki_version: str = ""  # the version of NKI whose examples break the rule, where the newest one allows them
     replacements: tuple[tuple[str, str], ...] = ()  # each removed name, and what took its place
+    facts: tuple[str, ...] = ()  # that its findings may have beside the common ones: `nkitools.rules.facts`
 
     @property
     def reporter(self) -> str:
@@ -110,5 +111,5 @@ def read_rule(identifier: str) -> Rule:
     for placeholder, text in known.items():
         fields["source"] = fields["source"].replace(placeholder, text)
         fields["reason"] = fields["reason"].replace(placeholder, text)
-    fields["aliases"] = tuple(fields.get("aliases", ()))
+    fields["aliases"], fields["facts"] = tuple(fields.get("aliases", ())), tuple(fields.get("facts", ()))
     return Rule(id=identifier, **fields)

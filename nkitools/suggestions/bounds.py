@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,19 +10,13 @@ from nkitools.lint.rewriting import Edit, argument, replaced
 from nkitools.suggestions.memory import keyword_given
 from nkitools.suggestions.site import Site, Suggestion, called, given, in_brackets, keyword
 
-_MODERN = re.compile(r"index .+? is out of bounds for dimension (\d+) of tensor `(\w+)`")
-_LEGACY = re.compile(r"access for tensor `(\w+)` on dimension (\d+)")
 _MASKED = frozenset({"load", "store", "load_transpose2d", "dma_copy", "atomic_rmw"})
 
 
 def smaller_last_tile(site: Site) -> Iterator[Suggestion]:
     """NK402: end the last tile at the tensor's end, or, in the legacy dialect, mask what lies beyond it."""
-    modern, legacy = _MODERN.search(site.finding.message), _LEGACY.search(site.finding.message)
-    if modern:
-        dimension, name = int(modern[1]), modern[2]
-    elif legacy:
-        name, dimension = legacy[1], int(legacy[2])
-    else:
+    dimension, name = site.whole_fact("axis"), site.text_fact("tensor")
+    if dimension < 0 or not name:
         return
     for index in _subscripts(site, name):
         part = _part(index, dimension)
@@ -39,7 +32,7 @@ def smaller_last_tile(site: Site) -> Iterator[Suggestion]:
 
 def rounded_up(site: Site) -> Iterator[Suggestion]:
     """NK403: as many tiles as cover the tensor, the last one in part."""
-    if "round the number of tiles up" not in site.finding.remedy:
+    if site.text_fact("cause") != "last tile":
         return
     edits = []
     for node in site.inside(site.scope.node.body):

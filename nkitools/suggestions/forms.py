@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
@@ -37,11 +36,11 @@ def functions_for_operators(site: Site) -> Iterator[Suggestion]:
     """NK601: nl.add and its kin in the place of Python's operators, nl's functions in the place of NumPy's."""
     if not site.language or not site.blocks:
         return
-    shown = re.search(r"`([^`]+)`", site.finding.message)
+    shown = site.text_fact("expression")
     nodes = [each for each in site.inside([site.blocks[-1]]) if isinstance(each, ast.BinOp | ast.Call | ast.AugAssign)]
     for node in nodes:
         placed = site.module.column(node) == site.finding.column and node.lineno == site.finding.line
-        if not placed and not (shown and isinstance(node, ast.expr) and site.text(node) == shown[1]):
+        if not placed and not (shown and isinstance(node, ast.expr) and site.text(node) == shown):
             continue
         text = _as_function(site, node)
         if text and isinstance(node, ast.expr):
@@ -102,13 +101,13 @@ def joined_by_and(site: Site) -> Iterator[Suggestion]:
 
 def respelled(site: Site) -> Iterator[Suggestion]:
     """NK607, NK609: the keyword or the name of NKI that is meant, where only one is near."""
-    from nkitools.suggestions.lint_interface import names_of, parameters_of
+    from nkitools.suggestions.lint_interface import names_of, parameters_of, required_of
 
     for call in site.calls:
         name = site.scope.qualified(call.func)
         parameters = parameters_of(name)
         if parameters:
-            yield from _keyword(site, call, parameters)
+            yield from _keyword(call, parameters, required_of(name))
         elif isinstance(call.func, ast.Attribute) and name:
             module, _, word = name.rpartition(".")
             near = get_close_matches(word, names_of(module), 2, 0.8)
@@ -117,22 +116,19 @@ def respelled(site: Site) -> Iterator[Suggestion]:
                 yield Suggestion(f"Write `{text}`", (replaced(call.func, text),))
 
 
-def _keyword(site: Site, call: ast.Call, parameters: tuple[str, ...]) -> Iterator[Suggestion]:
+def _keyword(call: ast.Call, parameters: tuple[str, ...], required: tuple[str, ...]) -> Iterator[Suggestion]:
+    """Yield the parameter that an unknown keyword means: one that is missing, or the only one of a name like it."""
     used = {each.arg for each in call.keywords} | set(parameters[: len(call.args)])
     unknown = [each for each in call.keywords if each.arg is not None and each.arg not in parameters]
     free = [each for each in parameters if each not in used]
-    missing = re.search(r"missing (?:a|\d+) required (?:positional )?arguments?: '(\w+)'", site.finding.message)
+    missing = [each for each in required if each in free]
+    only = (missing or (free if len(free) == 1 else []))[:1] if len(unknown) == 1 else []
     for each in unknown:
-        near = get_close_matches(each.arg or "", free, 1, 0.6)
-        meant = missing[1] if missing and len(unknown) == 1 else near[0] if near else ""
+        name = each.arg or ""
+        near = get_close_matches(name, missing, 1, 0.6) or only if missing else []
+        meant = near or get_close_matches(name, free, 1, 0.6) or only
         if meant:
-            start = each.lineno, each.col_offset
-            edit = Edit(*start, start[0], start[1] + len((each.arg or "").encode()), meant)
-            yield Suggestion(f"Write `{meant}=`", (edit,))
+            line, start = each.lineno, each.col_offset
+            edit = Edit(line, start, line, start + len(name.encode()), meant[0])
+            yield Suggestion(f"Write `{meant[0]}=`", (edit,))
             return
-    if unknown and not missing and len(unknown) == 1 and len(free) == 1:
-        each = unknown[0]
-        edit = Edit(
-            each.lineno, each.col_offset, each.lineno, each.col_offset + len((each.arg or "").encode()), free[0]
-        )
-        yield Suggestion(f"Write `{free[0]}=`", (edit,))

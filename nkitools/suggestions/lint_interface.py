@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from enum import EnumMeta
 from functools import cache
 from importlib import import_module
@@ -18,6 +17,7 @@ from nkitools.dialects.public import whole
 from nkitools.dialects.stand_in import source_of
 from nkitools.dialects.version_forms import language_here, narrowed
 from nkitools.facts import versions
+from nkitools.issue.form import written_signature
 from nkitools.lint.abstract_values import Value, short
 from nkitools.lint.return_types import Arguments
 from nkitools.rules.catalogue import removed_argument
@@ -93,10 +93,9 @@ def _unknown(name: str, named: list[str], known: frozenset[str], form: str) -> t
 
 
 def _shown(signature: inspect.Signature) -> str:
-    """Return a signature without annotations, and with members of enums as they are written."""
+    """Return a signature without annotations, as it is written."""
     bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
-    text = str(signature.replace(parameters=bare, return_annotation=signature.empty)).replace("'", "")
-    return re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", text)
+    return written_signature(signature.replace(parameters=bare, return_annotation=signature.empty)).replace("'", "")
 
 
 @cache
@@ -180,6 +179,13 @@ def parameters_of(name: str) -> tuple[str, ...]:
     return (
         () if signature is None else tuple(key for key, each in signature.parameters.items() if each.kind not in kinds)
     )
+
+
+def required_of(name: str) -> tuple[str, ...]:
+    """Return the parameters of a function of NKI that a call must give; none for an unknown function."""
+    signature = _signature(name)
+    every = () if signature is None else signature.parameters.items()
+    return tuple(key for key, each in every if each.default is each.empty and key in parameters_of(name))
 
 
 def names_of(module: str) -> list[str]:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from nkitools.lint.rewriting import argument, replaced
 from nkitools.suggestions.site import Site, Suggestion, given, keyword, without_keyword, wrapped
 
-_MISPLACED = re.compile(
-    r"`(\w+)` must be in ([A-Z][A-Za-z ]*), it is (?:in )?(?:tensor `(\w+)[^`]*` \()?(HBM|shared HBM|SBUF|PSUM)"
-)
-_NARROW = re.compile(r"`dst`, tensor `(\w+)`")
+_ON_CHIP = {"SBUF": "sbuf", "PSUM": "psum"}
 
 
 def in_another_memory(site: Site) -> Iterator[Suggestion]:
     """NK201: load an operand out of HBM, copy one out of PSUM, or make the destination in the memory that is asked."""
-    found, call = _MISPLACED.search(site.finding.message), site.call
-    if found is None or call is None or not site.language:
+    parameter, call, wanted = site.text_fact("argument"), site.call, site.finding.facts.get("memories", ())
+    if not parameter or not isinstance(wanted, tuple) or not wanted or call is None or not site.language:
         return
-    parameter, wanted, name, where = found.groups()
+    name, where = site.variable, site.text_fact("memory")
     made = site.made(name) if name else None
     if parameter in ("dst", "out") and made is not None:
         buffer = keyword(made, "buffer")
-        memory = "psum" if wanted.startswith("PSUM") else "sbuf" if wanted.startswith("SBUF") else ""
+        memory = _ON_CHIP.get(str(wanted[0]), "")
         if buffer is not None and memory:
             edit = replaced(buffer.value, f"{site.language}.{memory}")
             yield Suggestion(f"Make `{name}` in {site.language}.{memory}", (edit,))
@@ -50,32 +46,36 @@ def _position(site: Site, call: ast.Call, parameter: str) -> int:
 
 def in_float32(site: Site) -> Iterator[Suggestion]:
     """NK303: make the tile that a matmul writes in float32."""
-    found = _NARROW.search(site.finding.message)
-    made = site.made(found[1]) if found else None
+    name = site.text_fact("tensor")
+    made = site.made(name)
     dtype = given(made, "dtype", 1) if made is not None else None
-    if found is not None and dtype is not None and site.language:
+    if dtype is not None and site.language:
         edit = replaced(dtype, f"{site.language}.float32")
-        yield Suggestion(f"Make `{found[1]}` in {site.language}.float32", (edit,))
+        yield Suggestion(f"Make `{name}` in {site.language}.float32", (edit,))
 
 
 def without_engine(site: Site) -> Iterator[Suggestion]:
     """NK206, NK606: leave the argument out that the chip does not have here."""
-    named = re.search(r"`(\w+)`=", site.finding.message)
-    name = named[1] if named else "engine"
-    edit = without_keyword(site.call, name) if site.call is not None else None
+    from nkitools.suggestions.lint_interface import required_of
+
+    name, call = site.text_fact("argument"), site.call
+    if call is None or not name or name in required_of(site.scope.qualified(call.func)):
+        return
+    edit = without_keyword(call, name)
     if edit is not None:
         yield Suggestion(f"Leave `{name}` out", (edit,))
 
 
 def without_broadcast(site: Site) -> Iterator[Suggestion]:
     """NK111: bring the only row to every partition while it is loaded."""
-    found = re.search(r"has (\d+) partitions and `\w+`, tensor `(\w+)` \(SBUF[^)]*\), has 1;", site.finding.message)
-    made = site.made(found[2]) if found else None
-    if found is None or made is None or site.is_legacy or site.qualified(made) != "nki.language.load" or not made.args:
+    partitions, made = site.whole_fact("partitions"), site.made(site.text_fact("tensor"))
+    if partitions < 0 or made is None or site.is_legacy:
+        return
+    if site.qualified(made) != "nki.language.load" or not made.args:
         return
     row = made.args[0]
-    edit = replaced(row, f"{site.text(row)}.broadcast(0, {found[1]})")
-    yield Suggestion(f"Load the row into each of {found[1]} partitions", (edit,))
+    edit = replaced(row, f"{site.text(row)}.broadcast(0, {partitions})")
+    yield Suggestion(f"Load the row into each of {partitions} partitions", (edit,))
 
 
 def with_division(site: Site) -> Iterator[Suggestion]:
@@ -90,12 +90,11 @@ def with_division(site: Site) -> Iterator[Suggestion]:
 
 def zeroed(site: Site) -> Iterator[Suggestion]:
     """NK401: set the whole tile before the first instruction writes to it."""
-    found = re.search(r"of tensor `(\w+)[^`]*` \(SBUF", site.finding.message)
-    made = site.made(found[1]) if found else None
-    if found is None or made is None or not site.language or site.qualified(made) != "nki.language.ndarray":
+    made = site.made(site.variable) if site.whole_fact("unwritten") > 0 and site.text_fact("memory") == "SBUF" else None
+    if made is None or not site.language or site.qualified(made) != "nki.language.ndarray":
         return
     edit = replaced(made.func, f"{site.language}.zeros")
-    yield Suggestion(f"Make `{found[1]}` with zeros", (edit,))
+    yield Suggestion(f"Make `{site.variable}` with zeros", (edit,))
 
 
 def keyword_given(site: Site, call: ast.Call, name: str, text: str) -> Suggestion:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from nkitools.lint.rewriting import replaced
@@ -15,11 +14,10 @@ _RANGES = frozenset({"affine_range", "range", "sequential_range", "static_range"
 
 def one_after_the_other(site: Site) -> Iterator[Suggestion]:
     """NK501: loop over nl.sequential_range."""
-    found = re.search(r"the nl\.affine_range in line (\d+)", site.finding.message)
     loops = [each for each in ast.walk(site.scope.node) if isinstance(each, ast.For)]
     for loop in loops:
         steered = loop.iter
-        if found is None or loop.lineno != int(found[1]) or not isinstance(steered, ast.Call):
+        if loop.lineno != site.whole_fact("loop_line") or not isinstance(steered, ast.Call):
             continue
         if isinstance(steered.func, ast.Attribute) and steered.func.attr == "affine_range":
             name = f"{site.text(steered.func.value)}.sequential_range"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from nkitools.lint.rewriting import Edit
@@ -13,11 +12,9 @@ from nkitools.suggestions.site import Site, Suggestion
 
 def returned(site: Site) -> Iterator[Suggestion]:
     """NK407, NK408: return the tensor, or the parameter beside what is returned."""
-    found = re.search(r"(?:parameter |returns nothing: )`(\w+)`", site.finding.message)
-    function = site.scope.node
-    if found is None or not isinstance(function, Function):
+    function, name = site.scope.node, site.text_fact("tensor")
+    if not name.isidentifier() or not isinstance(function, Function):
         return
-    name = found[1]
     leaving = [each for each in own_nodes(function.body) if isinstance(each, ast.Return)]
     if any(each.value is not None and name in _names(each.value) for each in leaving):
         return  # a helper that returns it: the line to change is elsewhere

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,9 +67,8 @@ class Site:
 
     @cached_property
     def call(self) -> ast.Call | None:
-        """The call that the message begins with, or that the column names; else the only one."""
-        named = re.match(r"(?:\w+\.)*(\w+):? ", f"{self.finding.message} ")
-        fitting = [each for each in self.calls if named and called(each) == named[1]]
+        """The call of the instruction that the finding is about, or that the column names; else the only one."""
+        fitting = [each for each in self.calls if called(each) == self.finding.facts.get("instruction")]
         placed = [each for each in self.calls if self.module.column(each) == self.finding.column]
         for found in (fitting, placed, self.calls):
             if len(found) == 1:
@@ -82,6 +80,20 @@ class Site:
         """The name of nki.language in the function's file, '' where it has none."""
         legacy = f"{LEGACY}." if "legacy" in self.module.dialects else ""
         return imported(self.scope, f"{legacy}nki.language")
+
+    def text_fact(self, name: str) -> str:
+        """Return a fact of the finding that is a text; '' where it has none of the name."""
+        return str(self.finding.facts.get(name, ""))
+
+    def whole_fact(self, name: str) -> int:
+        """Return a fact of the finding that is a whole number, at least 0; -1 where it has none of the name."""
+        value = self.finding.facts.get(name, -1)
+        return value if isinstance(value, int) else -1
+
+    @property
+    def variable(self) -> str:
+        """The variable that the finding's tensor is, or is a part of; '' where it has no name."""
+        return self.text_fact("tensor").partition("[")[0]
 
     @property
     def is_legacy(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from nkitools.lint.rewriting import Edit, argument, new_name, replaced
@@ -21,21 +20,19 @@ _MEMORIES = frozenset({"hbm", "shared_hbm", "private_hbm"})
 
 def by_rows(site: Site) -> Iterator[Suggestion]:
     """NK101: handle 128 rows in each turn of a loop, where each row stands for itself."""
-    found = re.search(r"(?:has|makes a tile of) (\d+) partitions", site.finding.message)
-    block = _block(site)
-    if found is None or not block or site.is_legacy or _mixes(block):
+    partitions, block = site.whole_fact("partitions"), _block(site)
+    if partitions < 0 or not block or site.is_legacy or _mixes(block):
         return
     tensor = _first_loaded(site, block)
     if tensor:
         rows = f"{tensor}.shape[0]"
-        yield from _in_a_loop(site, block, rows, int(found[1]), f"Handle {_ROWS} rows in each turn of a loop")
+        yield from _in_a_loop(site, block, rows, partitions, f"Handle {_ROWS} rows in each turn of a loop")
 
 
 def by_contraction(site: Site) -> Iterator[Suggestion]:
     """NK103: contract 128 rows in each turn of a loop, and sum up in PSUM."""
-    found = re.search(r"contracts (\d+) partitions", site.finding.message)
-    call = site.call
-    if found is None or call is None or site.is_legacy or int(found[1]) % _ROWS or len(site.blocks) != 1:
+    partitions, call = site.whole_fact("partitions"), site.call
+    if partitions < 0 or call is None or site.is_legacy or partitions % _ROWS or len(site.blocks) != 1:
         return
     operands = [given(call, name, place) for name, place in (("stationary", 1), ("moving", 2))]
     names = {each.id for each in operands if isinstance(each, ast.Name)}
@@ -45,7 +42,7 @@ def by_contraction(site: Site) -> Iterator[Suggestion]:
         counter = new_name(site.scope, "k")
         summed = argument(site.module, call, f"accumulate=({counter} > 0)")
         title = f"Contract {_ROWS} rows in each turn of a loop"
-        yield from _in_a_loop(site, block, f"{tensor}.shape[0]", int(found[1]), title, counter, (summed,))
+        yield from _in_a_loop(site, block, f"{tensor}.shape[0]", partitions, title, counter, (summed,))
 
 
 def _block(site: Site) -> list[ast.stmt]:

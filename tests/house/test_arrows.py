@@ -52,7 +52,7 @@ room(
 )  # fmt: skip
 room("strategies", "chip", "dialects", "facts", "launch", "rules")
 room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
-room("suggestions", "dialects", "facts", "lint", "rules")
+room("suggestions", "dialects", "facts", "issue", "lint", "rules")
 room("pallas", "chip", "comparison", "facts", "platforms", "precision", "processes", "record", "rules")
 room("kernel_settings", "chip")
 room("module_files", "facts", "lint")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from nkitools.lint.engine import lint as lint_files
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
+from nkitools.suggestions import catalogue
 from nkitools.suggestions.catalogue import MECHANICAL, mended, suggestions
 from nkitools.suggestions.lint_interface import Dialects
 from tests.rules.test_examples import chips_of
@@ -71,3 +74,66 @@ def test_what_is_suggested_mends_the_example(rule: str, play_example: PlayExampl
             assert text != example.bad
             assert _findings(rule, text, play_example, tmp_path / f"mended_{number}.py") == [], text
     assert tuple(titles) == SUGGESTED[rule]
+
+
+def _other_words(finding: Finding) -> Finding:
+    return replace(finding, message="Whatever is written here is for people", remedy="So is this")
+
+
+@pytest.mark.parametrize("rule", SUGGESTED)
+def test_a_fix_does_not_depend_on_the_words_of_its_finding(
+    rule: str, play_example: PlayExample, tmp_path: Path
+) -> None:
+    """With another message and another remedy each finding of each bad example has the same suggestions."""
+    offered = 0
+    for number, example in enumerate(RULES[rule].examples):
+        for finding in _findings(rule, example.bad, play_example, tmp_path / f"bad_{number}.py"):
+            found = suggestions(finding, example.bad)
+            assert suggestions(_other_words(finding), example.bad) == found
+            offered += len(found)
+    assert offered
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "suggested"),
+    [
+        ("tile = nl.load(x)\n    nl.store(out, value=nl.add(tile, tile, dtyp=nl.float32))", "NK609", "Write `dtype=`"),
+        ("tile = nl.load(x)\n    nisa.memset(tile, valeu=0)", "NK609", "Write `value=`"),
+        ("tile = nl.lod(x)", "NK607", "Write `nl.load`"),
+        ("tile = nl.load(x)\n    nl.store(out, value=nl.divide(tile, tile))", "NK615", "Multiply by the reciprocal"),
+    ],
+)
+def test_so_it_is_with_the_forms_that_no_example_has(body: str, rule: str, suggested: str, tmp_path: Path) -> None:
+    """A misspelt keyword or name, and a function of the simulation alone, as lint finds them."""
+    text = (
+        "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n\n@nki.jit\ndef kernel(x):\n"
+        f"    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    {body}\n    return out\n"
+    )
+    path = tmp_path / "forms.py"
+    path.write_text(text)
+    found = [each for each in lint_files([path], interface=Dialects()).findings if each.rule == rule]
+    titles = [each.title for finding in found for each in suggestions(_other_words(finding), text)]
+    assert titles == [suggested]
+
+
+@pytest.mark.parametrize("argument", ["op0", "operand0"])
+def test_a_required_argument_is_not_left_out(argument: str) -> None:
+    """An operator that the chip does not have is no reason to call the instruction without one."""
+    call = "nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=1.0, engine=nisa.engine.scalar)"
+    text = f"import nki.isa as nisa\nimport nki.language as nl\n\n\ndef kernel(tile):\n    {call}\n"
+    facts = {"instruction": "tensor_scalar", "argument": argument}
+    finding = Finding.of("NK606", "too new", ("kernel.py", 6, "kernel"), facts=facts)
+    assert suggestions(finding, text) == []
+    optional = replace(finding, facts={**facts, "argument": "engine"})
+    assert [each.title for each in suggestions(optional, text)] == ["Leave `engine` out"]
+
+
+def test_no_fix_reads_a_message() -> None:
+    """Nor the remedy: fixes read facts alone, and no pattern is searched for in a text of nkitools."""
+    room = Path(catalogue.__file__).parent
+    for path in room.glob("*.py"):
+        text = path.read_text()
+        names = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
+        assert not names & {"remedy", "sentence"} or path.name == "lint_interface.py", path
+        assert "import re\n" not in text, path
+        assert "finding.message" not in text, path

@@ -14,7 +14,7 @@ _REMEDY = "Call nl.add, nl.subtract, nl.multiply, … or nisa.tensor_tensor / ni
 def _operator(context: Context, node: ast.expr | ast.stmt, *values: Value) -> None:
     if context.modern and any(isinstance(each, Tensor) for each in values):
         what = ast.unparse(node)
-        context.find("NK601", node, f"`{what}` computes on a tensor with a Python operator", _REMEDY)
+        context.find("NK601", node, f"`{what}` computes on a tensor with a Python operator", _REMEDY, expression=what)
 
 
 def of_scalar(context: Context, node: ast.BinOp | ast.UnaryOp | ast.AugAssign, *values: Value) -> None:
@@ -54,7 +54,8 @@ def iterated(context: Context, node: ast.expr, value: Value) -> None:
 def numpy(context: Context, node: ast.Call, name: str, *values: Value) -> None:
     """``np.sum(tile)``."""
     if name.partition(".")[0] == "numpy" and any(isinstance(each, Tensor) for each in values):
-        context.find("NK601", node, f"`{ast.unparse(node.func)}` is given a tensor; NumPy does not run on the chip")
+        what = ast.unparse(node.func)
+        context.find("NK601", node, f"`{what}` is given a tensor; NumPy does not run on the chip", expression=what)
 
 
 def put(context: Context, target: ast.Subscript, base: Value, node: ast.expr, value: Value) -> None:

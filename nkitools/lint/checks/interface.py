@@ -24,7 +24,8 @@ def called(context: Context, node: ast.Call, function: Api, given: Arguments) ->
         return
     legacy, module, member = parts(function.name)
     if not legacy and module == "language" and member in _SIMULATED:
-        context.find("NK615", node, f"nl.{member} works in simulation only; it does not compile for the chip")
+        message = f"nl.{member} works in simulation only; it does not compile for the chip"
+        context.find("NK615", node, message, instruction=member)
 
 
 def named(context: Context, node: ast.Attribute, function: Api) -> None:

@@ -76,9 +76,12 @@ def places(context: Context, node: ast.Call, function: Api, given: Arguments) ->
     for name, memories in _PLACES.get(f"{module}.{member}", {}).items():
         value = bound.get(name)
         if isinstance(value, Tensor) and value.memory and value.memory not in memories:
-            names = " or ".join(each.upper() for each in memories)
-            message = f"{function.short}: `{name}` must be in {names}, it is in {value.memory.upper()}"
-            context.find("NK201", node, message, _BRING[name] if member == "nc_matmul" else _BY_SBUF)
+            names = tuple(each.upper() for each in memories)
+            message = f"{function.short}: `{name}` must be in {' or '.join(names)}, it is in {value.memory.upper()}"
+            remedy, where = _BRING[name] if member == "nc_matmul" else _BY_SBUF, value.memory.upper()
+            context.find(
+                "NK201", node, message, remedy, instruction=member, argument=name, memories=names, memory=where
+            )
             return
 
 

@@ -45,7 +45,8 @@ def lost(context: Context, node: Function, names: Names) -> None:
             maker = each.maker if isinstance(each, Tensor) else None
             if maker is not None and _buffer(context, maker) == "shared_hbm":
                 shown = next(name for name, value in names.items() if value is each)
-                context.find("NK408", maker, f"the kernel returns nothing: `{shown}`, which it writes, is lost")
+                message = f"the kernel returns nothing: `{shown}`, which it writes, is lost"
+                context.find("NK408", maker, message, tensor=shown)
 
 
 def in_private_memory(context: Context, node: ast.Return, value: Value) -> None:

@@ -27,15 +27,15 @@ def partitions(context: Context, node: ast.Call, function: Api, given: Arguments
     what = f"loads {rows} rows, one a partition" if member == "load" else f"makes a tile of {rows} partitions"
     message = f"{function.short} {what}; a NeuronCore has {PARTITIONS}"
     if member == "ndarray":
-        context.wide[node] = message  # a matmul may have more to say of it
+        context.wide[node] = message, rows  # a matmul may have more to say of it
     else:
-        context.find("NK101", node, message)
+        context.find("NK101", node, message, instruction=member, partitions=rows, limit=PARTITIONS)
 
 
 def unused(context: Context, node: Function, names: object) -> None:
     """Tiles of more than 128 partitions that no matmul contracts."""
-    for made, message in context.wide.items():
-        context.find("NK101", made, message)
+    for made, (message, rows) in context.wide.items():
+        context.find("NK101", made, message, instruction="ndarray", partitions=rows, limit=PARTITIONS)
 
 
 def _rows(function: Api, member: str, given: Arguments) -> int | None:
@@ -60,16 +60,15 @@ def contracted(context: Context, node: ast.Call, function: Api, given: Arguments
     operands = (given.get("stationary", first), given.get("moving", first + 1))
     for each in operands:
         if isinstance(each, Tensor) and each.maker is not None and each.maker in context.wide and each.shape:
-            context.wide.pop(each.maker)
-            message = f"nisa.nc_matmul contracts {each.shape[0]} partitions; the Tensor Engine contracts {PARTITIONS}"
-            context.find("NK103", node, message)
+            _, rows = context.wide.pop(each.maker)
+            message = f"nisa.nc_matmul contracts {rows} partitions; the Tensor Engine contracts {PARTITIONS}"
+            context.find("NK103", node, message, instruction=member, partitions=rows, limit=PARTITIONS)
     tile = operands[0]
     if isinstance(tile, Tensor) and tile.shape is not None and len(tile.shape) == 2:
         columns = tile.shape[1]
         if columns is not None and columns > _STATIONARY:
-            context.find(
-                "NK104", node, f"nisa.nc_matmul: the stationary tile has {columns} columns; the array has {_STATIONARY}"
-            )
+            message = f"nisa.nc_matmul: the stationary tile has {columns} columns; the array has {_STATIONARY}"
+            context.find("NK104", node, message, instruction=member, extent=columns, limit=_STATIONARY)
 
 
 def axes(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:

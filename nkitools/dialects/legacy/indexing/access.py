@@ -4,7 +4,7 @@ copy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -17,11 +17,11 @@ from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.chip.view_checks import describe, name_of
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
 from nkitools.dialects.legacy.indexing.masks import Box, Subscript
-from nkitools.rules.finding import Drawing, KernelError, refuse
+from nkitools.rules.finding import NO_FACTS, Drawing, KernelError, refuse
 
 _new = object.__new__
 _MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."
-_CODE = " (err_tensor_access_out_of_bound)"
+_CODE = "err_tensor_access_out_of_bound"
 
 
 def out_of_bounds(tensor: NkiTensor, dim: int, low: int, high: int, size: int) -> NoReturn:
@@ -30,16 +30,20 @@ def out_of_bounds(tensor: NkiTensor, dim: int, low: int, high: int, size: int) -
         f"Out-of-bound access for tensor{name_of(tensor)} on dimension {dim}: "
         f"index range [{low}, {high}] exceed dimension size of {size}"
     )
-    bare_index_error(tensor, text, lambda: picture_of_range(size, low, high))
+    facts = {"axis": dim, "first_index": low, "last_index": high, "extent": size}
+    bare_index_error(tensor, text, lambda: picture_of_range(size, low, high), facts)
 
 
-def bare_index_error(tensor: NkiTensor, text: str, picture: Drawing | None = None) -> NoReturn:
+def bare_index_error(
+    tensor: NkiTensor, text: str, picture: Drawing | None = None, facts: Mapping[str, Any] = NO_FACTS
+) -> NoReturn:
     """NK402 as an IndexError of exactly that text, since AWS's own tests compare both; the finding travels with it."""
     try:
-        refuse("NK402", f"{text}{_CODE}", about=(tensor,), remedy=_remedy(), picture=picture)
+        said, facts = f"{text} ({_CODE})", {**facts, "code": _CODE}
+        refuse("NK402", said, about=(tensor,), remedy=_remedy(), picture=picture, facts=facts)
     except KernelError as error:
         finding = error.finding
-    bare = IndexError(finding.message.removesuffix(_CODE))
+    bare = IndexError(finding.message.removesuffix(f" ({_CODE})"))
     bare.finding = finding  # type: ignore[attr-defined]
     bare.add_note(f"{finding.rule} {finding.slug} at {finding.file}:{finding.line}. {finding.remedy}")
     raise bare
@@ -292,7 +296,8 @@ def _no_position(tensor: NkiTensor, item: Subscript) -> NoReturn:
             "(err_unsupported_mixing_basic_advanced_tensor_indexing)"
         )
         remedy = "Write every dimension as a slice, or every dimension as an index: nl.arange(n)[None, :] for `:`."
-        refuse("NK603", message, about=(tensor,), remedy=remedy)
+        facts = {"code": "err_unsupported_mixing_basic_advanced_tensor_indexing"}
+        refuse("NK603", message, about=(tensor,), remedy=remedy, facts=facts)
     if isinstance(item, np.ndarray):
         message = f"a NumPy array of {list(item.shape)} is no index of {describe(tensor)}"
         refuse("NK603", message, about=(tensor,), remedy="Make the index with nl.arange(n)[:, None], or with nl.mgrid.")
@@ -309,7 +314,7 @@ def _check_form(tensor: NkiTensor, items: tuple[Any, ...], ndim: int) -> None:
             "(err_1d_arange_not_supported)"
         )
         remedy = "Write nl.arange(n)[:, None] for the partition dimension, nl.arange(n)[None, :] for the free one."
-        refuse("NK603", message, about=(tensor,), remedy=remedy)
+        refuse("NK603", message, about=(tensor,), remedy=remedy, facts={"code": "err_1d_arange_not_supported"})
     if len(items) != len(tensor.shape):
         message = (
             f"{len(items)} indices are given for {describe(tensor)}; advanced indexing names every one of the "
@@ -330,7 +335,8 @@ def _check_partition(tensor: NkiTensor, slopes: list[tuple[int, ...]], shape: tu
             "between partitions only by an instruction (err_failed_to_infer_tile_from_local_tensor)"
         )
         remedy = "Index dimension 0 with nl.arange(n)[:, None]; nisa.nc_transpose swaps two dimensions."
-        refuse("NK603", message, about=(tensor,), remedy=remedy)
+        facts = {"code": "err_failed_to_infer_tile_from_local_tensor"}
+        refuse("NK603", message, about=(tensor,), remedy=remedy, facts=facts)
     if shape[0] > 1 and partition[0] == 0:
         message = f"a tile of {shape[0]} partitions is asked of one partition of {describe(tensor)}"
         remedy = "Broadcast it first: tile.broadcast_to(shape) or nl.broadcast_to(tile, shape=shape)."

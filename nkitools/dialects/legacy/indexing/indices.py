@@ -172,11 +172,13 @@ class Index:
             "control flow depends on an index made of nl.arange or nl.mgrid, which stands for all positions of a tile "
             "(err_control_flow_condition_depending_on_arange)"
         )
-        refuse("NK602", message, remedy="Pass the condition as mask= to the calls that it concerns.")
+        remedy = "Pass the condition as mask= to the calls that it concerns."
+        refuse("NK602", message, remedy=remedy, facts={"code": "err_control_flow_condition_depending_on_arange"})
 
     def __setitem__(self, key: Subscript, value: float | np.generic) -> NoReturn:
         message = "an index does not support item assignment (err_cannot_assign_to_index)"
-        refuse("NK603", message, remedy="Make a tile of it with nisa.iota(index, dtype=nl.int32) and assign to that.")
+        remedy = "Make a tile of it with nisa.iota(index, dtype=nl.int32) and assign to that."
+        refuse("NK603", message, remedy=remedy, facts={"code": "err_cannot_assign_to_index"})
 
     def __iter__(self) -> NoReturn:
         refuse("NK603", "an index cannot be iterated over; it stands for all positions of a tile at once")

@@ -150,7 +150,8 @@ class Mask:
     __eq__ = __ne__ = _no_operator  # type: ignore[assignment]
 
     def __setitem__(self, key: Subscript, value: float | np.generic) -> NoReturn:
-        refuse("NK603", "a mask does not support item assignment (err_cannot_assign_to_index)")
+        code = "err_cannot_assign_to_index"
+        refuse("NK603", f"a mask does not support item assignment ({code})", facts={"code": code})
 
     def __bool__(self) -> bool:
         check_joined()
@@ -165,7 +166,8 @@ class Mask:
             "control flow depends on a comparison of an index made of nl.arange or nl.mgrid, which holds for some "
             "positions of a tile and not for others (err_control_flow_condition_depending_on_arange)"
         )
-        refuse("NK602", message, remedy="Pass the condition as mask= to the calls that it concerns.")
+        remedy = "Pass the condition as mask= to the calls that it concerns."
+        refuse("NK602", message, remedy=remedy, facts={"code": "err_control_flow_condition_depending_on_arange"})
 
     def lanes(self, shape: tuple[int, ...], what: str) -> Lanes:
         """Return the lanes of a tile of ``shape`` where the mask holds; NK604 where it describes another tile."""

@@ -24,7 +24,7 @@ from nkitools.dialects.legacy.tiles.result_tiles import Tile
 from nkitools.engines.enums import oob_mode
 from nkitools.rules.finding import not_modelled, refuse
 
-_FREE = "(err_indirect_indices_free_dim)"
+_FREE = "err_indirect_indices_free_dim"
 
 
 class DynamicIndex:
@@ -63,7 +63,8 @@ class DynamicIndex:
     __eq__ = __ne__ = _in_mask  # type: ignore[assignment]
 
     def __bool__(self) -> NoReturn:
-        refuse("NK602", "control flow depends on a dynamic offset (err_dynamic_control_flow_not_supported)")
+        code = "err_dynamic_control_flow_not_supported"
+        refuse("NK602", f"control flow depends on a dynamic offset ({code})", facts={"code": code})
 
 
 def chosen_access(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> RowAccess | OffsetAccess:
@@ -120,10 +121,10 @@ def _gathered(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> RowAcces
     """``tensor[idx, i_f]``: the rows that ``idx``, a tile of shape (n, 1), names."""
     if any(whole(item) is None for item in items[:place]):
         message = (
-            f"a tile chooses along dimension {place} of {describe(tensor)}, behind the partition dimension {_FREE}"
+            f"a tile chooses along dimension {place} of {describe(tensor)}, behind the partition dimension ({_FREE})"
         )
         remedy = "A tile stands first, or behind integers: tensor[b, tile, nl.arange(n)[None, :]]."
-        refuse("NK603", message, about=(tensor,), remedy=remedy)
+        refuse("NK603", message, about=(tensor,), remedy=remedy, facts={"code": _FREE, "axis": place})
     ndim = max((item.ndim for item in items if isinstance(item, Index)), default=2)
     rows = Index(0, (1, *[0] * (ndim - 1)), (tensor.shape[place], *[1] * (ndim - 1)))
     free = tuple(_without_partitions(item) for item in items[place + 1 :])
@@ -194,7 +195,8 @@ class OffsetAccess:
                 "(err_copy_dynamic_indirect_indices_not_natively_supported)"
             )
             remedy = "Copy the tile out with nisa.tensor_copy_dynamic_src, or in with nisa.tensor_copy_dynamic_dst."
-            refuse("NK603", message, about=(self.tensor,), remedy=remedy)
+            facts = {"code": "err_copy_dynamic_indirect_indices_not_natively_supported"}
+            refuse("NK603", message, about=(self.tensor,), remedy=remedy, facts=facts)
         return self.moved(box)
 
     def moved(self, box: Box | None = None) -> NkiTensor:
@@ -221,10 +223,10 @@ def _moved(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> OffsetAcces
     if tile.shape[0] != 1:
         message = (
             f"{describe(tensor)} is addressed by a tile of {tile.shape[0]} partitions along dimension {place}; one "
-            f"value moves such an access {_FREE}"
+            f"value moves such an access ({_FREE})"
         )
         remedy = "Loop over the offsets and copy one tile for each; rows of HBM are chosen by tensor[tile, i_f]."
-        refuse("NK603", message, about=(tensor,), remedy=remedy)
+        refuse("NK603", message, about=(tensor,), remedy=remedy, facts={"code": _FREE, "axis": place})
     if tensor.on_chip and place == 0:
         message = f"a tile chooses a partition of {describe(tensor)}; a dynamic offset lies within each partition"
         refuse("NK603", message, about=(tensor,))

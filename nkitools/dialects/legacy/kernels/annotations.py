@@ -97,7 +97,8 @@ class _Watch:
                 f"`{statement.name}`, {describe(value.base)}, has the shape {list(value.shape)} and is annotated with "
                 f"{list(sizes)} (err_annotation_shape_mismatch)"
             )
-            report("NK109", message, remedy="Correct the annotation, or the shape of the assigned tensor.")
+            remedy = "Correct the annotation, or the shape of the assigned tensor."
+            report("NK109", message, remedy=remedy, facts={"code": "err_annotation_shape_mismatch"})
 
 
 def _around(frame: FrameType) -> Statement | None:

@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
 from typing import Any
 
 from nkitools.record.source_sites import Site
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.finding import REPORTER, Drawing, Reporter
+from nkitools.rules.finding import NO_FACTS, REPORTER, Drawing, Reporter
 
 OUTSIDE = "err_nki_api_outside_of_nki_kernel"
 
-# Where a rule stands for several codes: what its message says, and which of them that is.
-_BY_MESSAGE = {
-    "NK601": ((re.compile("^a while loop"), "err_while_loop_requires_unconditional_entry"),),
-    "NK109": ((re.compile("^activation.*: `scale`"), "err_activation_scale_scalar_or_vector"),),
-    "NK301": (
-        (re.compile("activation.*: `bias`"), "err_activation_bias_invalid_type"),
-        (re.compile("activation.*: `scale`"), "err_activation_scale_invalid_type"),
-    ),
+# Where a rule stands for several codes: the argument of an activation that is wrong, and which of them that is.
+_OF_ACTIVATIONS = {
+    "NK109": {"scale": "err_activation_scale_scalar_or_vector"},
+    "NK301": {"bias": "err_activation_bias_invalid_type", "scale": "err_activation_scale_invalid_type"},
 }
 
 
-def _code_of(rule: Rule, message: str) -> str:
-    """AWS's code for a finding; '' where the message has it already, or none fits."""
-    if "err_" in message:
-        return ""
-    if rule.id in _BY_MESSAGE:
-        return next((code for pattern, code in _BY_MESSAGE[rule.id] if pattern.search(message)), "")
+def _code_of(rule: Rule, facts: Mapping[str, Any]) -> str:
+    """AWS's code for a finding; '' where none fits."""
+    if rule.id in _OF_ACTIVATIONS:
+        is_activation = str(facts.get("instruction", "")).startswith("activation")
+        return _OF_ACTIVATIONS[rule.id].get(facts.get("argument", ""), "") if is_activation else ""
     return rule.aliases[0] if len(rule.aliases) == 1 else ""
 
 
 class _Coded:
-    """A reporter that adds AWS's code to a message that lacks it."""
+    """A reporter that adds AWS's code to a message; one with the fact ``code`` has it already."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
 
     def __call__(
-        self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str, picture: Drawing | None = None
+        self,
+        rule: Rule,
+        message: str,
+        fatal: bool,
+        about: Sequence[Any],
+        remedy: str,
+        picture: Drawing | None = None,
+        facts: Mapping[str, Any] = NO_FACTS,
     ) -> bool:
-        code = _code_of(rule, message)
+        code = "" if "code" in facts else _code_of(rule, facts)
         if code:
-            message = f"{message} ({code})"
-        return self.reporter(rule, message, fatal, about, remedy, picture)
+            message, facts = f"{message} ({code})", {**facts, "code": code}
+        return self.reporter(rule, message, fatal, about, remedy, picture, facts)
 
 
 def with_codes(reporter: Reporter) -> Reporter:

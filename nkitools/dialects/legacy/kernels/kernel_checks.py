@@ -117,7 +117,8 @@ def _check_returned(form: Form, result: Any, mutable: dict[str, set[int]], funct
     for name, storages in mutable.items():
         if storages - returned:
             with placed(place_of(function).end):
-                report("NK407", f"parameter `{name}` is annotated nt.mutable_tensor and is not returned")
+                message = f"parameter `{name}` is annotated nt.mutable_tensor and is not returned"
+                report("NK407", message, facts={"tensor": name})
 
 
 def _check_in_hbm(result: Any, function: Callable[..., Any]) -> None:

@@ -47,7 +47,7 @@ def report_source(function: Callable[..., Any]) -> None:
             if (found.rule == "NK208" and shared_anywhere) or is_ignored(source, found.rule, found.line):
                 continue
             with placed(Site(code.co_filename, found.line, found.column, code.co_name)):
-                report(found.rule, found.message, remedy=found.remedy)
+                report(found.rule, found.message, remedy=found.remedy, facts={"code": found.code})
 
 
 def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:

@@ -235,6 +235,13 @@ class _Loop:
                 remedy=f"Index the tensor with `{counter}`, create it inside the loop, add up with +=, or loop over "
                 "nl.sequential_range.",
                 severity="warning" if in_order else "",
+                facts={
+                    "tensor": f"\x00{storage}\x00",
+                    "memory": known.memory,
+                    "dtype": known.dtype,
+                    "shape": known.shape,
+                    "loop_line": loop.line,
+                },
             )
 
 

@@ -225,6 +225,7 @@ def transposed_by_dma(
             "(err_indirect_indices_are_not_supported_with_nki_api)",
             about=(src.base,),
             remedy="Load the rows with nl.load, and transpose the tile with nisa.nc_transpose.",
+            facts={"code": "err_indirect_indices_are_not_supported_with_nki_api"},
         )
     order = AXES.get(len(src.shape), tuple(range(len(src.shape))))
     given = None if axes is None else tuple(axis if (n := whole(axis)) is None else n for axis in axes)

@@ -69,6 +69,7 @@ def _check_bias(what: str, bias: Operand | None) -> None:
             f"{what}: `bias` must be float32, float16 or bfloat16, it is {describe(bias.base)} "
             "(err_activation_bias_invalid_type)",
             about=(bias.base,),
+            facts={"argument": "bias", "code": "err_activation_bias_invalid_type"},
         )
 
 

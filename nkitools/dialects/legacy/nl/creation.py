@@ -78,7 +78,8 @@ def _is_zeroed(what: str, memory: MemoryRegion) -> bool:
         "nl.zeros: the documents have no tensor in HBM that is created with a value "
         "(err_hbm_tensor_with_init_value_not_supported); compilers have taken zeros"
     )
-    report("NK621", message, remedy="Create it with nl.ndarray and write the zeros with nl.store.")
+    remedy = "Create it with nl.ndarray and write the zeros with nl.store."
+    report("NK621", message, remedy=remedy, facts={"code": "err_hbm_tensor_with_init_value_not_supported"})
     return True
 
 
@@ -104,13 +105,16 @@ def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None)
         refuse(
             "NK205",
             f"{what}: a tensor in HBM cannot be created with a value (err_hbm_tensor_with_init_value_not_supported)",
+            facts={"code": "err_hbm_tensor_with_init_value_not_supported"},
         )
     if allocation is not None:
         message = (
             f"{what}: a tensor that is allocated directly cannot be created with a value "
             "(err_tensor_creation_on_scratchpad_with_init_value_not_supported)"
         )
-        report("NK614", message, remedy="Create it with nl.ndarray and assign the value: tensor[...] = 0.")
+        remedy = "Create it with nl.ndarray and assign the value: tensor[...] = 0."
+        facts = {"code": "err_tensor_creation_on_scratchpad_with_init_value_not_supported"}
+        report("NK614", message, remedy=remedy, facts=facts)
 
 
 def ndarray(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:

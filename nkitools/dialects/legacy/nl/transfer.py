@@ -71,7 +71,8 @@ def check_in_hbm(what: str, role: str, tile: Tensor) -> None:
     if tile.buffer not in HBM:
         message = f"{what}: `{role}` must be in HBM, it is {describe(tile.base)}"
         remedy = "Assign between tiles on chip (dst[...] = src), or use nl.copy."
-        report("NK201", message, about=(tile.base,), remedy=remedy)
+        facts = {"instruction": what.rpartition(".")[2], "argument": role, "memories": ("HBM",)}
+        report("NK201", message, about=(tile.base,), remedy=remedy, facts=facts)
 
 
 def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
@@ -108,7 +109,8 @@ def _check_partitions(src: Tensor, tile: NkiTensor, remedy: str) -> None:
         message = (
             f"nl.load: `src`, {describe(src.base)}, has {tile.shape[0]} rows for partitions; a NeuronCore has {limit}"
         )
-        report("NK101", message, about=(src.base,), remedy=remedy)
+        facts = {"instruction": "load", "argument": "src", "partitions": tile.shape[0], "limit": limit}
+        report("NK101", message, about=(src.base,), remedy=remedy, facts=facts)
 
 
 def store(dst: Tensor, value: Operand, *, mask: MaskLike = None, **kwargs: Keyword) -> None:

@@ -34,6 +34,7 @@ def fitted(value: NkiTensor, dst: NkiTensor) -> NkiTensor:
             f"{describe(value)} does not fit into {describe(dst)}; the destination has the shape of the value or a "
             "larger one to which it broadcasts (err_store_dst_shape_smaller_than_other_shape)",
             about=(value, dst),
+            facts={"code": "err_store_dst_shape_smaller_than_other_shape"},
         )
     if value.on_chip and value.shape[0] != dst.shape[0]:
         value = spread_partitions(value, dst.shape[0])
@@ -85,6 +86,7 @@ def assign(dst: Any, value: Any) -> None:
             "(err_copy_dynamic_indirect_indices_not_natively_supported)",
             about=(source,),
             remedy="Copy it by an instruction: tile[...] = nisa.tensor_copy_dynamic_src(source[...]).",
+            facts={"code": "err_copy_dynamic_indirect_indices_not_natively_supported"},
         )
     if is_same_view(target, source):
         return

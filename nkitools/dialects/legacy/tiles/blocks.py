@@ -78,6 +78,7 @@ class BlockTensor(Tensor):
             "first dimension is the partition dimension (err_failed_to_infer_tile_from_local_tensor)",
             about=(self.blocks[0],),
             remedy=f"Index the block dimensions first: tensor[{', '.join('ijkl'[: len(self.leading)])}].",
+            facts={"code": "err_failed_to_infer_tile_from_local_tensor"},
         )
 
     def __getitem__(self, key: Key) -> Tensor:
@@ -124,6 +125,7 @@ def new_blocks(
         "NK612",
         f"a tensor of shape {list(shape)} has {count} block dimensions in front of the partition dimension; they are "
         "deprecated (err_leading_dimension_of_tensor_must_be_partition)",
+        facts={"code": "err_leading_dimension_of_tensor_must_be_partition"},
     )
     leading = shape[:count]
     return BlockTensor(leading, [make(shape[count:], dtype, block) for block in np.ndindex(leading)])

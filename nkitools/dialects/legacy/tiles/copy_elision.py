@@ -136,7 +136,8 @@ def _check_defined(dst: NkiTensor, missing: Array, product: NkiTensor) -> None:
 def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
     """``dst += product`` in float32, with ``dst`` in one bank of PSUM as the Tensor Engine wants it (NK106, NK303)."""
     if dst.dtype is not product.dtype:
-        check.fail("NK303", f"`dst`, {describe(dst)}, must be {product.dtype} to accumulate matrix products", dst)
+        message = f"`dst`, {describe(dst)}, must be {product.dtype} to accumulate matrix products"
+        check.fail("NK303", message, dst, argument="dst")
     chip = check.chip
     span = sum((size - 1) * stride for size, stride in zip(dst.shape[1:], dst.layout.strides[1:], strict=True))
     several_banks = chip.moving_fmax_float32 * 4 > chip.psum_bank_bytes

@@ -180,6 +180,7 @@ def in_place(what: str, dst: Tile, other: Any, name: str, where: Array | None = 
             f"{name}: {describe(tensor)} is larger than {describe(target)}, to which it is applied "
             "(err_store_dst_shape_smaller_than_other_shape)",
             about=(target, tensor),
+            facts={"code": "err_store_dst_shape_smaller_than_other_shape"},
         )
     value = beside(target, view_of(other))
     binary_into(target if where is None else MaskedTensor.of(target, where), what, target, value)
