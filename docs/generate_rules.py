@@ -61,6 +61,8 @@ def _section(rule: Rule) -> str:
         lines += [f"The error is also a `{rule.builtin}`.", ""]
     if rule.aliases:
         lines += ["Legacy codes: " + ", ".join(f"`{alias}`" for alias in rule.aliases) + ".", ""]
+    if rule.facts:
+        lines += ["[Facts](json.md#facts): " + ", ".join(f"`{name}`" for name in rule.facts) + ".", ""]
     for example, also in zip(rule.examples, ("", *[", too"] * len(rule.examples)), strict=False):
         language = "cpp" if rule.id.startswith("CO") else "python"
         lines += _code(f"Refused{also}", example.bad, language) + _code(f"Accepted{also}", example.good, language)

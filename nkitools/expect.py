@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from nkitools.facts import options
 from nkitools.record.allowed_rules import allowance
 from nkitools.record.run_listeners import collect_runs
+from nkitools.record.run_session import told_apart
 from nkitools.report.excerpt import source_line
 from nkitools.rules.catalogue import rule_named
 
@@ -75,6 +76,7 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
                 raise ValueError(f"expect_finding: {_name(rule)} is allowed here, and expected; keep one of both")
         with ExitStack() as stack:
             self._runs = stack.enter_context(collect_runs())
+            stack.enter_context(told_apart(self._match))
             if options.value("rules") == "off":
                 stack.enter_context(options.override(rules="error"))
             self._stack = stack.pop_all()

@@ -209,11 +209,25 @@ class TestFails:
 
         def kernel() -> None:
             for number in range(24):
-                report("NK612", f"warning {number // 2}")
+                report("NK612", f"warning {'abcdefghijkl'[number // 2]}")
 
         lines = fails("NK101", run=lambda: nkitools.simulate(kernel)).splitlines()
         assert lines[-1] == "  ... and 2 more"
         assert len(lines) == 13
+
+    @pytest.mark.parametrize("turn", [0, 1, 7, 41, 49])
+    def test_a_message_of_any_turn_is_met(self, turn: int) -> None:
+        """What one finding stands for is told apart where the test asks for some of it."""
+
+        def kernel() -> None:
+            for number in range(50):
+                report("NK612", f"warning {number}")
+
+        with expect_finding("NK612", match=f"warning {turn}$") as expected:
+            run = nkitools.simulate(kernel)
+        assert [(each.message, each.count) for each in expected.findings] == [(f"warning {turn}", 1)]
+        assert sorted(each.count for each in run.findings) == [1, 49]
+        assert [each.count for each in nkitools.simulate(kernel).findings] == [50]
 
     def test_switched_off_by_the_call_itself(self) -> None:
         """rules="off" in the call is the author's own word."""

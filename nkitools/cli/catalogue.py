@@ -11,7 +11,7 @@ from nkitools.rules.catalogue import RULES, Rule
 
 _SHOWN = (
     "id", "slug", "severity", "chips", "reason", "source", "remedy", "bad", "good", "examples", "aliases", "since",
-    "replacements",
+    "replacements", "facts",
 )  # fmt: skip
 
 

@@ -95,6 +95,7 @@ def _show(rule: Rule, every: bool) -> None:
         ("Remedy", rule.remedy),
         ("Reported by", rule.reporter),
         ("Legacy codes", " ".join(rule.aliases)),
+        ("Facts", " ".join(rule.facts)),
     ):
         if text:
             terminal.print(f"\n{heading}", style="bold")

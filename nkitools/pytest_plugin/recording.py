@@ -32,7 +32,7 @@ SUMMARY = "nkitools_summary"
 # How many prints are shown, and how many lines of each.
 _OF_A_FAILURE = (20, 12)
 _OF_A_PASS = (3, 6)
-_PROPERTIES = ("nki_findings", "nki_rules", "nki_finding", "nki_allowed")
+_PROPERTIES = ("nki_findings", "nki_rules", "nki_finding", "nki_facts", "nki_allowed")
 _MOST_PROPERTIES = 20
 _CAUGHT = "the test's own code has caught a finding: the kernel has not done its work (--nki-require-run)"
 _MEND = "Mend the kernel, or expect the finding with expect_finding or pytest.raises."
@@ -281,6 +281,7 @@ def _set_properties(item: pytest.Item, tally: Tally) -> None:
         ("nki_findings", tally.finding_count()),
         ("nki_rules", ", ".join(tally.rules())),
         *(("nki_finding", finding.line()) for finding in tally.ranked()[:_MOST_PROPERTIES]),
+        *(("nki_facts", each.facts_line()) for each in tally.ranked()[:_MOST_PROPERTIES] if each.facts),
         *(("nki_allowed", finding.line()) for finding in tally.ranked("allowed")[:_MOST_PROPERTIES]),
     ]
     item.user_properties[:] = [*others, *ours]
@@ -288,8 +289,6 @@ def _set_properties(item: pytest.Item, tally: Tally) -> None:
 
 def _sections(tally: Tally, prints: list[str], *, blocks: bool) -> Iterator[tuple[str, str]]:
     lines = [line for finding in tally.ranked() for line in finding.lines(blocks=blocks)]
-    if tally.left_out:
-        lines.append(f"{tally.left_out} more repeats were counted only")
     if lines:
         yield "nki findings", "\n".join(lines)
     allowed = [finding.allowed_line() for finding in tally.ranked("allowed")]

@@ -18,9 +18,9 @@ from nkitools.record.tensor_names import facts_of, with_names
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.finding import NO_FACTS, Drawing, Finding, StopRun, error_of
 
-# A finding in a loop comes in each iteration, with its own counters; beyond so many the repeats of a line are counted.
+# A finding in a loop comes in each iteration, with its own counters; beyond so many their messages are not written.
 MAX_REPEATS = 1000
-# Reports fold findings: a few pictures are enough for one line.
+# A few pictures are enough for one line.
 MAX_PICTURES = 8
 
 
@@ -28,7 +28,7 @@ class Reporter:
     """Acts on broken rules as the level says.
 
     What is kept and what is raised decide the ``findings`` of the run. Of one rule at one site the first 1000 findings
-    are kept, and the record counts the others.
+    have their own messages; the others are counted with the last of these.
     """
 
     def __init__(self, findings: Findings, record: Record) -> None:
@@ -36,7 +36,8 @@ class Reporter:
         self.level = findings.level
         self.record = record
         self.reports = 0  # of all rules, kept or not
-        self._repeats: Counter[tuple[str, Site]] = Counter()
+        self._times: Counter[tuple[str, Site]] = Counter()
+        self._latest: dict[tuple[str, Site], Finding] = {}
         self._place: tuple[Site, FrameType | None] | None = None
         self._moment: tuple[tuple[int, ...], dict[str, int]] | None = None
 
@@ -55,15 +56,21 @@ class Reporter:
             return False
         site, frame = self._place or (self.record.sites[self.record.sites.current(2)], author_frame(2))
         verdict = self.findings.verdict(rule.id, rule.severity, fatal=fatal)
-        self._repeats[rule.id, site] += 1
-        told = self._repeats[rule.id, site] - 1
-        if not verdict.raised and told >= MAX_REPEATS and (told or not fatal):
-            self.record.findings_left_out += verdict.reason is None
-            if fatal:
-                raise StopRun
-            return True
-        finding = self._finding(rule, site, frame, message, remedy, facts_of(about, facts, frame, self.record))
-        if picture is not None and (verdict.raised or fatal or self._repeats[rule.id, site] <= MAX_PICTURES):
+        self._times[rule.id, site] += 1
+        times, latest = self._times[rule.id, site], self._latest.get((rule.id, site))
+        program, loops = self._moment or _moment_of(frame)
+        if latest is not None and times > MAX_REPEATS and not (verdict.raised or fatal):
+            finding = replace(latest, program=program, loops=loops)
+        else:
+            named = with_names(message, frame, self.record)
+            known = facts_of(about, facts, frame, self.record)
+            finding = self._finding(rule, site, named, remedy, program=program, loops=loops, facts=known)
+            self._latest[rule.id, site] = finding
+        if (
+            picture is not None
+            and (verdict.raised or fatal or times <= MAX_PICTURES)
+            and self.findings.is_new(finding, verdict)
+        ):
             finding = replace(finding, picture=picture())
         self.findings.keep(finding, verdict)
         if verdict.raised:
@@ -92,24 +99,23 @@ class Reporter:
         finally:
             self._place = self._moment = None
 
-    def _finding(
-        self, rule: Rule, site: Site, frame: FrameType | None, message: str, remedy: str, facts: Mapping[str, Any]
-    ) -> Finding:
-        core = CORE.get()
-        now = (core.program, counters(frame)) if core is not None else ((), {})
-        program, loops = self._moment or now
+    def _finding(self, rule: Rule, site: Site, message: str, remedy: str, **more: Any) -> Finding:
         return Finding(
             rule=rule.id,
             slug=rule.slug,
             severity=rule.severity,
-            message=with_names(message, frame, self.record),
+            message=message,
             file=site.file,
             line=site.line,
             column=site.column,
             remedy=remedy,
-            program=program,
-            loops=loops,
             function=site.function,
             rank=self.record.rank,
-            facts=facts,
+            **more,
         )
+
+
+def _moment_of(frame: FrameType | None) -> tuple[tuple[int, ...], dict[str, int]]:
+    """Return the program and the loop counters of now."""
+    core = CORE.get()
+    return (core.program, counters(frame)) if core is not None else ((), {})

@@ -96,7 +96,8 @@ class Run(RunContents):
         if len(arrays) > _LISTED:
             arrays[_LISTED:] = [f"and {len(arrays) - _LISTED} more outputs"]
         ended = [f"ended by {type(self.error).__name__}"] if self.error is not None else []
-        counts = [(len(self.instructions), "instruction"), (len(self.findings), "finding"), (len(self.prints), "print")]
+        found = sum(each.count for each in self.findings)
+        counts = [(len(self.instructions), "instruction"), (found, "finding"), (len(self.prints), "print")]
         said = [*(arrays or ["no outputs"]), *ended, *(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)]
         return f"<Run of {self.kernel} on {self.chip} ({self.target}): {', '.join(said)}>"
 

@@ -131,7 +131,7 @@ class RunContents:
 
     @property
     def findings_left_out(self) -> int:
-        """Return how many repeats of a finding at one line were counted only, since there were more than 1000."""
+        """Return 0; of runs that an earlier version has saved, how many repeats at one line were counted only."""
         return sum(record.findings_left_out for record in self.all_records)
 
     @property

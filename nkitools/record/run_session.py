@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
 from nkitools.record.allowed_rules import allowance
 from nkitools.record.kept_layouts import begin_run, end_run
 from nkitools.record.run import Run
-from nkitools.record.run_listeners import announce, conclude
+from nkitools.record.run_listeners import added, announce, conclude
 from nkitools.rules.finding import Finding, StopRun, error_of, is_raised
 
 
@@ -37,6 +39,7 @@ class Findings:
     def __init__(self, run: Run, level: str) -> None:
         self.run = run
         self.level = level
+        self._first: dict[tuple[Hashable, ...], int] = {}  # the place of a kind of finding in its list
 
     @property
     def all(self) -> list[Finding]:
@@ -56,13 +59,34 @@ class Findings:
         return Verdict(unmodelled or self.level != "off", reason, unmodelled or (ends and reason is None))
 
     def keep(self, finding: Finding, verdict: Verdict) -> None:
-        """Keep ``finding`` as ``verdict`` says."""
+        """Keep ``finding`` as ``verdict`` says: one of a kind that came before is counted with that.
+
+        One that is raised stands for itself: the error carries it.
+        """
         if not verdict.kept:
             return
-        if verdict.reason is None:
-            self.run.findings.append(finding)
+        reason, findings, aside = verdict.reason, self.run.findings, self.run.set_aside
+        key = () if verdict.raised else self._key(finding, verdict)
+        place = self._first.get(key)
+        if place is None:
+            if key:
+                self._first[key] = len(findings) if reason is None else len(aside)
+            if reason is None:
+                findings.append(finding)
+            else:
+                aside.append((finding, reason))
+        elif reason is None:
+            findings[place] = findings[place].again(finding)
         else:
-            self.run.set_aside.append((finding, verdict.reason))
+            aside[place] = aside[place][0].again(finding), reason
+
+    def is_new(self, finding: Finding, verdict: Verdict) -> bool:
+        """Return whether a finding would be the first of its kind."""
+        return verdict.raised or self._key(finding, verdict) not in self._first
+
+    def _key(self, finding: Finding, verdict: Verdict) -> tuple[Hashable, ...]:
+        apart = (each(finding.message) is None for each in _apart.get())
+        return verdict.reason, finding.kind(), *apart
 
     def add(self, findings: Iterable[Finding], cause: BaseException | None = None) -> None:
         """Keep ``findings``, then raise the first one that the level raises, with ``cause`` as its cause."""
@@ -82,6 +106,20 @@ class Findings:
             return
         if not any(finding is known for known in self.run.findings):
             self.run.findings.append(finding)
+
+
+_apart: ContextVar[tuple[Callable[[str], object], ...]] = ContextVar("nkitools_apart", default=())
+
+
+@contextmanager
+def told_apart(pattern: re.Pattern[str] | None) -> Iterator[None]:
+    """Count findings whose messages fit a pattern apart from others of their kind, in the runs of a block."""
+    if pattern is None:
+        yield
+        return
+    fits: Callable[[str], object] = pattern.search
+    with added(_apart, fits):
+        yield
 
 
 _current: ContextVar[Findings | None] = ContextVar("nkitools_findings", default=None)

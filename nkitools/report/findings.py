@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from nkitools.report.excerpt import source_line
@@ -23,6 +23,19 @@ def finding_as_plain(finding: Finding) -> dict[str, Any]:
     if finding.picture is not None:
         plain["picture"]["meanings"] = dict(finding.picture.meanings)
     return plain
+
+
+def finding_from_plain(plain: Mapping[str, Any]) -> Finding:
+    """Return the finding that `finding_as_plain` has described, without its picture."""
+    from nkitools.rules.finding import Finding, Place
+
+    tuples = {name: tuple(each) if isinstance(each, list) else each for name, each in plain["facts"].items()}
+    every = [*plain["places"], *([plain["last"]] if plain["last"] else [])]
+    places = [Place(**{**each, "program": tuple(each["program"])}) for each in every]
+    last = places.pop() if plain["last"] else None
+    known = {each.name: plain[each.name] for each in fields(Finding)}
+    known |= {"program": tuple(plain["program"]), "picture": None, "facts": tuples}
+    return Finding(**{**known, "places": tuple(places), "last": last})
 
 
 def as_json(findings: Iterable[Finding], **about: Any) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from nkitools.report.pictures import picture_lines
 from nkitools.rules.finding import Picture
-from nkitools.rules.shown_text import shown
+from nkitools.rules.shown_text import shown, shown_line
 
 _INDENT = "    "
 
@@ -19,7 +20,7 @@ class FoldedFinding:
 
     ``source`` is the author's line with a caret. ``status`` is empty for a finding that was only collected, ``raised``
     for one that ended a run, ``caught`` where the test went on and passed, ``expected`` for one that a test asked for,
-    and ``allowed`` for one that is accepted for a ``reason``.
+    and ``allowed`` for one that is accepted for a ``reason``. ``facts`` are those of the first.
     """
 
     rule: str
@@ -33,6 +34,7 @@ class FoldedFinding:
     status: str = ""
     reason: str = ""
     count: int = 1
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def raised(self) -> bool:
@@ -57,14 +59,18 @@ class FoldedFinding:
     def _where(self) -> str:
         if self.count == 1:
             return f"at {self.place}" if self.place else ""
-        more = f"and {self.count - 1} more"
+        more = f"and {self.count - 1:,} more"
         if self.place == self.last:
             return f"at {self.place}, {more}" if self.place else more
         return f"{more}, first at {self.place or 'no loop'}, last at {self.last or 'no loop'}"
 
     def line(self) -> str:
         """All in one line: the finding, and how often it came."""
-        return shown(f"{self.text} (x{self.count})" if self.count > 1 else self.text)
+        return shown(f"{self.text} (x{self.count:,})" if self.count > 1 else self.text)
+
+    def facts_line(self) -> str:
+        """Return rule, number of times and facts as JSON."""
+        return shown_line(json.dumps({"rule": self.rule, "count": self.count, "facts": self.facts}))
 
     def allowed_line(self) -> str:
         """Return the same with why it is accepted."""

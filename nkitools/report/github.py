@@ -21,4 +21,5 @@ def annotation(finding: Finding) -> str:
         "title": f"{finding.rule} {finding.slug}",
     }
     named = ",".join(f"{name}={value.translate(_IN_PROPERTY)}" for name, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {named}::{f'{finding.message}. {finding.remedy}'.translate(_IN_TEXT)}"
+    said = f"{finding.message}{finding.more()}. {finding.remedy}".translate(_IN_TEXT)
+    return f"::{_COMMANDS[finding.severity]} {named}::{said}"

@@ -49,7 +49,7 @@ def findings_table(findings: Iterable[Finding]) -> str:
             f'<b style="color: {_COLORS[each.severity]}">{escape(each.severity)}</b>',
             escape(f"{each.rule} {each.slug}"),
             f"<code>{escape(shown_file(each.file))}:{each.line}</code>",
-            f"{escape(each.message)}<br><small>{escape(each.remedy)}</small>",
+            f"{escape(each.message + each.more())}<br><small>{escape(each.remedy)}</small>",
         ]
         for each in findings
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
     from nkitools.rules.finding import Finding
 
-_NUMBER = re.compile(r"\d+")
 _LARGE = 1 << 30  # bytes of a run, above which the sentence says how many
 _SEVERITIES = ("error", "warning", "hint")
 
@@ -25,14 +23,13 @@ _SEVERITIES = ("error", "warning", "hint")
 class Tally:
     """The counts of some runs, and their findings folded: same rule and line, whatever the numbers in the message.
 
-    ``left_out``: repeats that the runs have only counted. Findings that a test expected and those that are allowed are
-    kept apart: `ranked`, `finding_count` and `rules` count the others.
+    Findings that a test expected and those that are allowed are kept apart: `ranked`, `finding_count` and `rules` count
+    the others.
     """
 
     kernels: int = 0
     prints: int = 0
     findings: dict[str, FoldedFinding] = field(default_factory=dict)
-    left_out: int = 0
     peak_bytes: int = 0  # of the run that took the most memory
     met: dict[str, dict[str, bool]] = field(default_factory=dict)  # by kernel, see `nkitools.report.never_met`
 
@@ -43,7 +40,6 @@ class Tally:
         for run in runs:
             self.kernels += 1
             self.prints += len(run.prints)
-            self.left_out += run.findings_left_out
             self.peak_bytes = max(self.peak_bytes, run.peak_bytes)
             never_met.merge(self.met, {run.kernel: never_met.met_by(run)})
             ended_by = getattr(run.error, "finding", None)
@@ -62,8 +58,8 @@ class Tally:
         if known is None:
             self.findings[key] = replace(_folded(finding, base), status=status, reason=reason)
         else:
-            known.count += 1
-            known.last = _place(finding)
+            known.count += finding.count
+            known.last = _last_place(finding)
 
     def merge(self, other: Tally) -> None:
         """Count what ``other`` counted."""
@@ -71,7 +67,6 @@ class Tally:
 
         self.kernels += other.kernels
         self.prints += other.prints
-        self.left_out += other.left_out
         self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
         never_met.merge(self.met, other.met)
         for key, finding in other.findings.items():
@@ -95,7 +90,7 @@ class Tally:
 
     def finding_count(self) -> int:
         """Return how many findings there were, repeats included."""
-        return self.left_out + sum(finding.count for finding in self.ranked())
+        return sum(finding.count for finding in self.ranked())
 
     def rules(self) -> list[str]:
         """Return the ids of the rules that spoke, sorted."""
@@ -107,7 +102,6 @@ class Tally:
         apart = [f"{number} {status}" for status, number in marked if number]
         caught = sum(each.count for each in self.ranked("caught"))
         apart += [f"{caught} caught by the test's own code"] if caught else []
-        apart += [f"{self.left_out} of them counted only"] if self.left_out else []
         large = [f"the largest took {size_text(self.peak_bytes)}"] if self.peak_bytes > _LARGE else []
         return ", ".join(
             (
@@ -126,7 +120,7 @@ class Tally:
     def from_plain(cls, plain: dict[str, Any]) -> Tally:
         """Return what ``as_plain`` made."""
         findings = {key: FoldedFinding.from_plain(finding) for key, finding in plain["findings"].items()}
-        return cls(plain["kernels"], plain["prints"], findings, plain["left_out"], plain["peak_bytes"], plain["met"])
+        return cls(plain["kernels"], plain["prints"], findings, plain["peak_bytes"], plain["met"])
 
 
 def tally_of(runs: Iterable[Run], base: str) -> Tally:
@@ -149,13 +143,13 @@ def counted(number: int, what: str) -> str:
 
 def _key(finding: Finding, status: str) -> str:
     # A finding in a loop comes with other numbers each time round; it is one thing to mend.
-    message = _NUMBER.sub("#", finding.message)
+    message = finding.message_without_numbers()
     return f"{finding.rule} {finding.file}:{finding.line} {message}{f' ({status})' if status else ''}"
 
 
 def _folded(finding: Finding, base: str) -> FoldedFinding:
     message = finding.message.replace(os.path.join(base, ""), "") if base else finding.message
-    shown = replace(finding, file=relative(finding.file, base), message=message, rank=None)
+    shown = replace(finding, file=relative(finding.file, base), message=message, rank=None, count=1)
     return FoldedFinding(
         rule=finding.rule,
         severity=finding.severity,
@@ -164,12 +158,21 @@ def _folded(finding: Finding, base: str) -> FoldedFinding:
         source=excerpt(finding.file, finding.line, finding.column),
         picture=finding.picture,
         place=_place(finding),
-        last=_place(finding),
+        last=_last_place(finding),
+        count=finding.count,
+        facts=dict(finding.facts),
     )
 
 
 def _place(finding: Finding) -> str:
     """``rank 1, program 0, 1, m=3``: what of these says anything."""
+    return _with_rank(finding, finding.place.text())
+
+
+def _last_place(finding: Finding) -> str:
+    return _with_rank(finding, (finding.last or finding.place).text())
+
+
+def _with_rank(finding: Finding, place: str) -> str:
     rank = [f"rank {finding.rank}"] if finding.rank is not None else []
-    program = [f"program {', '.join(map(str, finding.program))}"] if any(finding.program) else []
-    return ", ".join([*rank, *program, *(f"{name}={value}" for name, value in finding.loops.items())])
+    return ", ".join([*rank, *([place] if place else [])])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,7 +175,7 @@ def _told(one: InstructionRecord, shape: Sequence[int], index: Sequence[int] | N
 
 
 def _findings(first: Run, second: Run) -> tuple[list[str], list[str]]:
-    known = [Counter(map(_finding_key, run.findings)) for run in (first, second)]
+    known = [_times(run) for run in (first, second)]
     only = []
     for run, mine, theirs in ((first, known[0], known[1]), (second, known[1], known[0])):
         left = mine - theirs
@@ -183,9 +183,17 @@ def _findings(first: Run, second: Run) -> tuple[list[str], list[str]]:
         for finding in run.findings:
             number = left.pop(_finding_key(finding), 0)
             if number:
-                texts.append(finding.text() + (f" (x{number})" if number > 1 else ""))
+                texts.append(replace(finding, count=1).text() + (f" (x{number:,})" if number > 1 else ""))
         only.append(texts)
     return only[0], only[1]
+
+
+def _times(run: Run) -> Counter[Hashable]:
+    """Return how many times each finding came."""
+    times: Counter[Hashable] = Counter()
+    for finding in run.findings:
+        times[_finding_key(finding)] += finding.count
+    return times
 
 
 def _finding_key(finding: Finding) -> Hashable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,9 @@ def _results(findings: Iterable[Finding], ids: list[str], root: Path) -> Iterabl
             "ruleId": finding.rule,
             "ruleIndex": ids.index(finding.rule),
             "level": _LEVELS[finding.severity],
-            "message": {"text": f"{finding.message}. {finding.remedy}"},
+            "message": {"text": f"{finding.message}{finding.more()}. {finding.remedy}"},
+            "occurrenceCount": finding.count,
+            "properties": {"facts": dict(finding.facts), "places": [asdict(each) for each in finding.places]},
             "locations": [{"physicalLocation": _place(finding, root)}],
             # Lines move; the same words in the same file are the same finding, the first, the second.
             "partialFingerprints": {"nkitoolsFinding/v1": f"{print_of[:32]}:{seen[print_of]}"},

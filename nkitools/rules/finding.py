@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -19,6 +19,8 @@ from nkitools.rules.shown_text import shown, shown_file, shown_line
 # unknown, as it is outside of a run; and with the indices of elements, which belong to the name.
 UNNAMED = re.compile("( of)? \x00(\\d+)\x00(\\[[^]]*\\])?")
 
+
+_NUMBER = re.compile(r"\d+")
 
 # The sign of a picture that stands for elements of different kinds.
 MIXED = "+"
@@ -42,6 +44,24 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Place:
+    """One time of a finding that came several times: program, loop counters, and the message with its own numbers."""
+
+    program: tuple[int, ...] = ()
+    loops: dict[str, int] = field(default_factory=dict, hash=False)
+    message: str = ""
+
+    def text(self) -> str:
+        """``program 0, 1, m=3``: what of these says anything."""
+        program = [f"program {', '.join(map(str, self.program))}"] if any(self.program) else []
+        return ", ".join([*program, *(f"{name}={value}" for name, value in self.loops.items())])
+
+
+# Beyond so many times only the last place of a finding is kept.
+MOST_PLACES = 3
+
+
+@dataclass(frozen=True)
 class Finding:
     """One broken rule, as its reader sees it.
 
@@ -49,6 +69,9 @@ class Finding:
     ``loops`` maps the names of the enclosing loops' counters to their values at that moment. ``picture`` shows the
     elements that a data rule is about. ``rank``: the number of the communicating rank, None where there are no ranks.
     ``facts``: what the message says, as values by name (`nkitools.rules.facts`).
+
+    In a run one finding stands for all its times, in a loop say, whose messages are the same but for numbers:
+    ``count`` says how many, ``places`` has the first three and ``last`` the last one; they are empty for a single time.
     """
 
     rule: str
@@ -65,6 +88,9 @@ class Finding:
     picture: Picture | None = None
     rank: int | None = None
     facts: Mapping[str, Fact] = field(default_factory=Facts, hash=False)
+    count: int = 1
+    places: tuple[Place, ...] = ()
+    last: Place | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", Facts(self.facts))
@@ -91,13 +117,41 @@ class Finding:
     def __repr__(self) -> str:
         place = f"{shown_file(self.file, whole=False)}:{self.line}"
         counters = "".join(f" {name}={value}" for name, value in self.loops.items())
-        return shown_line(f"<Finding {self.rule} {self.severity} {place}{counters}: {self.message}>")
+        return shown_line(f"<Finding {self.rule} {self.severity} {place}{counters}: {self.message}{self.more()}>")
 
     def text(self) -> str:
-        """One line: ``path:line:col: NK103 message`` (without the column where it is not known)."""
+        """One line: ``path:line:col: NK103 message (and 7 more: i=1; i=2; ...)``, the column where it is known."""
         column = f":{self.column}" if self.column is not None else ""
         rank = f" (rank {self.rank})" if self.rank is not None else ""
-        return shown(f"{shown_line(shown_file(self.file))}:{self.line}{column}: {self.rule} {self.message}{rank}")
+        said = f"{self.rule} {self.message}{rank}{self.more()}"
+        return shown(f"{shown_line(shown_file(self.file))}:{self.line}{column}: {said}")
+
+    def more(self) -> str:
+        """`` (and 4,095 more: i=1; i=2; ...)``; '' for a finding that came once."""
+        if self.count == 1:
+            return ""
+        others = [text for each in self.places[1:] if (text := each.text())]
+        others += ["..."] if others and self.count > len(self.places) else []
+        return f" (and {self.count - 1:,} more{': ' if others else ''}{'; '.join(others)})"
+
+    @property
+    def place(self) -> Place:
+        """The program and the loop counters of its first time."""
+        return Place(self.program, self.loops, self.message)
+
+    def kind(self) -> tuple[Hashable, ...]:
+        """Return what the times of one finding have in common: all but places, and numbers in the message."""
+        place = self.file, self.line, self.column, self.function, self.rank
+        return self.rule, self.severity, *place, self.message_without_numbers()
+
+    def message_without_numbers(self) -> str:
+        """Return the message with ``#`` in the place of each number."""
+        return _NUMBER.sub("#", self.message)
+
+    def again(self, other: Finding) -> Finding:
+        """Return the finding that stands for this one and for a later one of its kind."""
+        places = (*(self.places or (self.place,)), *(other.places or (other.place,)))[:MOST_PLACES]
+        return replace(self, count=self.count + other.count, places=places, last=other.last or other.place)
 
     def sentence(self) -> str:
         """Return the message, the remedy and the place, as an error shows them."""

@@ -90,6 +90,7 @@ def rule_as_markdown(rule_id: str) -> str:
     rule = RULES[rule_id]
     lines = [f"**{rule.id} {rule.slug}** ({rule.severity})", "", rule.reason, "", f"Source: {rule.source}", ""]
     lines += [f"Remedy: {rule.remedy}", "", f"Chips: {' '.join(rule.chips)}"]
+    lines += ["", f"Facts: {' '.join(rule.facts)}"] if rule.facts else []
     for heading, code in (("Bad", rule.examples[0].bad), ("Good", rule.examples[0].good)) if rule.examples else ():
         language = "cpp" if "torch::" in code else "python"
         lines += ["", f"{heading}:", "", f"```{language}", code.strip("\n"), "```"]

@@ -16,6 +16,7 @@ from pygls.workspace import TextDocument
 
 from nkitools.facts import __version__
 from nkitools.lint.rewriting import Edit
+from nkitools.report.findings import finding_from_plain
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 from nkitools.serve.child_process import Ended, call
@@ -101,7 +102,7 @@ class Server(LanguageServer):
     def _diagnostic(self, document: TextDocument, file: OpenFile, finding: Finding) -> types.Diagnostic:
         return types.Diagnostic(
             range=self._range(document, file, finding),
-            message=f"{finding.message}\n{finding.remedy}",
+            message=f"{finding.message}{finding.more()}\n{finding.remedy}",
             severity=_SEVERITIES[finding.severity],
             code=finding.rule,
             source="nkitools",
@@ -146,7 +147,7 @@ class Server(LanguageServer):
             except (Ended, ValueError) as error:
                 answer = {"error": f"{name}: {error}"}
             answers[name] = answer
-            shown.findings += [_finding_of(each) for each in answer.get("findings", []) if _is_of(each, path)]
+            shown.findings += [finding_from_plain(each) for each in answer.get("findings", []) if _is_of(each, path)]
             shown.tiles += [each for each in answer.get("tiles", []) if _is_of(each, path)]
             shown.costs += [each for each in answer.get("costs", []) if _is_of(each, path)]
         if not stop.is_set():
@@ -157,18 +158,6 @@ class Server(LanguageServer):
 
 def _is_of(each: dict[str, Any], path: Path) -> bool:
     return Path(each["file"]).resolve() == path.resolve()
-
-
-def _finding_of(plain: dict[str, Any]) -> Finding:
-    place = plain["file"], plain["line"], plain["function"]
-    return Finding.of(
-        plain["rule"],
-        plain["message"],
-        place,
-        remedy=plain["remedy"],
-        severity=plain["severity"],
-        column=plain["column"],
-    )
 
 
 def _is_unchanged(run: _Simulated, file: OpenFile, line: int) -> bool:

@@ -352,7 +352,15 @@ def _result(
     if any(each.severity == "error" for each in findings):
         outcome = "finding"
     shown = [
-        {"rule": each.rule, "severity": each.severity, "file": each.file, "line": each.line, "message": each.message}
+        {
+            "rule": each.rule,
+            "severity": each.severity,
+            "file": each.file,
+            "line": each.line,
+            "message": each.message,
+            "count": each.count,
+            "facts": dict(each.facts),
+        }
         for each in findings
     ]
     fields = dict.fromkeys(("max_error", "low_precision", "remaining", "estimate_us"))

@@ -187,14 +187,57 @@ class TestRepeats:
             tile = nl.ndarray((256, 1), dtype=nl.float32)
             nisa.memset(tile, float(i))
 
-    def test_each_iteration_is_reported(self) -> None:
-        """With its counters; whoever shows them folds them."""
-        run = nkitools.simulate(self.kernel, 3, rules="report")
-        assert [(each.rule, each.loops) for each in run.findings] == [("NK101", {"i": i}) for i in range(3)]
+    def test_one_finding_stands_for_all_iterations(self) -> None:
+        """It has the counters of the first three and of the last, and says how many there were."""
+        run = nkitools.simulate(self.kernel, 4096, rules="report")
+        (found,) = run.findings
+        assert (found.rule, found.loops, found.count) == ("NK101", {"i": 0}, 4096)
+        assert [each.loops for each in found.places] == [{"i": 0}, {"i": 1}, {"i": 2}]
+        assert found.last is not None
+        assert found.last.loops == {"i": 4095}
+        assert found.text().endswith(" (and 4,095 more: i=1; i=2; ...)")
         assert run.findings_left_out == 0
+        assert "4096 findings" in repr(run)
+
+    def test_a_single_one_has_no_places(self) -> None:
+        """Its place is its own."""
+        (found,) = nkitools.simulate(self.kernel, 1, rules="report").findings
+        assert (found.count, found.places, found.last, found.more()) == (1, (), None, "")
+
+    def test_numbers_in_a_message_do_not_make_another_finding(self) -> None:
+        """Each place has the message with its own numbers; other words, another line, another rule are others."""
+
+        def kernel() -> None:
+            for i in range(5):
+                report("NK612", f"index {i} is beyond {i + 8}")
+                report("NK612", "odd" if i % 2 else "even")
+
+        run = nkitools.simulate(kernel, rules="report")
+        assert [(each.message, each.count) for each in run.findings] == [
+            ("index 0 is beyond 8", 5),
+            ("even", 3),
+            ("odd", 2),
+        ]
+        said = [each.message for each in run.findings[0].places]
+        assert said == ["index 0 is beyond 8", "index 1 is beyond 9", "index 2 is beyond 10"]
+
+    def test_what_is_raised_stands_for_itself(self) -> None:
+        """The error that the kernel catches carries a finding that is one of the run's."""
+        errors = []
+
+        def kernel() -> None:
+            for i in range(3):
+                try:
+                    report("NK101", f"tile {i}")
+                except nkitools.KernelError as error:
+                    errors.append(error.finding)
+
+        run = nkitools.simulate(kernel, rules="error")
+        assert [each.message for each in run.findings] == ["tile 0", "tile 1", "tile 2"]
+        assert all(one is other for one, other in zip(run.findings, errors, strict=True))
 
     def test_beyond_a_thousand_they_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A line's findings do not fill the memory; other lines and rules still speak."""
+        """With the last counters, and without messages of their own; other lines and rules still speak."""
         monkeypatch.setattr(reporter, "MAX_REPEATS", 5)
 
         def kernel() -> None:
@@ -203,10 +246,9 @@ class TestRepeats:
             nisa.memset(tile, 0)
 
         run = nkitools.simulate(kernel, rules="report")
-        assert len(run.findings) == 6
-        assert run.findings[4].loops == {"i": 4}
-        assert run.findings[5].loops == {}
-        assert run.findings_left_out == 3
+        assert [(each.loops, each.count) for each in run.findings] == [({"i": 0}, 8), ({}, 1)]
+        assert run.findings[0].last is not None
+        assert run.findings[0].last.loops == {"i": 7}
 
     def test_what_ends_a_run_is_always_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The finding that explains why there are no outputs."""

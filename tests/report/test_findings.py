@@ -12,8 +12,10 @@ import numpy as np
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.report.findings import finding_as_plain, finding_from_plain
 from nkitools.report.run_json import described
-from nkitools.rules.finding import Finding
+from nkitools.rules.facts import COMMON, KNOWN
+from nkitools.rules.finding import Finding, report
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
@@ -48,6 +50,19 @@ def test_a_finding_has_the_same_keys_always() -> None:
         "program": [],
         "loops": {"m": 0},
         "rank": None,
+        "facts": {
+            "tensor": "tile",
+            "memory": "SBUF",
+            "dtype": "float32",
+            "shape": [4, 6],
+            "allocated_at": f"{__file__}:{line - 2}",
+            "instruction": "dma_copy",
+            "unwritten": 8,
+            "elements": 24,
+        },
+        "count": 1,
+        "places": [],
+        "last": None,
         "picture": {
             "lines": ["....##"],
             "rows": [[0, 3]],
@@ -57,6 +72,18 @@ def test_a_finding_has_the_same_keys_always() -> None:
             "meanings": {".": "written", "#": "never written"},
         },
     }
+
+
+def test_a_finding_comes_back_from_its_description() -> None:
+    """As an editor gets it from the process that has run the kernel, without the picture."""
+
+    def kernel() -> None:
+        for i in range(4):
+            report("NK612", f"turn {i}", facts={"instruction": "load"})
+
+    (found,) = nkitools.simulate(kernel, rules="report").findings
+    assert (found.count, found.facts) == (4, {"instruction": "load"})
+    assert finding_from_plain(json.loads(json.dumps(finding_as_plain(found)))) == found
 
 
 def test_every_field_of_a_finding_is_in_the_json() -> None:
@@ -73,3 +100,11 @@ def test_the_page_tells_every_key() -> None:
     (found,) = plain["findings"]
     keys = {"schema", "test", "outcome", "runs", "reason", *plain, *found, *found["picture"]}
     assert keys <= set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), flags=re.MULTILINE))
+
+
+def test_the_page_tells_every_fact() -> None:
+    """Its name, its type and its meaning, as the package has them."""
+    words = {int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.read_text(), flags=re.MULTILINE))
+    for name, (kind, meaning) in (*COMMON.items(), *KNOWN.items()):
+        assert rows[name] == f"{words[kind]} | {meaning}"

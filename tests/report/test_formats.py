@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ SARIF = {
                     "ruleIndex": int,
                     "level": LEVEL,
                     "message": MESSAGE,
+                    "occurrenceCount": int,
+                    "properties": {"facts": dict, "places": list},
                     "locations": [
                         {
                             "physicalLocation": {
@@ -113,6 +116,11 @@ def test_results_name_their_rules_and_places(tmp_path: Path) -> None:
         "region": {"startLine": 3, "startColumn": 5},
     }
     assert places[1] == {"artifactLocation": {"uri": "file:///elsewhere/b.py"}, "region": {"startLine": 1}}
+    again = replace(found[0], facts={"axis": 1}).again(replace(found[0], loops={"i": 1}))
+    (result,) = sarif_log([again], tmp_path, "1.2")["runs"][0]["results"]
+    assert (result["occurrenceCount"], result["properties"]["facts"]) == (2, {"axis": 1})
+    assert [each["loops"] for each in result["properties"]["places"]] == [{}, {"i": 1}]
+    assert result["message"]["text"].startswith("one (and 1 more: i=1). ")
     assert run["results"][0]["message"]["text"] == f"one. {RULES['NK616'].remedy}"
 
 
@@ -154,6 +162,10 @@ def test_json(tmp_path: Path) -> None:
                 "loops": {},
                 "rank": None,
                 "picture": None,
+                "facts": {},
+                "count": 1,
+                "places": [],
+                "last": None,
                 "suggestions": [],
             }
         ],

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from nkitools.chip.pictures import UNWRITTEN, picture_of
-from nkitools.record.record import Record
 from nkitools.record.run import Run
 from nkitools.report.run_counts import Tally, tally_of
 from nkitools.rules.finding import Finding, KernelError
@@ -100,30 +99,28 @@ def test_the_authors_line_is_shown_with_a_caret(tmp_path: Path) -> None:
 
 
 def test_what_was_expected_or_allowed_is_counted_apart() -> None:
-    """Neither is among the findings; the sentence says how many there were, and of the rest what was only counted."""
+    """Neither is among the findings; the sentence says how many there were."""
     run = run_with(finding(line=1), finding(line=2))
     run.expected = run.findings[1:]
     run.set_aside = [(finding(line=3), "the tails are small"), (finding(line=3), "the tails are small")]
     tally = tally_of([run], "/author")
-    tally.left_out = 7
-    assert (tally.finding_count(), tally.rules()) == (8, ["NK101"])
+    assert (tally.finding_count(), tally.rules()) == (1, ["NK101"])
     assert [one.text.split(":")[1] for one in tally.ranked()] == ["1"]
-    assert (
-        tally.sentence() == "1 kernel run, 8 findings (1 expected, 2 allowed, 7 of them counted only), 0 device prints"
-    )
+    assert tally.sentence() == "1 kernel run, 1 finding (1 expected, 2 allowed), 0 device prints"
     (allowed,) = tally.ranked("allowed")
     assert allowed.allowed_line() == (
         "kernels/giou.py:3: NK101 tile has 256 partitions (x2); allowed: the tails are small"
     )
 
 
-def test_what_a_run_left_out_is_reported() -> None:
-    """Of more than a thousand repeats the rest are counted only, and the sentence says so."""
-    run = run_with(finding())
-    run.record = Record()
-    run.record.findings_left_out = 3
-    tally = tally_of([run, run], "")
-    assert tally.sentence() == "2 kernels run, 8 findings (6 of them counted only), 0 device prints"
+def test_a_finding_that_stands_for_several_counts_as_so_many() -> None:
+    """The block says the first and the last place, the sentence how many there were in all runs."""
+    first, last = finding(m=0), finding(m=4095)
+    run = run_with(replace(first, count=4096, places=(first.place, finding(m=1).place), last=last.place))
+    (folded,) = tally_of([run], "").ranked()
+    assert (folded.count, folded.lines()[-1]) == (4096, "    and 4,095 more, first at m=0, last at m=4095")
+    assert "more" not in folded.text
+    assert tally_of([run, run], "").sentence() == "2 kernels run, 8192 findings, 0 device prints"
 
 
 def test_an_allowed_finding_that_a_test_expects_is_expected() -> None:

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.rules.catalogue import RULES
+from nkitools.rules.finding import report
 
 DRAWN = ["NK401", "NK402", "NK403", "NK405", "NK502", "NK505"]
 
@@ -79,14 +81,17 @@ def test_indices_of_a_gather_are_drawn() -> None:
 
 
 def test_of_a_line_only_the_first_findings_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeats are folded, so nobody would see the others."""
+    """A finding has the picture of its first time; of several findings of a line the first have one."""
     monkeypatch.setattr("nkitools.record.reporter.MAX_PICTURES", 2)
+    names = ("a", "a", "b", "c", "d")
 
     def kernel() -> None:
-        tile = nl.ndarray((4, 4), dtype=nl.float32)
-        for _ in range(4):
-            nisa.tensor_reduce(dst=nl.ndarray((4, 1), dtype=nl.float32), op=nl.add, data=tile, axis=1)
+        for name in names:
+            report("NK612", f"tile {name}", picture=lambda: picture_of(np.eye(2, dtype=bool), UNWRITTEN))
 
+    run = nkitools.simulate(kernel, rules="report")
+    assert [each.picture is not None for each in run.findings] == [True, False, False, False]
+    monkeypatch.setattr("nkitools.record.reporter.MAX_PICTURES", 3)
     run = nkitools.simulate(kernel, rules="report")
     assert [each.picture is not None for each in run.findings] == [True, True, False, False]
 

@@ -333,7 +333,7 @@ def decoded_field(hint: Any, encoded: Any) -> Any:
     """Return the value of a field from what `encoded_field` made of it."""
     inner = [each for each in get_args(hint) if each not in (NoneType, Ellipsis)]
     if get_origin(hint) in (Union, UnionType):
-        return None if encoded is None else decoded_field(inner[0], encoded)
+        return None if encoded is None else decoded_field(inner[0] if len(inner) == 1 else None, encoded)
     if hint in (int, bool, str) and not isinstance(encoded, hint):
         raise ValueError(f"{encoded!r} is no {hint.__name__}")
     if isinstance(encoded, list):

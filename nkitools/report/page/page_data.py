@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -308,6 +309,10 @@ class Gathering:
             "counters": self._named.counters(self._counters(finding)),
             "program": self._program(finding),
             "expected": expected,
+            "turns": [
+                {"counters": self._named.counters(self._counters(each)), "program": self._program(each)}
+                for each in (replace(finding, program=one.program, loops=one.loops) for one in finding.places[1:])
+            ],
         }
 
     def _value(self, base: int, write: Written) -> dict[str, Any]:

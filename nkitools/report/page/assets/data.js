@@ -4,6 +4,9 @@ import { bytes, grouped, shown } from "./words.js";
 
 export const run = head;
 
+// How often findings came: each stands for all its turns.
+export const times = (findings) => findings.reduce((sum, each) => sum + each.count, 0);
+
 export const NAN = 1;
 export const INF = 2;
 export const UNWRITTEN = 3;

@@ -1,6 +1,6 @@
 // All findings of the run, and those that whoever ran it accepts.
 import { fill, h } from "./dom.js";
-import { placeText, run, turnText } from "./data.js";
+import { placeText, run, times, turnText } from "./data.js";
 import { showFinding } from "./source.js";
 import { counted } from "./words.js";
 
@@ -8,7 +8,7 @@ export const element = h("div.findings");
 
 const MOST_TURNS = 40;
 
-// Findings of one rule at one line are one article; the turns of the others are links in it.
+// Findings of one rule at one line are one article; those turns of them that the run has kept are links in it.
 function grouped(findings) {
   const groups = new Map();
   for (const finding of findings) {
@@ -19,11 +19,12 @@ function grouped(findings) {
   return [...groups.values()];
 }
 
-function others(rest) {
-  if (!rest.length) return null;
-  return h("details", {}, h("summary", {}, `${counted(rest.length, "more turn")} of this line`), h("p", {}, rest.slice(0, MOST_TURNS).map((each) =>
+function others(rest, more) {
+  if (!more) return null;
+  const linked = rest.slice(0, MOST_TURNS);
+  return h("details", {}, h("summary", {}, `${counted(more, "more turn")} of this line`), h("p", {}, linked.map((each) =>
     [h("button.link", { onclick: () => showFinding(each) }, turnText(each.counters, each.program) || placeText(each.place)), " "]),
-  rest.length > MOST_TURNS && `and ${rest.length - MOST_TURNS} more`));
+  more > linked.length && `and ${more - linked.length} more`));
 }
 
 let marked = null;
@@ -37,14 +38,15 @@ export function markFinding(finding) {
   article?.scrollIntoView({ block: "nearest" });
 }
 
-function one([finding, ...rest], reason) {
+function one(group, reason) {
+  const [finding, ...rest] = group.flatMap((each) => [each, ...each.turns.map((turn) => ({ ...each, ...turn }))]);
   const turn = turnText(finding.counters, finding.program);
   const article = h("article.finding", { "aria-current": [finding, ...rest].includes(marked) || undefined },
     h("h3", {}, h(`span.pill.${finding.severity}`, {}, finding.severity), ` ${finding.rule} ${finding.slug} `,
       h("button.link", { onclick: () => showFinding(finding) }, placeText(finding.place)), turn && h("span.sub", {}, ` ${turn}`),
       finding.expected && h("span.sub", {}, " (the test expects it)")),
     h("p", {}, finding.message), finding.remedy && h("p.remedy", {}, finding.remedy),
-    reason !== undefined && h("p.hint", {}, `Accepted: ${reason || "no reason was given"}`), finding.picture && drawing(finding.picture), others(rest));
+    reason !== undefined && h("p.hint", {}, `Accepted: ${reason || "no reason was given"}`), finding.picture && drawing(finding.picture), others(rest, times(group) - 1));
   article.findings = [finding, ...rest];
   return article;
 }

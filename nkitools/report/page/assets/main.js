@@ -1,7 +1,7 @@
 // The page: its parts put together.
 import { pause } from "./bytes.js";
 import { fill, h } from "./dom.js";
-import { count, differs, numbers, operandsOf, otherName, othersOf, prints, run, sourcesOf, tile, turnText, writes } from "./data.js";
+import { count, differs, numbers, operandsOf, otherName, othersOf, prints, run, sourcesOf, tile, times, turnText, writes } from "./data.js";
 import * as cores from "./cores.js";
 import * as grid from "./grid.js";
 import * as gridLanes from "./grid_lanes.js";
@@ -28,7 +28,7 @@ import { counted, grouped } from "./words.js";
 const PANES = [
   { name: "overview", title: "Overview", element: overview.element, draw: overview.draw },
   { name: "outputs", title: "Outputs", number: run.outputs.length, element: arrays.outputs, draw: arrays.draw },
-  { name: "findings", title: "Findings", number: run.findings.length, element: findings.element, draw: findings.draw },
+  { name: "findings", title: "Findings", number: times(run.findings), element: findings.element, draw: findings.draw },
   { name: "prints", title: "Prints", number: prints.length, element: printed.element, draw: printed.draw },
   { name: "instructions", title: traces.length ? "Events" : "Instructions", number: count, element: instructions.element, draw: instructions.draw },
   ...(isGrid ? [{ name: "grid", title: "Grid", element: grid.element, draw: grid.draw, always: true }] : []),
@@ -47,13 +47,13 @@ const isCompared = ({ comparison }) => comparison && !comparison.message;
 
 function verdict() {
   const wrong = run.outputs.reduce((sum, each) => sum + (each.comparison?.count ?? 0), 0);
-  const errors = run.findings.filter((each) => each.severity === "error").length;
+  const errors = times(run.findings.filter((each) => each.severity === "error"));
   if (run.run.error && !errors) return h("span.pill.bad", {}, "ended with an error");
   if (errors) return h("span.pill.bad", {}, counted(errors, "error"));
   if (wrong) return h("span.pill.bad", {}, counted(wrong, run.against ? "different element" : "wrong element"));
   const strange = run.outputs.filter((each) => !isCompared(each)).reduce((sum, each) => sum + numbers(each.tile).nan, 0);
   if (strange) return h("span.pill.warning", {}, `${grouped(strange)} NaN in the outputs`);
-  if (run.findings.length) return h("span.pill.warning", {}, counted(run.findings.length, "finding"));
+  if (run.findings.length) return h("span.pill.warning", {}, counted(times(run.findings), "finding"));
   if (!run.outputs.some(isCompared)) return h("span.pill.hint", {}, "no findings, no reference");
   return h("span.pill.good", {}, run.outputs.every((each) => each.comparison?.tolerance !== "none")
     ? `agrees with ${otherName}` : "no findings, no tolerance stated");

@@ -1,6 +1,6 @@
 // The first look: what is wrong with this run, gravest first, each with a way to where it happened.
 import { fill, h } from "./dom.js";
-import { count, differs, nameOf, otherName, numbers, placeText, run, storageOf, turnText, writeAt, writes } from "./data.js";
+import { count, differs, nameOf, otherName, numbers, placeText, run, storageOf, times, turnText, writeAt, writes } from "./data.js";
 import { showItem, showPosition } from "./choose.js";
 import { firstStrange } from "./series.js";
 import { showFinding } from "./source.js";
@@ -82,7 +82,7 @@ function findings() {
   const ranked = [...grouped.values()].sort((a, b) => order[a[0].severity] - order[b[0].severity]);
   return ranked.slice(0, 12).map((all) => card(all[0].severity,
     `${all[0].rule} ${all[0].slug}`,
-    [all[0].message, " ", h("span.hint", {}, placeText(all[0].place), all.length > 1 && ` ×${all.length}`)],
+    [all[0].message, " ", h("span.hint", {}, placeText(all[0].place), times(all) > 1 && ` ×${times(all)}`)],
     go("Show the line", () => showFinding(all[0]))));
 }
 

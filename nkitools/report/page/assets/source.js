@@ -1,7 +1,7 @@
 // The author's files: their lines, with what was found, printed and written at each.
 import { fill, h } from "./dom.js";
 import { colored } from "./colour.js";
-import { prints, run } from "./data.js";
+import { prints, run, times } from "./data.js";
 import { lineOf, showItem, showLine } from "./choose.js";
 import { busyLines, firstStrange, firstWrong, isStrange, isWrong, itemsAt } from "./series.js";
 import { listen, set, state } from "./state.js";
@@ -78,7 +78,7 @@ function advice(path, line) {
 
 function findingBadge(found) {
   const worst = found.reduce((first, each) => (GRAVITY[each.severity] > GRAVITY[first.severity] ? each : first));
-  const label = found.length > 1 ? `${worst.rule} ×${found.length}` : worst.rule;
+  const label = times(found) > 1 ? `${worst.rule} ×${times(found)}` : worst.rule;
   return h(`button.badge.${worst.severity}`, {
     title: worst.message, onclick: (event) => { event.stopPropagation(); showFinding(worst); },
   }, label);
