@@ -108,7 +108,7 @@ def _valid_indices(check: Check, index: NkiTensor, given: Any) -> int:
             f"`index`, {describe(index)}, gives each GpSimd core {count} indices; it takes at most "
             f"{MOST_INDICES_PER_CORE}"
         )
-        check.fail("NK107", message, index)
+        check.fail("NK107", message, index, argument="index", extent=count, limit=MOST_INDICES_PER_CORE)
     return count
 
 

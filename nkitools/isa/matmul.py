@@ -222,7 +222,7 @@ def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, ro
             f"`stationary`, {describe(stationary)}, and `moving`, {describe(moving)}, contract {stationary.shape[0]} "
             f"and {moving.shape[0]} partitions; the contraction dimension is the partition dimension of both"
         )
-        check.refuse("NK102", message, stationary, moving)
+        check.refuse("NK102", message, stationary, moving, partitions=stationary.shape[0])
 
 
 def check_free_sizes(
@@ -238,14 +238,14 @@ def check_free_sizes(
             f"`stationary`, {describe(stationary)}, has a free size of {m}; the Tensor Engine holds at most {columns} "
             "columns"
         )
-        say("NK104", message, stationary)
+        say("NK104", message, stationary, argument="stationary", extent=m, limit=columns)
     limit = check.chip.moving_fmax(dst.dtype.name)
     if n > limit:
         message = (
             f"`moving`, {describe(moving)}, has a free size of {n}; {check.chip.name} moves at most {limit} into a "
             f"{dst.dtype} destination"
         )
-        say("NK105", message, moving)
+        say("NK105", message, moving, argument="moving", extent=n, limit=limit)
     if not fits:
         message = f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}"
         remedy = f"Allocate `dst` with that shape in PSUM, or take the slice dst[0:{m}, 0:{n}] of a larger tile."
@@ -385,7 +385,8 @@ def _transpose_engine(check: Check, engine: engines, dst: NkiTensor, data: NkiTe
     guards.bank(check, dst)
     most = check.chip.stationary_fmax
     if free > most:
-        say("NK107", f"the Tensor Engine transposes up to {most} x {most}; `data` is {describe(data)}", data)
+        message = f"the Tensor Engine transposes up to {most} x {most}; `data` is {describe(data)}"
+        say("NK107", message, data, argument="data", extent=free, limit=most)
     return engines.tensor
 
 

@@ -32,18 +32,23 @@ def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -
         check.refuse("NK609", f"`axis` must be an integer or a list of integers, it is {axis!r}")
     ndim = data.ndim
     if not all(-ndim <= each < ndim for each in given):
-        check.refuse("NK112", f"`axis`={axis} names a dimension that {describe(data)} does not have", data)
+        message = f"`axis`={axis} names a dimension that {describe(data)} does not have"
+        check.refuse("NK112", message, data, argument="axis")
     axes = tuple(sorted({int(each) % ndim for each in given}))
     if 0 in axes:
         check.refuse(
-            "NK112", f"`axis`={axis} includes the partition dimension of {describe(data)}, which is not reduced", data
+            "NK112",
+            f"`axis`={axis} includes the partition dimension of {describe(data)}, which is not reduced",
+            data,
+            argument="axis",
+            axis=0,
         )
     if axes != tuple(range(ndim - len(axes), ndim)):
         message = (
             f"`axis`={axis} of {describe(data)} must be the last dimensions, ending at the final one: "
             f"{tuple(range(ndim - len(axes), ndim))}"
         )
-        check.fail("NK112", message, data)
+        check.fail("NK112", message, data, argument="axis", axis=axes[-1])
     return axes
 
 

@@ -182,7 +182,8 @@ def _report_unwritten(call: CarefulCall, tensor: NkiTensor, missing: Array) -> N
     if mask is not None:
         place = _place(core, mask.site)
         message = f"{what} are used here, which the mask {place} left out; the first is at index {first}"
-        report("NK405", message, about=(tensor,), picture=lambda: picture_of(missing, LEFT_OUT))
+        facts = {"instruction": plan.name, "unwritten": int(np.count_nonzero(missing)), "elements": missing.size}
+        report("NK405", message, about=(tensor,), picture=lambda: picture_of(missing, LEFT_OUT), facts=facts)
         return
     came = _origin(core, tensor, missing)
     boxes = own_boxes(tensor, missing)

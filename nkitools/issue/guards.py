@@ -122,7 +122,8 @@ def start(check: Check, tensor: NkiTensor, role: str) -> None:
             f"`{role}`, {describe(tensor)}, takes every {tensor.layout.partition_step}th partition; an engine accesses "
             "neighbouring ones"
         )
-        check.fail("NK108", message, tensor, remedy="Gather the rows into a tile of their own with nisa.dma_copy.")
+        remedy = "Gather the rows into a tile of their own with nisa.dma_copy."
+        check.fail("NK108", message, tensor, remedy=remedy, argument=role, first_index=first)
     step = next((size for size in (smallest, 2 * smallest) if count <= size), check.chip.partitions)
     if first % step and not tensor.layout.placed_to_fit:
         allowed = ", ".join(str(each) for each in range(0, check.chip.partitions, step))
@@ -130,7 +131,7 @@ def start(check: Check, tensor: NkiTensor, role: str) -> None:
             f"`{role}`, {describe(tensor)}, begins at partition {first}; an access to {count} partitions may begin at "
             f"{allowed}"
         )
-        check.fail("NK108", message, tensor)
+        check.fail("NK108", message, tensor, argument=role, first_index=first, partitions=count)
 
 
 def dma_ends(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
@@ -155,7 +156,7 @@ def bank(check: Check, dst: NkiTensor) -> None:
             f"`dst`, {describe(dst)}, spans {span} bytes of a PSUM partition from byte {first} of its bank; "
             f"{check.instruction} of {chip.name} writes one bank of {chip.psum_bank_bytes} bytes"
         )
-        check.fail("NK106", message, dst)
+        check.fail("NK106", message, dst, argument="dst", extent=span, limit=chip.psum_bank_bytes)
 
 
 def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
@@ -171,7 +172,8 @@ def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[st
         single = other if other_count == 1 else tensor
         message, partitions = f"{sentence}; one partition is not broadcast to others", max(count, other_count)
         check.refuse("NK111", message, single, partitions=partitions)
-    check.refuse("NK102", sentence, tensor, other, remedy=_of_blocks(tensor, other) or _of_blocks(other, tensor))
+    remedy = _of_blocks(tensor, other) or _of_blocks(other, tensor)
+    check.refuse("NK102", sentence, tensor, other, remedy=remedy, argument=role, partitions=count)
 
 
 def _of_blocks(tensor: NkiTensor, other: NkiTensor) -> str:

@@ -24,7 +24,12 @@ def dimensions(check: Check, role: str, tensor: NkiTensor, most: int, *, least: 
     if not least <= tensor.ndim <= most:
         allowed = f"exactly {most}" if least == most else f"at most {most}"
         check.fail(
-            "NK110", f"`{role}`, {describe(tensor)}, has {tensor.ndim} dimensions; it may have {allowed}", tensor
+            "NK110",
+            f"`{role}`, {describe(tensor)}, has {tensor.ndim} dimensions; it may have {allowed}",
+            tensor,
+            argument=role,
+            extent=tensor.ndim,
+            limit=most,
         )
 
 
@@ -42,14 +47,15 @@ def exactly(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
             f"`{role}`, {describe(tensor)}, has {tensor.layout.free_elements} elements per partition; it must have "
             f"{count}"
         )
-        check.refuse("NK109", message, tensor)
+        check.refuse("NK109", message, tensor, argument=role, extent=tensor.layout.free_elements)
 
 
 def one_element(check: Check, role: str, tensor: NkiTensor) -> None:
     """NK201, NK109: what a register or a scalar is loaded from or stored into is one element in HBM or SBUF."""
     guards.memory(check, tensor, role, (*guards.HBM, guards.SBUF))
     if tensor.size != 1:
-        check.refuse("NK109", f"`{role}` must have exactly one element, it is {describe(tensor)}", tensor)
+        message = f"`{role}` must have exactly one element, it is {describe(tensor)}"
+        check.refuse("NK109", message, tensor, argument=role, extent=tensor.size)
 
 
 def at_least(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
@@ -60,7 +66,8 @@ def at_least(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
             f"least {count}"
         )
         remedy = f"Pad the free dimension to {count} elements with a value that does not change the result."
-        check.refuse("NK107", message, tensor, remedy=remedy)
+        extent = tensor.layout.free_elements
+        check.refuse("NK107", message, tensor, remedy=remedy, argument=role, extent=extent)
 
 
 def at_most(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
@@ -70,7 +77,7 @@ def at_most(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
             f"`{role}`, {describe(tensor)}, has {tensor.layout.free_elements} elements per partition; it may have at "
             f"most {count}"
         )
-        check.fail("NK107", message, tensor)
+        check.fail("NK107", message, tensor, argument=role, extent=tensor.layout.free_elements, limit=count)
 
 
 def of_dtype(check: Check, role: str, tensor: NkiTensor, *allowed: DType) -> None:

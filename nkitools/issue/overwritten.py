@@ -38,7 +38,7 @@ def _report(what: str, tensor: NkiTensor, loss: Loss, at: tuple[int, int]) -> No
         f"{_place(loss.by)} has overwritten it in line {site.line}; the first byte lost is {at[1]}"
         f"{f' of partition {at[0]}' if loss.by.memory in ON_CHIP else ''}"
     )
-    report("NK204", message, about=(tensor,))
+    report("NK204", message, about=(tensor,), facts={"instruction": what})
 
 
 def _place(storage: Storage | Claim) -> str:

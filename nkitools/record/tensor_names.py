@@ -100,7 +100,14 @@ def facts_of(about: Sequence[Any], facts: Mapping[str, Any], frame: FrameType | 
     for name, value in found.items():
         if isinstance(value, str) and "\x00" in value:
             found[name] = with_names(f" {value}", frame, record).strip(" `")
-    return {name: value for name, value in found.items() if value != ""}
+    return {name: _plain(value) for name, value in found.items() if not (isinstance(value, str) and not value)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a fact as Python's own numbers and texts."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_plain(each) for each in value)
+    return value.item() if hasattr(value, "item") else value
 
 
 def _facts_of_tensor(tensor: NkiTensor, record: Record) -> dict[str, Any]:

@@ -45,7 +45,7 @@ KNOWN: Mapping[str, tuple[type, str]] = {
 class Facts(dict[str, Fact]):
     """Facts by name, which do not change."""
 
-    def _refused(self, *args: Any, **named: Any) -> NoReturn:
+    def _refused(self, *args: Fact, **named: Fact) -> NoReturn:
         raise TypeError("the facts of a finding do not change")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused

@@ -140,7 +140,8 @@ def test_an_index_out_of_bounds_is_found_each_time() -> None:
             nisa.nc_n_gather(dst=out, data=values, indices=index)
 
     run = nkitools.simulate(body, rules="report")
-    assert [finding.message.split(";")[0][-2:].strip() for finding in run.findings] == ["9", "7"]
+    (found,) = run.findings
+    assert [place.message.split(";")[0][-2:].strip() for place in found.places] == ["9", "7"]
     with pytest.raises(IndexError):
         inside(body)
 

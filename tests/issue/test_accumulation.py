@@ -55,7 +55,7 @@ def test_a_matmul_that_does_not_add_in_its_loop() -> None:
         read(sums)
 
     findings = told(kernel)
-    assert [each.loops for each in findings] == [{"k": 1}, {"k": 2}]
+    assert [place.loops for each in findings for place in each.places] == [{"k": 1}, {"k": 2}]
     assert findings[0].message.startswith("nc_matmul: the sum of a matmul in tensor `sums` (PSUM, float32 [32, 32])")
     assert "begun in line" in findings[0].message
 

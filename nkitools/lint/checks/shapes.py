@@ -80,7 +80,7 @@ def axes(context: Context, node: ast.Call, function: Api, given: Arguments) -> N
     axis = given.get("axis", at) if reduces else None
     if axis is not None and 0 in _numbers(axis):
         message = f"{function.short}: axis 0 is the partition dimension, which the Vector Engine cannot reduce"
-        context.find("NK112", node, message)
+        context.find("NK112", node, message, instruction=member, argument="axis", axis=0)
 
 
 def _numbers(axis: Value) -> list[int]:
