@@ -48,7 +48,7 @@ class Facts(dict[str, Fact]):
     def _refused(self, *args: Fact, **named: Fact) -> NoReturn:
         raise TypeError("the facts of a finding do not change")
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made again from a plain dictionary: findings cross processes."""
