@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -13,9 +14,15 @@ from typing import Any
 import pytest
 
 import nkitools
+from nkitools.report.findings import as_json, finding_as_plain
+from nkitools.report.page.page_data import Gathering
+from nkitools.report.run_counts import tally_of
+from nkitools.report.run_json import described
+from nkitools.report.sarif import sarif_log
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.facts import COMMON, KNOWN, Facts
-from nkitools.rules.finding import Finding
+from nkitools.rules.finding import Finding, report
+from nkitools.serve.simulated_file import of_run
 from tests.rules.test_examples import chips_of
 
 PlayExample = Callable[..., Any]
@@ -111,3 +118,29 @@ def test_facts_cross_processes() -> None:
     """As the error does that carries them."""
     error = nkitools.KernelError(_finding(axis=1, memories=("SBUF", "PSUM")))
     assert pickle.loads(pickle.dumps(error)).finding.facts == {"axis": 1, "memories": ("SBUF", "PSUM")}
+
+
+def test_facts_count_and_places_come_through_every_door(tmp_path: Path) -> None:
+    """Those of one loop's finding: in JSON, SARIF, JUnit, an agent's answer, the page, and a saved run."""
+
+    def kernel() -> None:
+        for i in range(5):
+            report("NK101", f"tile {i} is too tall", facts={"partitions": 256, "limit": 128})
+
+    run = nkitools.simulate(kernel, rules="report")
+    (sarif,) = sarif_log(run.findings, tmp_path, "1.0")["runs"][0]["results"]
+    run.save(tmp_path / "run.json")
+    plain = [
+        described(run)["findings"][0],
+        json.loads(as_json(run.findings))["findings"][0],
+        of_run(run)["findings"][0],
+        Gathering(run, None).tables["findings"][0],
+        finding_as_plain(nkitools.load_run(tmp_path / "run.json").findings[0]),
+        {**sarif["properties"], "count": sarif["occurrenceCount"]},
+    ]
+    for each in plain:
+        assert (each["facts"], each["count"]) == ({"partitions": 256, "limit": 128}, 5)
+        assert [place["loops"] for place in each["places"]] == [{"i": 0}, {"i": 1}, {"i": 2}]
+        assert [place["message"] for place in each["places"]] == [f"tile {i} is too tall" for i in range(3)]
+    (folded,) = tally_of([run], "").ranked()
+    assert json.loads(folded.facts_line()) == {"rule": "NK101", "count": 5, "facts": {"partitions": 256, "limit": 128}}
