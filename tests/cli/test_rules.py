@@ -53,7 +53,7 @@ def test_rules_as_json() -> None:
     assert [rule["id"] for rule in listed] == list(RULES)
     assert set(listed[0]) == {
         *("id", "slug", "severity", "chips", "reason", "source", "remedy", "bad", "good", "aliases", "since"),
-        *("replacements", "examples"),
+        *("replacements", "facts", "examples"),
     }
 
 

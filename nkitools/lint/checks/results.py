@@ -25,7 +25,8 @@ def into_arguments(context: Context, node: ast.Call, function: Api, given: Argum
     written = _root(target)
     if written in _immutable(context):
         message = f"{function.short}: `{written}` is an input of the kernel and is written to"
-        context.find("NK406", node, f"{message} (err_cannot_update_immutable_parameter)")
+        code = "err_cannot_update_immutable_parameter"
+        context.find("NK406", node, f"{message} ({code})", tensor=written, code=code)
 
 
 def lost(context: Context, node: Function, names: Names) -> None:
