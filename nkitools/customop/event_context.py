@@ -12,8 +12,7 @@ import numpy as np
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.customop.abi import LOCAL
 from nkitools.customop.symbols import Place, Symbols
-from nkitools.rules.facts import Fact
-from nkitools.rules.finding import NO_FACTS
+from nkitools.rules.finding import NO_FACTS, Fact
 
 _MOST_BOXED = 1 << 24  # elements of a tensor whose ranges are boxes
 

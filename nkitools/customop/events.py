@@ -8,8 +8,7 @@ from dataclasses import replace
 from nkitools.customop.abi import LOCAL, MAX_PROCESSES, OUTPUT, SCALAR_TYPES, Event
 from nkitools.customop.event_context import Context, Message
 from nkitools.customop.symbols import Place
-from nkitools.rules.facts import Fact
-from nkitools.rules.finding import NO_FACTS, Finding
+from nkitools.rules.finding import NO_FACTS, Fact, Finding
 
 _SIGNALS = {
     4: "an illegal instruction (a function that ends without its return?)",

@@ -22,8 +22,7 @@ from nkitools.issue.element_map_text import text_of
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
 from nkitools.record.rows import RecordedPlan
-from nkitools.rules.facts import Fact
-from nkitools.rules.finding import StopRun, refuse, report
+from nkitools.rules.finding import Fact, StopRun, refuse, report
 
 # Roles of parameters, named by their annotations in an instruction's signature.
 Dst: TypeAlias = NkiTensor  # written

@@ -14,8 +14,7 @@ from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
 from nkitools.lint.return_types import Arguments
 from nkitools.lint.scope import LEGACY, Scope
-from nkitools.rules.facts import Fact
-from nkitools.rules.finding import Finding
+from nkitools.rules.finding import Fact, Finding
 
 Check = Callable[..., None]
 Checks = Mapping[str, tuple[Check, ...]]

@@ -6,9 +6,6 @@ A name means the same in every rule. Those that a rule may have beside the `COMM
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
-
-Fact = int | float | str | tuple[int, ...] | tuple[str, ...]
 
 # Of a finding about a tensor (of several the first), about a call, and of the legacy dialect.
 COMMON: Mapping[str, tuple[type, str]] = {
@@ -40,16 +37,3 @@ KNOWN: Mapping[str, tuple[type, str]] = {
     "seen": (str, "when it was found: at the `end` of the call"),
     "unwritten": (int, "how many of its elements were never written"),
 }
-
-
-class Facts(dict[str, Fact]):
-    """Facts by name, which do not change."""
-
-    def _refused(self, *args: Fact, **named: Fact) -> NoReturn:
-        raise TypeError("the facts of a finding do not change")
-
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Made again from a plain dictionary: findings cross processes."""
-        return Facts, (dict(self),)

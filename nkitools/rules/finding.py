@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.code_lines import line_of
-from nkitools.rules.facts import Fact, Facts
 from nkitools.rules.shown_text import shown, shown_file, shown_line
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
@@ -21,6 +20,22 @@ UNNAMED = re.compile("( of)? \x00(\\d+)\x00(\\[[^]]*\\])?")
 
 
 _NUMBER = re.compile(r"\d+")
+
+Fact = int | float | str | tuple[int, ...] | tuple[str, ...]
+
+
+class Facts(dict[str, Fact]):
+    """Facts by name, which do not change."""
+
+    def _refused(self, *args: Fact, **named: Fact) -> NoReturn:
+        raise TypeError("the facts of a finding do not change")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again from a plain dictionary: findings cross processes."""
+        return Facts, (dict(self),)
+
 
 # The sign of a picture that stands for elements of different kinds.
 MIXED = "+"

@@ -20,8 +20,8 @@ from nkitools.report.run_counts import tally_of
 from nkitools.report.run_json import described
 from nkitools.report.sarif import sarif_log
 from nkitools.rules.catalogue import RULES
-from nkitools.rules.facts import COMMON, KNOWN, Facts
-from nkitools.rules.finding import Finding, report
+from nkitools.rules.facts import COMMON, KNOWN
+from nkitools.rules.finding import Facts, Finding, report
 from nkitools.serve.simulated_file import of_run
 from tests.rules.test_examples import chips_of
 
