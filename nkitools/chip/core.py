@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,14 +77,9 @@ class Core:
     random_states: dict[str, Array] = field(default_factory=dict)
     host: HostMemory | None = None  # counts what tensors in HBM take of the host
     careful: bool = False  # every instruction is issued carefully from here on
-    commit: Callable[[Any, int, list[int]], None] = field(init=False)  # every way of issuing ends in it
-    rows: Any = field(init=False)  # the record where commit does nothing but add a row to it, else None
     # The instruction that wrote each lane of an engine's state last, by the state's name; -1 for none.
     state_writers: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.commit, self.rows = self.record.commit, self.record.rows
 
     def allocate(
         self,

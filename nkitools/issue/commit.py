@@ -35,7 +35,7 @@ class Named(Protocol):
 
 def commit(core: Core, plan: Plan, tensors: Iterable[NkiTensor], instruction: Named, name: str | None) -> None:
     """Record an instruction with these operands; ``name`` is what the author calls it, None for nothing."""
-    core.commit(plan, core.record.site(), words_of(tensors))
+    core.record.commit(plan, core.record.site(), words_of(tensors))
     if name is not None:
         label(core, instruction, name, core.record.latest)
 
@@ -65,12 +65,12 @@ def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str
         own = f"(not words or {own})"
     return [
         *_words_lines(operands),
-        f"if known is not None and core.rows is record and {own}:",
+        f"if known is not None and record.only_adds and {own}:",
         *[f"    {line}" for line in ROW_LINES],
         "else:",
         "    site = record.site()",
-        "    core.commit(plan, site, words)",
-        "    if core.rows is record and record.sites.known.get((id(frame.f_code), frame.f_lasti)) == site:",
+        "    record.commit(plan, site, words)",
+        "    if record.only_adds and record.sites.known.get((id(frame.f_code), frame.f_lasti)) == site:",
         f"        record.issued[at] = (SELF, {', '.join(known)}, plan, head_of(plan, site))",
         *[f"if {name} is not None: label(core, SELF, {name}, record.latest)" for name in names],
     ]

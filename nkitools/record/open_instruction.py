@@ -52,11 +52,28 @@ class OpenRows(Rows):
         self._assigned: OpenInstruction | None = None  # its value is being copied to where it was assigned
         self._value: Storage | None = None  # the tile that the running call returns
         self._writers = 0  # how many instructions have written to it
+        self.only_adds = True  # whether `commit` does nothing but `add` the next instruction
 
-    @property
-    def commit(self) -> Callable[[Any, int, list[int]], None]:
-        """Return the function that adds an instruction: a plan, the author's site, the words of the operands."""
-        return self.add
+    def commit(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
+        """Take an instruction: its plan, the author's site, the words of its operands.
+
+        It is added, or kept open where it writes to the tile that the running call returns.
+        """
+        if self.only_adds:
+            self.add(plan, site, operands)
+        elif self._assigned is not None:
+            self._redirect(self._assigned, operands)
+        elif self._value is not None and is_destination(self._value.id, operands):
+            self.check_ages(plan, operands)
+            self.close()
+            self._writers += 1
+            self.open_instruction(plan, site, operands, self._value, is_only_writer=self._writers == 1)
+        else:
+            self.add_shown(plan, site, operands)
+
+    def add_shown(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
+        """Add an instruction and show it to the observers, which `Record` has."""
+        self.add(plan, site, operands)
 
     @property
     def count(self) -> int:
@@ -78,6 +95,7 @@ class OpenRows(Rows):
         """Keep the instructions open that write to a tile: the one that the running call returns."""
         self._value = tile
         self._writers = 0
+        self.only_adds = False
 
     def end_value(self, tile: Storage, *, is_masked: bool) -> OpenInstruction | None:
         """Return the open instruction of a call that returns a tile; None where there is none.
@@ -85,6 +103,7 @@ class OpenRows(Rows):
         Under a mask there always is one: an assignment that follows takes over only the lanes that the mask left.
         """
         self._value = None
+        self.only_adds = not self.observers
         if self.open is not None and self.open.tile is tile:
             return self.open
         if is_masked:
@@ -134,11 +153,12 @@ class OpenRows(Rows):
         opened, self.open = self.open, None
         assert opened is not None
         opened.parts = self.beside.take_parts(len(self.states), operand_count(opened.operands))
-        self._assigned = opened
+        self._assigned, self.only_adds = opened, False
         try:
             copy()
         finally:
             is_refused, self._assigned = self._assigned is not None, None
+            self.only_adds = not self.observers
             if is_refused:
                 self._add(opened, opened.parts)
         return not is_refused
@@ -149,18 +169,6 @@ class OpenRows(Rows):
         parts = self.beside.take_parts(len(self.states), len(opened.plan.written))
         opened.operands = with_destination(opened.operands, operands)
         self._add(opened, [each for each in parts if each.operand] if parts else ())
-
-    def commit_open(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
-        """Add an instruction, or keep it open where it writes to the tile that the running call returns."""
-        if self._assigned is not None:
-            self._redirect(self._assigned, operands)
-        elif self._value is not None and is_destination(self._value.id, operands):
-            self.check_ages(plan, operands)
-            self.close()
-            self._writers += 1
-            self.open_instruction(plan, site, operands, self._value, is_only_writer=self._writers == 1)
-        else:
-            self.commit(plan, site, operands)
 
     def _redirect(self, opened: OpenInstruction, operands: list[int]) -> None:
         """Close an instruction whose value has been copied: it writes where the copy, with these operands, has."""
@@ -176,5 +184,5 @@ class OpenRows(Rows):
             self.beside.put_parts(len(self.states), parts)
         opened.is_closed = True
         loop, self.loop, self.moment = self.loop, opened.loop, opened.moment
-        self.commit(opened.plan, opened.site, opened.operands)
+        self.add_shown(opened.plan, opened.site, opened.operands)
         self.loop, self.moment = loop, None

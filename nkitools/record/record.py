@@ -144,19 +144,13 @@ class Record(OpenRows):
     def observe(self, observer: Observer) -> None:
         """Let an observer look at the run from here on; before the first program begins."""
         self.observers += (observer,)
+        self.only_adds = False
 
-    @property
-    def commit(self) -> Callable[[Any, int, list[int]], None]:
-        """Return the function that adds an instruction, from plan, site and operand words. `Core` keeps it."""
-        return self._add_observed if self.observers else self.add
-
-    @property
-    def rows(self) -> Record | None:
-        """Return this record where nothing but a row is added for an instruction, else None."""
-        return None if self.observers else self
-
-    def _add_observed(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
+    def add_shown(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
+        """Add an instruction and show it to the observers."""
         self.add(plan, site, operands)
+        if not self.observers:
+            return
         row = Row(self.count - 1, plan, site, operands)
         for observer in self.observers:
             observer.issued(self, row)

@@ -42,7 +42,7 @@ def written(record: Record) -> list[tuple[str, int]]:
 def opened(record: Record, value: NkiTensor, source: NkiTensor) -> Any:
     """The open instruction of a call that makes ``value`` of ``source``."""
     record.begin_value(value.storage)
-    record.commit_open(plan(1), -1, words_of((value, source)))
+    record.commit(plan(1), -1, words_of((value, source)))
     return record.end_value(value.storage, is_masked=False)
 
 
@@ -57,7 +57,7 @@ def test_what_is_assigned_is_written_there_by_one_instruction() -> None:
     def copy() -> None:
         record.beside.keep(record.next_position, 0, rows)
         record.beside.keep(record.next_position, 1, Part(value.layout))
-        record.commit_open(plan(2), -1, words_of((target, value)))
+        record.commit(plan(2), -1, words_of((target, value)))
 
     assert record.assign(copy)
     assert instruction.is_closed
@@ -85,7 +85,7 @@ def test_the_loop_is_that_of_the_call() -> None:
     opened(record, value, source)
     record.loop = 4
     record.begin_instruction()
-    record.commit_open(plan(2), -1, words_of((source, value)))
+    record.commit(plan(2), -1, words_of((source, value)))
     assert written(record) == [("plan1", value.storage.id), ("plan2", source.storage.id)]
     assert list(record.states) == [3, 4]
 
@@ -95,10 +95,10 @@ def test_only_what_writes_to_the_value_stays_open() -> None:
     value, source, scratch = tile(), tile(), tile()
     record = record_of(value, source, scratch)
     record.begin_value(value.storage)
-    record.commit_open(plan(1), -1, words_of((scratch, source)))
+    record.commit(plan(1), -1, words_of((scratch, source)))
     assert record.open is None
-    record.commit_open(plan(2), -1, words_of((value, scratch)))
-    record.commit_open(plan(3), -1, words_of((value, scratch)))
+    record.commit(plan(2), -1, words_of((value, scratch)))
+    record.commit(plan(3), -1, words_of((value, scratch)))
     last = record.end_value(value.storage, is_masked=False)
     assert last is record.open
     assert not last.is_only_writer

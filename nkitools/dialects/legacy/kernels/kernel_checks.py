@@ -66,9 +66,6 @@ def _enter(
     _set(stack, FORM, form)
     _set(stack, IMMUTABLE, core.input_ids - free if returns_outputs else frozenset())
     stack.enter_context(checked_annotations(code))
-    for name in ("commit", "rows"):
-        stack.callback(setattr, core, name, getattr(core, name))
-    core.commit, core.rows = record.commit_open, None
     stack.callback(record.close)
     return form
 
