@@ -35,14 +35,9 @@ def _checked(
     prefix: str, name: str, function: Callable[..., Any], dialect: DialectSemantics | None, outside: str
 ) -> Callable[..., Any]:
     called = f"{prefix}.{name}"
-    again = getattr(function, "again", None)  # makes a call with operands of a known form, else returns None
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if again is not None and not kwargs:
-            value = again(args, 2)
-            if value is not None:
-                return value
         core = CORE.get()
         if core is not None and dialect is not None and core.dialect is not dialect:
             refuse_mixed(called, dialect.name, core.dialect.name)

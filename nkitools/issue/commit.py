@@ -1,8 +1,9 @@
 """Commit an instruction that was carried out: the record takes it, with the author's line and name.
 
-The careful path, barriers and collectives call `commit` or `commit_call`; the fast path has the lines that are made
-here. All of them add a row by `Rows.add`, or by its lines (`nkitools.record.rows`). In a kernel of the legacy dialect
-`Core.commit` first keeps the instruction open that makes the value of a call (`nkitools.record.open_instruction`).
+The careful path calls `commit_call`; the fast path has the lines that are made here. Both call `Record.commit`, which
+adds a row by `Rows.add`, or keeps the instruction open that makes the value of a call in the legacy dialect
+(`nkitools.record.open_instruction`). Where its row is all there is to an instruction, a line of the fast path that
+issues the like again has the lines of `Rows.add` itself.
 """
 
 from __future__ import annotations

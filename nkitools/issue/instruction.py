@@ -204,15 +204,6 @@ class Instruction(InstructionForm, Generic[P]):
         """Return the handle of an instruction that was issued."""
         return HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
 
-    def bound(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the arguments of a good call in the order of the signature."""
-        return self.bind(*args, **kwargs)
-
-    def kept_plan(self, core: Core, values: tuple[Any, ...]) -> Plan | None:
-        """Return the plan that the fast path has for a call with these arguments; None where it has none."""
-        plan: Plan | None = core.plans.get(self.key(values))
-        return plan
-
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
         """Issue a call step by step, whether a plan is kept for it or not."""
         values = self.frozen(values)

@@ -83,17 +83,17 @@ def binary_into(dst: NkiTensor, what: str, x: TileOrNumber, y: TileOrNumber) -> 
     operator = _BINARY[what]
     if isinstance(x, _NUMBERS):
         assert isinstance(y, NkiTensor)  # two numbers are refused before a result is allocated
-        tensor_scalar(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
+        tensor_scalar.call(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
     elif isinstance(y, _NUMBERS):
-        tensor_scalar(dst=dst, data=x, op0=operator, operand0=y)
+        tensor_scalar.call(dst=dst, data=x, op0=operator, operand0=y)
     elif x.shape == y.shape:
-        tensor_tensor(dst=dst, data1=x, data2=y, op=operator)
+        tensor_tensor.call(dst=dst, data1=x, data2=y, op=operator)
     elif operator.kind == "arithmetic" and _is_vector(y) and x.shape == dst.shape:
-        tensor_scalar(dst=dst, data=x, op0=operator, operand0=y)
+        tensor_scalar.call(dst=dst, data=x, op0=operator, operand0=y)
     elif operator.kind == "arithmetic" and _is_vector(x) and y.shape == dst.shape:
-        tensor_scalar(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
+        tensor_scalar.call(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
     else:
-        tensor_tensor(dst=dst, data1=spread(x, dst.shape), data2=spread(y, dst.shape), op=operator)
+        tensor_tensor.call(dst=dst, data1=spread(x, dst.shape), data2=spread(y, dst.shape), op=operator)
 
 
 def _simulated_broadcast(what: str, x: NkiTensor, y: NkiTensor) -> None:

@@ -6,7 +6,7 @@ The line calls ``nl.ndarray``, or a function of the language that makes tiles fo
 from __future__ import annotations
 
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nkitools.chip.core import Core
 from nkitools.chip.dtypes import DType
@@ -16,6 +16,7 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.record.record import Record, StorageRecord
+from nkitools.record.source_sites import caller_of
 
 _of_layout, _new = Storage.of_layout, object.__new__
 
@@ -28,6 +29,10 @@ class _KnownTile(NamedTuple):
     facts: StorageRecord
 
 
+# Of a line whose tile is what its function returns: the caller's line names the tile, and is a part of the key.
+_HANDED_ON: Any = object()
+
+
 def tile_again(
     core: Core, frame: FrameType, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
 ) -> NkiTensor | None:
@@ -36,7 +41,11 @@ def tile_again(
     None where it has not. TypeError for a shape that is a list.
     """
     record: Record = core.record
-    known = record.calls.get((id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer)))
+    key = (id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer))
+    known: _KnownTile | None = record.calls.get(key)
+    if known is _HANDED_ON:
+        outer = caller_of(frame)
+        known = None if outer is None else record.calls.get((*key, id(outer.f_code), outer.f_lasti))
     if known is None:
         return None
     for size in shape:
@@ -44,6 +53,8 @@ def tile_again(
             return None
     layout, site, facts = known
     storage = _of_layout(layout, site)
+    if core.dialect.places_tiles:
+        storage.placed_to_fit = True
     record.storages[storage.id] = facts
     if record.observers:
         record.allocated(storage, facts)
@@ -63,11 +74,17 @@ def keep_tile(
     """Keep what a call has made where the next one of the same line makes the same: a nameless tile of usual size."""
     storage, layout, record = tile.storage, tile.layout, core.record
     is_usual = buffer in ON_CHIP and dtype is layout.dtype and shape.__class__ is tuple and shape == layout.shape
-    if not is_usual or core.dialect.places_tiles or dtype.is_wide or storage.nbytes > MOST_OF_A_TILE:
+    if not is_usual or dtype.is_wide or storage.nbytes > MOST_OF_A_TILE:
         return
-    place = id(frame.f_code), frame.f_lasti
-    site = record.sites.known.get(place)
-    if site is None or site != storage.site or record.sites.all[site].is_handed_on:
-        return  # the line is none of the author's, or another one names the tile
-    facts = StorageRecord.of_tile(layout, site)
-    record.calls[*place, shape, id(dtype), id(buffer)] = _KnownTile(layout, site, facts)
+    sites = record.sites
+    key: tuple[Any, ...] = (id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer))
+    site = sites.known.get(key[:2], -1)
+    if sites[site].is_handed_on:
+        outer = caller_of(frame)
+        if outer is None or sites[sites.known.get((id(outer.f_code), outer.f_lasti), -1)].is_handed_on:
+            return
+        record.calls[key] = _HANDED_ON
+        key += id(outer.f_code), outer.f_lasti
+    elif site < 0 or site != storage.site:
+        return  # the line is none of the author's
+    record.calls[key] = _KnownTile(layout, storage.site, StorageRecord.of_tile(layout, storage.site))

@@ -64,10 +64,7 @@ class OpenRows(Rows):
         elif self._assigned is not None:
             self._redirect(self._assigned, operands)
         elif self._value is not None and is_destination(self._value.id, operands):
-            self.check_ages(plan, operands)
-            self.close()
-            self._writers += 1
-            self.open_instruction(plan, site, operands, self._value, is_only_writer=self._writers == 1)
+            self._open(plan, site, operands, self._value)
         else:
             self.add_shown(plan, site, operands)
 
@@ -112,21 +109,21 @@ class OpenRows(Rows):
             return self.open
         return None
 
-    def open_instruction(
-        self, plan: RecordedPlan, site: int, operands: list[int], tile: Storage, *, is_only_writer: bool = True
-    ) -> OpenInstruction:
-        """Return the open instruction that has written to the tile of a call; none is open before."""
+    def _open(self, plan: RecordedPlan, site: int, operands: list[int], tile: Storage) -> None:
+        """Keep an instruction open that has written to the tile of a call."""
+        self.check_ages(plan, operands)
+        if self.open is not None:
+            self.close()
+        self._writers += 1
         self.open = opened = _new(OpenInstruction)
         opened.plan = plan
         opened.site = site
         opened.operands = operands
         opened.loop = self.loop
         opened.tile = tile
-        if is_only_writer:
-            opened.is_only_writer = True
+        opened.is_only_writer = self._writers == 1
         if self.observers:
             opened.moment = moment_of(author_frame(2))
-        return opened
 
     def begin_instruction(self) -> None:
         """Close the open instruction: the next one begins."""
@@ -162,13 +159,6 @@ class OpenRows(Rows):
             if is_refused:
                 self._add(opened, opened.parts)
         return not is_refused
-
-    def write_to(self, opened: OpenInstruction, operands: list[int]) -> None:
-        """Close the open instruction, whose value was brought to another tile: that of the first of these operands."""
-        self.open = None
-        parts = self.beside.take_parts(len(self.states), len(opened.plan.written))
-        opened.operands = with_destination(opened.operands, operands)
-        self._add(opened, [each for each in parts if each.operand] if parts else ())
 
     def _redirect(self, opened: OpenInstruction, operands: list[int]) -> None:
         """Close an instruction whose value has been copied: it writes where the copy, with these operands, has."""

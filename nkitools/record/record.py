@@ -109,7 +109,7 @@ class Record(OpenRows):
         self.reduced_writes = 0
         self.sites = Sites()
         self.storages: dict[int, StorageRecord] = {}
-        self.calls: dict[Any, Any] = {}  # calls that return values, by place and form of the operands
+        self.calls: dict[Any, Any] = {}  # tiles that lines have made, see `nkitools.language.repeated_tiles`
         # By place in the author's code what it has issued last: see `nkitools.issue.fast_path`.
         self.issued: dict[int, tuple[Any, ...]] = {}
         self.asks_for_program = False  # whether the kernel has asked which program it is

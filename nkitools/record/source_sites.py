@@ -101,8 +101,6 @@ class Sites:
 
     def __init__(self) -> None:
         self.known: dict[tuple[int, int], int] = {}  # by code and instruction in it, of the author alone
-        # The current and the naming site of places in code, with the caller's place where it has a say.
-        self._named: dict[tuple[int, ...], tuple[int, int]] = {}
         self._elements: dict[tuple[int, int, int], int] = {}
         self._codes: list[CodeType] = []  # kept, so that their ids stay theirs
         self.all: list[Site] = []
@@ -137,35 +135,6 @@ class Sites:
         if element is not None and frame is not None:
             found = self._element(frame, found, element)
         return found if self.all[found].bound else number
-
-    def current_and_naming(self, depth: int) -> tuple[int, int]:
-        """Return the author's current site, and the one that names what is made now.
-
-        ``depth`` is where the author's frame lies if all is as usual, seen from the caller; those inside are internal.
-        """
-        frame = sys._getframe(depth + 1)
-        place = (id(frame.f_code), frame.f_lasti)
-        known = self._named.get(place)
-        if known is not None:
-            return known
-        caller = frame.f_back or frame
-        places = (*place, id(caller.f_code), caller.f_lasti)
-        known = self._named.get(places)
-        if known is not None:
-            return known
-        found = self.current(3), self.naming(3)
-        if found[0] == self.known.get(place):
-            if not self.all[found[0]].is_handed_on:
-                self._named[place] = found
-            elif caller is caller_of(frame) and not self.all[self._number(caller, caller.f_code)].is_handed_on:
-                self._named[places] = found
-        return found
-
-    def place(self, depth: int) -> tuple[int, int] | None:
-        """Return the place in code that alone says what `current_and_naming` returns; None where none does so."""
-        frame = sys._getframe(depth + 1)
-        place = (id(frame.f_code), frame.f_lasti)
-        return place if place in self._named else None
 
     def _element(self, frame: FrameType, number: int, element: int) -> int:
         """Return the site that names an element of a call's result; the call's site where it gets no name."""

@@ -2,7 +2,7 @@
 
 The ways are the careful path; the fast path where it looks the plan up; where the author's line has issued the like
 last, so that it adds the row itself; and each of them where an observer looks at the record. Of the legacy dialect also
-calls that return values, made anew or again, and values that are brought to where they are assigned.
+calls that return values, and values that are brought to where they are assigned.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _program_with(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("of", VALUES, ids=str)
 @pytest.mark.parametrize("name", against_legacy.INSTRUCTIONS)
 def test_a_program_of_each_instruction_of_the_legacy_dialect(name: str, of: float | None) -> None:
-    """Values that are made again, and brought again to where they are assigned, leave what the first ones left."""
+    """Values, and what is brought to where it is assigned, leave the same on each way."""
     program = _program_with(name)
     kernel = nki.jit(against_legacy.kernel_of(program))
     inputs = against_legacy.inputs_of(program)

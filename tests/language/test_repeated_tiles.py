@@ -119,3 +119,34 @@ def test_the_usual_way_makes_what_is_new() -> None:
 
     nkitools.simulate(kernel, X)
     assert answers == [None]
+
+
+@pytest.mark.parametrize("module", ["modern", "legacy"])
+def test_a_tile_that_a_helper_returns_is_named_by_each_caller(module: str) -> None:
+    """Two lines call one helper in three turns: each gives its tile its own name, and only those are made again."""
+    import neuronxcc.nki as legacy
+    import neuronxcc.nki.language as legacy_nl
+
+    language: Any = legacy_nl if module == "legacy" else nl
+
+    def made(tile: Any) -> Any:
+        return language.add(tile, 1.0)
+
+    def pair(tile: Any) -> Any:
+        return made(tile), made(tile)
+
+    def kernel(x: Any) -> Any:
+        out = language.ndarray(x.shape, x.dtype, buffer=language.shared_hbm)
+        for _ in range(3):
+            loaded = language.load(x)
+            first = made(loaded)
+            second = made(first)
+            third, fourth = pair(second)
+            language.store(out, third)
+            language.store(out, fourth)
+        return out
+
+    run = nkitools.simulate(legacy.jit(kernel) if module == "legacy" else kernel, X)
+    np.testing.assert_array_equal(run.outputs, X + 3)
+    written = [each.operands[0].tensor for each in run.instructions if each.name == "tensor_scalar"]
+    assert written == ["first", "second", "third", "fourth"] * 3

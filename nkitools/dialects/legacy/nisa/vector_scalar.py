@@ -15,13 +15,12 @@ from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, check_tiles, defined, memory_of, new_result, write_by
-from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import are_both_in_psum, beside, check_tile
 from nkitools.dialects.legacy.tiles.reductions import are_last, arranged, reduce
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
-from nkitools.engines.operators import OperatorToken, token_name
+from nkitools.engines.operators import OperatorToken
 from nkitools.isa import activation as _activation
 from nkitools.isa import activation_fused as _fused
 from nkitools.isa import elementwise as _elementwise
@@ -130,11 +129,6 @@ def tensor_tensor(
     Errors: those of the instruction, NK604.
     """
     what = "nisa.tensor_tensor"
-    is_usual = dtype is None and mask is None and not kwargs
-    form = (what, token_name(op), engine.__class__, getattr(engine, "name", None))
-    again: Tensor | None = value_of_two(form, (data1, data2), 3) if is_usual else None
-    if again is not None:
-        return again
     memory = memory_of(what, kwargs)
     check_tiles(what, data1=data1, data2=data2)
     shape = _broadcast(data1.shape, data2.shape)
@@ -146,10 +140,7 @@ def tensor_tensor(
         call(dst=target, data1=_spread(first, target), data2=_spread(_beside(first, second), target))
 
     write_lanes(into, dst, (data1, data2), lanes)
-    value = Tensor.made(dst, lanes)
-    if is_usual and data1.shape == data2.shape:
-        keep_form(form, (data1, data2), value, call, ("data1", "data2"))
-    return value
+    return Tensor.made(dst, lanes)
 
 
 def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:

@@ -18,7 +18,6 @@ from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, checked, first_in_row, moved_by
 from nkitools.dialects.legacy.tiles import reshaping
-from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
@@ -61,10 +60,6 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
     of the two operands' free dimensions are the same to it (NKI API Common Fields, Masking), or columns of ``moving``
     where only the sizes tell whose they are (NK621).
     """
-    form = (what, *options.values())
-    again: Tensor | None = value_of_two(form, (stationary, moving), 4) if mask is None else None
-    if again is not None:
-        return again
     for role, tile in (("stationary", stationary), ("moving", moving)):
         check_tile(what, role, tile)
     moving, mask = _with_own_mask(what, stationary, moving, mask)
@@ -82,11 +77,7 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
     left, right = _evicted(left), _evicted(right)
     if chosen_left is None and chosen_right is None:
         _nc_matmul(dst=dst, stationary=left, moving=right, accumulate=False, **options)
-        value = Tensor.made(dst)
-        if mask is None:
-            call = partial(_nc_matmul, accumulate=False, **options)
-            keep_form(form, (stationary, moving), value, call, ("stationary", "moving"))
-        return value
+        return Tensor.made(dst)
     box = (*_free(chosen_left, stationary), *_free(chosen_right, moving))
     _nc_matmul(dst=part(dst, dst.shape, box), stationary=left, moving=right, accumulate=False, **options)
     return Tensor.made(dst, Lanes(box))

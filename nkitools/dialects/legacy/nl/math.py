@@ -15,7 +15,6 @@ from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import checked
 from nkitools.dialects.legacy.tiles import elementwise
-from nkitools.dialects.legacy.tiles.call_forms import value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.reductions import arranged, reduce, reduce_into
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
@@ -39,12 +38,8 @@ def _binary(name: str, doc: str) -> Function:
         x: Operand, y: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword
     ) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
-        value = Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
-        if dtype is None and mask is None:
-            elementwise.keep_binary(name, x, y, value)
-        return value
+        return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
-    function.again = partial(value_of_two, name)  # type: ignore[attr-defined]
     return _named(
         function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
     )

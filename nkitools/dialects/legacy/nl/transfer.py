@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_r
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.tiles.assignment import fitted
-from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_of_one
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile
@@ -88,17 +86,10 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     if is_flat:
         src = src.reshape((src.shape[0], 1))
     lanes = lanes_of(mask, src.shape, "nl.load")
-    is_usual = lanes is None and dtype is None and not kwargs
-    again: Tensor | None = value_of_one("nl.load", (src,), 3) if is_usual else None
-    if again is not None:
-        return again
     dst = Tensor(value_tile(src.shape, result_type(dtype, "nl.load", src)))
     _check_partitions(src, dst.base, OF_A_ROW if is_flat else "")
     copy_lanes(dst, src, lanes, kwargs.get("mode"))
-    value = Tensor.made(dst.base, lanes)
-    if is_usual and "NK101" not in dst.base.storage.excused:
-        keep_form("nl.load", (src,), value, partial(dma_copy), ("src",))
-    return value
+    return Tensor.made(dst.base, lanes)
 
 
 def _check_partitions(src: Tensor, tile: NkiTensor, remedy: str) -> None:

@@ -12,7 +12,6 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Lanes
 from nkitools.dialects.legacy.kernels.loop_dependences import note_update
 from nkitools.dialects.legacy.tiles import copy_elision
-from nkitools.dialects.legacy.tiles.call_forms import brought_again
 from nkitools.dialects.legacy.tiles.dtypes import is_number
 from nkitools.dialects.legacy.tiles.elementwise import check_tile, in_place
 from nkitools.dialects.legacy.tiles.result_tiles import part
@@ -63,8 +62,6 @@ def assign(dst: Any, value: Any) -> None:
 
     Errors: NK109, NK201, NK402, NK609.
     """
-    if getattr(value, "opened", None) is not None and brought_again(copy_elision.COPY, dst, value):
-        return
     combine = getattr(type(value), "reduce_into", None)  # the value of nl.loop_reduce: the destination is an operand
     if combine is not None:
         combine(value, dst)
@@ -142,10 +139,6 @@ def update(what: str, dst: Any, value: Any) -> None:
 
     A matrix product is accumulated where it is, in PSUM, in float32.
     """
-    is_open = what == "add" and getattr(value, "opened", None) is not None
-    if is_open and brought_again(copy_elision.ADD, dst, value):
-        note_update(what, current_core("nki").record.count - 1)
-        return
     lanes = value.lanes if not is_number(value) and hasattr(value, "lanes") and value.is_fresh else None
     if lanes is not None and lanes.empty:
         return

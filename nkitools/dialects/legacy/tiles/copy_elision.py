@@ -19,7 +19,6 @@ from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
-from nkitools.dialects.legacy.tiles.call_forms import keep_bringing
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile
 from nkitools.isa.move import tensor_copy
 from nkitools.issue.element_maps import made
@@ -31,8 +30,6 @@ from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.finding import report
 
 _adding_plans: dict[int, Plan] = {}  # by the plan of the same matmul that overwrites
-
-COPY = partial(tensor_copy)
 
 # Which memories an engine writes to. Elsewhere the compiler needs a copy indeed.
 _REACHES = {
@@ -47,9 +44,7 @@ _REACHES = {
 def copy(dst: NkiTensor, value: NkiTensor, opened: OpenInstruction | None) -> None:
     """``dst = value``, on chip; ``opened``: the instruction that has made the value, None where that plays no part."""
     if _may_write(opened, dst, value):
-        if _record().assign(partial(tensor_copy, dst=dst, src=value)):
-            keep_bringing(COPY, opened.plan, opened.plan, dst, value)
-        else:
+        if not _record().assign(partial(tensor_copy.call, dst=dst, src=value)):
             form_of().assigned.add(value.storage.id)
         return
     copy_tile(dst, value, None)
@@ -76,9 +71,8 @@ def accumulate(dst: NkiTensor, product: NkiTensor, opened: OpenInstruction | Non
             copy(dst, product, opened)
             return True
         _check_defined(dst, missing, product)
-    made_by, opened.plan = opened.plan, _adding(opened.plan)
-    if _record().assign(partial(accumulating_matmul, dst=dst, product=product)):
-        keep_bringing(ADD, made_by, opened.plan, dst, product)
+    opened.plan = _adding(opened.plan)
+    _record().assign(partial(accumulating_matmul.call, dst=dst, product=product))
     if undefined is not None:
         dst.storage.mark_unwritten(dst.layout, dst.byte_offset, undefined)
     return True
@@ -150,6 +144,3 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
         destination += values.astype(destination.dtype, copy=False)
 
     return Plan("tensor", 0.0, compute, made(dst={"product": SAME, "dst": SAME}), lanes="travel")
-
-
-ADD = partial(accumulating_matmul)

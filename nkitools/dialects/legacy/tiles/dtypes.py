@@ -30,6 +30,7 @@ float8_e4m3 = np.dtype(ml_dtypes.float8_e4m3)
 float8_e5m2 = np.dtype(ml_dtypes.float8_e5m2)
 tfloat32 = np.dtype("V4")
 
+_NUMBERS = (int, float, np.generic)
 ResultDType: TypeAlias = "DTypeLike | None"  # of a result; None is that of the operands
 
 
@@ -47,7 +48,7 @@ def shown(dtype: DType) -> np.dtype[Any]:
 
 def is_number(value: Any) -> bool:
     """Return whether an operand is a scalar known when the kernel is compiled."""
-    return isinstance(value, (bool, int, float, np.generic))
+    return isinstance(value, _NUMBERS)
 
 
 def _of_number(value: float | np.generic) -> DType:
@@ -68,8 +69,8 @@ def result_type(dtype: ResultDType, what: str, *operands: Any) -> DType:
         return element_type(dtype)
     found: DType | None = None
     for operand in operands:
-        kind = _of_number(operand) if is_number(operand) else operand.element
-        found = kind if found is None else promote(found, kind)
+        kind = _of_number(operand) if isinstance(operand, _NUMBERS) else operand.element
+        found = kind if found is None or found is kind else promote(found, kind)
     if found is None:
         refuse("NK609", f"{what} is called without operands")
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,7 +16,6 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex
-from nkitools.dialects.legacy.tiles.call_forms import keep_form
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, is_number, result_type
 from nkitools.dialects.legacy.tiles.result_tiles import (
     Part,
@@ -29,8 +28,9 @@ from nkitools.dialects.legacy.tiles.result_tiles import (
 )
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
-from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
+from nkitools.isa.elementwise import reciprocal, tensor_scalar
 from nkitools.isa.move import tensor_copy
+from nkitools.issue.guards import MAX_DIMENSIONS
 from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import binary_into
 from nkitools.language.rounding import ceil_into, floor_into, trunc_into
@@ -105,8 +105,11 @@ def binary_instructions(what: str) -> Callable[..., None]:
 
 def are_both_in_psum(first: Part, second: Part) -> bool:
     """Return whether two operands are views of PSUM: the Vector Engine reads one of its two inputs from there."""
-    tiles = [each for each in (first, second) if isinstance(each, NkiTensor)]
-    return len(tiles) == 2 and all(each.buffer is MemoryRegion.psum for each in tiles)
+    return _is_in_psum(first) and _is_in_psum(second)
+
+
+def _is_in_psum(operand: Part) -> bool:
+    return isinstance(operand, NkiTensor) and operand.storage.memory is MemoryRegion.psum
 
 
 def beside(first: Part, second: Any) -> Any:
@@ -136,6 +139,12 @@ def binary(
     name: str = "",
 ) -> tuple[NkiTensor, Lanes | None]:
     """Return a new SBUF tile of ``x <what> y`` and the lanes that were computed."""
+    plain = _shape_of_both(x, y) if mask is None else None
+    if plain is not None:
+        first, second = view_of(x), view_of(y)
+        dst = value_tile(plain, _binary_type(what, dtype, name, x, y))
+        binary_into(dst, what, first, beside(first, second))
+        return dst, None
     called = name or f"nl.{what}"
     shape = common_shape(called, x, y, partitions=partitions)
     lanes = lanes_of(mask, shape, called)
@@ -144,19 +153,14 @@ def binary(
     return dst, lanes
 
 
-def keep_binary(what: str, x: Any, y: Any, value: Any) -> None:
-    """Keep the form of ``value = x <what> y``, of its dtype by default, where one instruction computes it."""
-    if what not in OPERATORS:
-        return
-    operator = OPERATORS[what]
-    scalar = ("data", "operand0")
-    if is_number(y):
-        keep_form(what, (x, y), value, partial(tensor_scalar, op0=operator), scalar, absent=(None,))
-    elif is_number(x):
-        reverse = partial(tensor_scalar, op0=operator, reverse0=True)
-        keep_form(what, (x, y), value, reverse, scalar, absent=(None,), is_swapped=True)
-    elif x.shape == y.shape:
-        keep_form(what, (x, y), value, partial(tensor_tensor, op=operator), ("data1", "data2"))
+def _shape_of_both(x: Any, y: Any) -> tuple[int, ...] | None:
+    """Return the shape of two tiles, or of a tile beside a number, where one instruction takes them; else None."""
+    if x.__class__ is y.__class__:
+        tile, fits = x, hasattr(x, "element") and x.shape == y.shape
+    else:
+        tile, number = (y, x) if is_number(x) else (x, y)
+        fits = hasattr(tile, "element") and is_number(number)
+    return tile.shape if fits and len(tile.shape) <= MAX_DIMENSIONS else None
 
 
 def _binary_type(what: str, dtype: ResultDType, called: str, x: TileOrNumber, y: TileOrNumber) -> DType:

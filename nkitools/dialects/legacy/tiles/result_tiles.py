@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from nkitools.chip.core import current_core
+from nkitools.chip.core import Core, current_core
 from nkitools.chip.dtypes import DType
 from nkitools.chip.masked_out import inherit
 from nkitools.chip.masked_tensor import MaskedTensor
@@ -17,6 +17,8 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, not_affine
 from nkitools.isa.move import tensor_copy
 from nkitools.issue.guards import MAX_DIMENSIONS
+from nkitools.language.repeated_tiles import keep_tile, tile_again
+from nkitools.record.source_sites import author_frame
 
 # dst and the operands as the instruction gets them: views and numbers
 Into: TypeAlias = Callable[..., Any]
@@ -79,7 +81,11 @@ def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], la
     ``dst`` is a new tile, or one of the author's; only the lanes of the mask need to lie within it.
     """
     if lanes is None:
-        _issue(into, view_of(dst), [view_of(operand) for operand in operands])
+        views = map(view_of, operands)
+        if len(dst.shape) <= MAX_DIMENSIONS:
+            into(view_of(dst), *views)
+        else:
+            _issue(into, view_of(dst), [*views])
         return
     inherit(dst.storage, operands)
     if lanes.empty:
@@ -121,12 +127,22 @@ def _at(tensor: NkiTensor, position: tuple[int, ...]) -> NkiTensor:
 
 def new_tile(shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion = MemoryRegion.sbuf) -> NkiTensor:
     """Return a new tile on chip, of at least two dimensions."""
-    return NkiTensor.whole(current_core("nki").allocate(shape, dtype, buffer))
+    return _tile(current_core("nki"), shape, dtype, buffer)
+
+
+def _tile(core: Core, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion) -> NkiTensor:
+    frame = author_frame(3)
+    tile = None if frame is None else tile_again(core, frame, shape, dtype, buffer)
+    if tile is None:
+        tile = NkiTensor.whole(core.allocate(shape, dtype, buffer))
+        if frame is not None:
+            keep_tile(core, frame, tile, shape, dtype, buffer)
+    return tile
 
 
 def value_tile(shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion = MemoryRegion.sbuf) -> NkiTensor:
     """Return a new tile on chip that the running call returns; the instruction that writes to it is left open."""
     core = current_core("nki")
-    storage = core.allocate(shape, dtype, buffer)
-    core.record.begin_value(storage)
-    return NkiTensor.whole(storage)
+    tile = _tile(core, shape, dtype, buffer)
+    core.record.begin_value(tile.storage)
+    return tile

@@ -25,7 +25,6 @@ from nkitools.dialects.legacy.indexing.slicing import basic_view
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.dialects.legacy.tiles import elementwise, reshaping
 from nkitools.dialects.legacy.tiles.assignment import assign, update
-from nkitools.dialects.legacy.tiles.call_forms import value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import element_type, shown
 from nkitools.dialects.legacy.tiles.python_forms import PythonForms
 from nkitools.dialects.legacy.tiles.result_tiles import part
@@ -39,13 +38,12 @@ if TYPE_CHECKING:
 
 
 def _operator(what: str, *, reverse: bool = False) -> Callable[[Any, Any], Any]:
-    """Return the method of an operator; operands of a known form are computed with at once."""
+    """Return the method of an operator."""
 
     def operate(self: Tensor, other: Operand, modulus: Operand | None = None) -> Any:
         if modulus is not None:  # of pow
             self.__mod__(modulus)
-        again = value_of_two(what, (other, self) if reverse else (self, other), 2)
-        return self._operate(what, other, reverse=reverse) if again is None else again
+        return self._operate(what, other, reverse=reverse)
 
     return operate
 
@@ -240,9 +238,7 @@ class Tensor(PythonForms):
             return NotImplemented
         x, y = (other, self) if reverse else (self, other)
         dtype = bool if what in _COMPARISONS else None
-        value = Tensor.made(*elementwise.binary(what, x, y, dtype=dtype, partitions=False, name=_OPERATORS[what]))
-        elementwise.keep_binary(what, x, y, value)
-        return value
+        return Tensor.made(*elementwise.binary(what, x, y, dtype=dtype, partitions=False, name=_OPERATORS[what]))
 
     __add__, __radd__ = _operator("add"), _operator("add", reverse=True)
     __sub__, __rsub__ = _operator("subtract"), _operator("subtract", reverse=True)
