@@ -17,9 +17,10 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.operators import OperatorToken
 from nkitools.issue import instruction_guards
+from nkitools.issue.careful_call import CarefulCall
+from nkitools.issue.carry_out import carry_out
 from nkitools.issue.collective_call import Collective, reduced
 from nkitools.issue.collective_meeting import Met
-from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import made, of_ranks
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import NkiInstruction
@@ -169,7 +170,7 @@ def _register(call: Collective, rank: int) -> VirtualRegister:
     """Return a register that an instruction has set; no cost is published: that of the shortest instruction."""
     cycles = float(call.core.generation.min_initiation_cycles)
     plan = plan_of(call.core, (call.name,), lambda: Plan("sync", cycles, lambda: None, made(), name=call.name))
-    commit(call.core, plan, (), call, call.label)
+    carry_out(CarefulCall(call.core, plan, (), (), plan), call, call.label)
     return VirtualRegister(rank)
 
 

@@ -21,12 +21,14 @@ from nkitools.engines.enums import dma_engine as dma_engines
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.operators import OperatorToken
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.careful_call import CarefulCall
+from nkitools.issue.carry_out import carry_out
 from nkitools.issue.collective_call import REDUCING, reduced
 from nkitools.issue.collective_meeting import place_of
-from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import Elements, From, made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
+from nkitools.issue.plan import SRC
 from nkitools.issue.resolve import plan_of
 from nkitools.issue.undefined import Undefined
 from nkitools.record.beside_rows import Transfer
@@ -83,9 +85,10 @@ def core_barrier(
 
     def make() -> Plan:
         cycles = float(core.generation.min_initiation_cycles)
-        return Plan(chosen.name, cycles, lambda: None, made(), names_only=True, name="core_barrier")
+        return Plan(chosen.name, cycles, lambda data: None, made(), names_only=True, name="core_barrier")
 
-    commit(core, plan_of(core, ("core_barrier", chosen), make, ("data", False)), (data,), _FORM, name)
+    plan = plan_of(core, ("core_barrier", chosen), make, ("data", False))
+    carry_out(CarefulCall(core, plan, (SRC,), (data,), plan), _FORM, name)
     return NkiInstruction(core.device_loop)
 
 

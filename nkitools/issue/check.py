@@ -87,6 +87,8 @@ def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
 def _find_undefined_lanes(call: CarefulCall) -> None:
     """Find the lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
     plan = call.plan
+    if plan.names_only:
+        return
     if _is_fence(call):
         missing = call.tensors[0][0].unwritten()
         call.undefined = NOTHING_UNDEFINED if missing is None else Undefined({plan.operands[0]: missing})

@@ -25,14 +25,12 @@ from nkitools.engines.costs import DMA_COMPLETION_NS
 from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.careful_call import CarefulCall
-from nkitools.issue.check import check
+from nkitools.issue.carry_out import carry_out
 from nkitools.issue.collective_meeting import Met, both_cores, meet, shared_words
-from nkitools.issue.commit import commit_call
 from nkitools.issue.dma_descriptors import check_priority
 from nkitools.issue.element_maps import Elements, made
 from nkitools.issue.full_precision import FullPrecision
 from nkitools.issue.instruction import NkiInstruction
-from nkitools.issue.perform import perform
 from nkitools.issue.plan import DST, SRC, Check, Plan
 from nkitools.issue.resolve import plan_of
 
@@ -220,9 +218,7 @@ class Collective:
         running = replace(plan, compute=compute, touches=touches)
         roles = (DST,) * len(dsts) + (SRC,) * len(srcs)
         call = CarefulCall(self.core, plan, roles, tuple(operands), running, full=self._full(running, operands))
-        check(call)
-        perform(call)
-        commit_call(call, self, self.label)
+        carry_out(call, self, self.label)
         self.position: int = self.core.record.latest
         return self.handle()
 

@@ -8,15 +8,12 @@ issues the like again has the lines of `Rows.add` itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Protocol
 
-from nkitools.chip.core import Core
-from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.instruction_names import label
-from nkitools.issue.plan import Plan
 from nkitools.issue.refused_instructions import follow
 from nkitools.issue.touched_elements import keep_touched
 from nkitools.record.rows import PACKERS, ROW_LINES, head_of, operand_text, words_of
@@ -34,28 +31,24 @@ class Named(Protocol):
         """The signature, as a remedy shows it."""
 
 
-def commit(core: Core, plan: Plan, tensors: Iterable[NkiTensor], instruction: Named, name: str | None) -> None:
-    """Record an instruction with these operands; ``name`` is what the author calls it, None for nothing."""
-    core.record.commit(plan, core.record.site(), words_of(tensors))
-    if name is not None:
-        label(core, instruction, name, core.record.latest)
-
-
 def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None:
-    """Record a call that was performed, and which elements it has touched."""
-    keep_touched(call.core, call.plan, call.tensors, call.touches, call.lanes, call.kept)
+    """Record a call that was performed, and which elements it has touched; ``name`` is what the author calls it."""
+    core, record = call.core, call.core.record
+    keep_touched(core, call.plan, call.tensors, call.touches, call.lanes, call.kept)
     if call.release is not None:
         call.release()
-    if call.core.undone:
-        follow(call.core, call.plan, zip(call.values, call.roles, strict=True))
-    commit(call.core, call.plan, (tensor for tensor, _ in call.tensors), instruction, name)
+    if core.undone:
+        follow(core, call.plan, zip(call.values, call.roles, strict=True))
+    record.commit(call.plan, record.site(), words_of(tensor for tensor, _ in call.tensors))
+    if name is not None:
+        label(core, instruction, name, record.latest)
 
 
 COMMITTING = {"label": label, "packers": PACKERS, "head_of": head_of}  # what the lines below name
 
 
 def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return what `commit` does as lines of the fast path, where ``known`` is what the author's line has issued last.
+    """Return what `commit_call` does as lines of the fast path; ``known``: what the author's line has issued last.
 
     A line that issues the like again adds its row straight away, unless there is more to do for each instruction, or an
     operand is older than the run. ``operands``: each with whether it is always a tensor. ``known``: the parts of a call

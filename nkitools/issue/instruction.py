@@ -22,12 +22,10 @@ from nkitools.chip.version_notices import report_notice
 from nkitools.engines.enums import dependency
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
 from nkitools.facts import versions
-from nkitools.issue.check import check
-from nkitools.issue.commit import commit_call
+from nkitools.issue.carry_out import carry_out
 from nkitools.issue.fast_path import MISSING, binder, caller
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.instruction_names import DeviceLoop, label
-from nkitools.issue.perform import perform
 from nkitools.issue.plan import (
     LABEL,
     ON_DEVICE,
@@ -210,9 +208,7 @@ class Instruction(InstructionForm, Generic[P]):
         self._check_arguments(values)
         call, name = resolve(self, core, values), self.argument("name", values)
         if call is not None:
-            check(call)
-            perform(call)
-            commit_call(call, self, name)
+            carry_out(call, self, name)
         elif name is not None:
             label(core, self, name, -1)
 

@@ -94,15 +94,18 @@ def both(play: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], dict[str, 
 
 def watched(play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return what ``play`` gives while an observer looks on, to whom each instruction is shown with its row."""
-    shown: list[tuple[int, str]] = []
+    shown: list[tuple[int | None, int, str]] = []
 
     class Noting(Observer):
         def issued(self, record: Record, row: Row) -> None:
-            shown.append((row.position, row.plan.name))
+            shown.append((record.rank, row.position, row.plan.name))
 
     with observing(Noting()):
         found = play()
-    assert shown == [(number, each.name) for number, each in enumerate(found["instructions"])]
+    issued = [(each.rank, each.name) for each in found["instructions"]]
+    firsts = {rank: [other for other, _ in issued].index(rank) for rank, _ in issued}
+    of_ranks = [(rank, number - firsts[rank], name) for number, (rank, name) in enumerate(issued)]
+    assert sorted(shown, key=lambda each: (each[0] or 0, each[1])) == of_ranks
     return found
 
 

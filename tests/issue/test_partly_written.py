@@ -11,7 +11,7 @@ import pytest
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.issue import instruction
+from nkitools.issue import carry_out
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.rules.finding import KernelError
 
@@ -22,13 +22,13 @@ X = np.arange(32, dtype=np.float32).reshape(4, 8)
 def careful(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The instructions that were issued carefully, by name."""
     names: list[str] = []
-    check = instruction.check
+    check = carry_out.check
 
     def counted(call: CarefulCall) -> None:
         names.append(call.plan.name)
         check(call)
 
-    monkeypatch.setattr(instruction, "check", counted)
+    monkeypatch.setattr(carry_out, "check", counted)
     return names
 
 
