@@ -87,4 +87,4 @@ def keep_tile(
         key += id(outer.f_code), outer.f_lasti
     elif site < 0 or site != storage.site:
         return  # the line is none of the author's
-    record.calls[key] = _KnownTile(layout, storage.site, StorageRecord.of_tile(layout, storage.site))
+    record.calls[key] = _KnownTile(layout, storage.site, record.storages[storage.id])

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.bytecode import is_attribute_test, is_tested
@@ -51,12 +50,6 @@ class StorageRecord:
     is_given: bool = False  # an argument or a constant, which no instruction has to write
     tile_shape: tuple[int, ...] = ()  # of the grid that the author last made over all of it
     elements: tuple[int, ...] = ()  # along each dimension of a grid whose tiles lie side by side in it
-
-    @classmethod
-    def of_tile(cls, layout: Layout, site: int) -> StorageRecord:
-        """Return the facts about a new tile with this layout, which is all of its storage and has no address."""
-        facts = ("", MEMORY_NAMES[layout.memory], layout.dtype.name, layout.shape, site)
-        return cls(*facts, partition_bytes=layout.free_bytes)
 
 
 class Meeting(NamedTuple):

@@ -114,7 +114,8 @@ class Sites:
             if found_frame is None:
                 return -1
             frame, code = found_frame, found_frame.f_code
-        return self._number(frame, code)
+        number = self.known.get((id(code), frame.f_lasti))
+        return self._number(frame, code) if number is None else number
 
     def naming(self, depth: int = 2) -> int:
         """Return the site that names what is made now: the current one, or where a helper only returns it, the

@@ -105,11 +105,11 @@ def binary_instructions(what: str) -> Callable[..., None]:
 
 def are_both_in_psum(first: Part, second: Part) -> bool:
     """Return whether two operands are views of PSUM: the Vector Engine reads one of its two inputs from there."""
-    return _is_in_psum(first) and _is_in_psum(second)
-
-
-def _is_in_psum(operand: Part) -> bool:
-    return isinstance(operand, NkiTensor) and operand.storage.memory is MemoryRegion.psum
+    return (
+        isinstance(first, NkiTensor)
+        and isinstance(second, NkiTensor)
+        and first.storage.memory is second.storage.memory is MemoryRegion.psum
+    )
 
 
 def beside(first: Part, second: Any) -> Any:
