@@ -274,3 +274,23 @@ class TestBarrier:
         run = nkitools.simulate(kernel, X, rules="report")
         assert [each.rule for each in run.findings] == ["NK613"]
         np.testing.assert_array_equal(run.outputs, X)
+
+
+def test_a_barrier_at_a_run_time_address_depends_on_it() -> None:
+    """The register that says which rows `data` is was set before the barrier; the barrier reads none of the rows."""
+
+    def kernel(x: Any) -> Any:
+        out = hbm(x.shape)
+        row = nisa.register_alloc()
+        nisa.register_move(row, 2)
+        nisa.core_barrier(out.ap([[8, 2], [1, 8]], scalar_offset=row), (0, 1))
+        if nl.program_id(0) == 0:
+            nisa.dma_copy(dst=out, src=x)
+        return out
+
+    run = nkitools.simulate(kernel, X, grid=2, rules="report")
+    names = [each.name for each in run.instructions]
+    assert names == ["register_move", "register_move", "core_barrier", "core_barrier", "dma_copy"]
+    first, second = (run.dependences.flow[at].tolist() for at in (2, 3))
+    assert sorted([first, second]) == [[0], [1]]
+    assert run.findings == []

@@ -120,6 +120,22 @@ def test_two_ranks(name: str, grid: int, is_written: bool) -> None:
     ]
 
 
+@pytest.mark.parametrize("grid", [1, 2])
+def test_what_a_rank_never_wrote_is_found_once(grid: int) -> None:
+    """NK401 for each rank, not once more for the core for which the other one moves the data."""
+
+    def kernel(x: Any) -> Any:
+        src, dst = (place(x.shape, x.dtype) for _ in range(2))
+        if nl.program_id(0) == 0:
+            nisa.dma_copy(dst=src[0:2], src=x[0:2])
+            nisa.dma_copy(dst=dst, src=x)
+        ncc.all_gather([src[0:4]], [dst], PAIR, 0)
+        return dst
+
+    found = seen(kernel, (X,), (X + 1,), ranks=2, grid=grid)["findings"]
+    assert [each.rule for each in found if each.rule == "NK401"] == ["NK401"] * 2
+
+
 ONE_EACH = np.array([[1] * 4, [0, 1, 2, 3], [0] * 4], np.uint32)  # counts, places, received counts
 FOUR = ncc.ReplicaGroup([[0, 1, 2, 3]])
 OF_CHUNKS: dict[str, list[Callable[..., Any]]] = {

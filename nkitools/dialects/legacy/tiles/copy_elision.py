@@ -44,10 +44,10 @@ _REACHES = {
 def copy(dst: NkiTensor, value: NkiTensor, opened: OpenInstruction | None) -> None:
     """``dst = value``, on chip; ``opened``: the instruction that has made the value, None where that plays no part."""
     if _may_write(opened, dst, value):
-        if not _record().assign(partial(tensor_copy.call, dst=dst, src=value)):
-            form_of().assigned.add(value.storage.id)
-        return
-    copy_tile(dst, value, None)
+        if _record().assign(partial(tensor_copy.call, dst=dst, src=value)):
+            return
+    else:
+        copy_tile(dst, value, None)
     if opened is not None:
         form_of().assigned.add(value.storage.id)
 
