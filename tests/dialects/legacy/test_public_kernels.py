@@ -12,7 +12,7 @@ import neuronxcc.nki.typing as nt
 import numpy as np
 import pytest
 
-from nkitools.issue import instruction
+from nkitools.issue import carry_out
 from tests.dialects.legacy.running import outputs, random, refusal, run
 
 X = random(128, 64)
@@ -80,8 +80,8 @@ def test_plans_of_such_accesses_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
 
     run(kernel, X)
     careful: list[Any] = []
-    perform = instruction.perform
-    monkeypatch.setattr(instruction, "perform", lambda call: careful.append(call) or perform(call))
+    perform = carry_out.perform
+    monkeypatch.setattr(carry_out, "perform", lambda call: careful.append(call) or perform(call))
     run(kernel, X)
     assert careful == []
 

@@ -12,7 +12,7 @@ import pytest
 
 import nkitools
 from nkitools.facts import options
-from nkitools.issue import instruction
+from nkitools.issue import carry_out
 from tests.dialects.legacy.running import random, refusal, run
 
 BF16 = ml_dtypes.bfloat16
@@ -106,13 +106,13 @@ def issued_carefully(monkeypatch: pytest.MonkeyPatch, kernel: Any, x: Any) -> in
     """How many instructions of a second simulate_kernel do not take the fast path."""
     nki.simulate_kernel(kernel, x)
     found: list[Any] = []
-    perform = instruction.perform
+    perform = carry_out.perform
 
     def counted(call: Any) -> None:
         found.append(call.plan.name)
         perform(call)
 
-    monkeypatch.setattr(instruction, "perform", counted)
+    monkeypatch.setattr(carry_out, "perform", counted)
     nki.simulate_kernel(kernel, x)
     return len(found)
 
