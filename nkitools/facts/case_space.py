@@ -76,6 +76,8 @@ def table_of(space: Space) -> Mapping[str, Any]:
     """Return a dictionary as it is, or the whole table of a TOML file. OSError, ValueError where there is none."""
     if isinstance(space, Mapping):
         return space
+    if not isinstance(space, (str, os.PathLike)):  # open() takes the number of an open file, too
+        raise ValueError(f"the space is a dictionary of lists by name, or the path of a TOML file; it is {space!r}")
     import tomllib
 
     with open(space, "rb") as file:
