@@ -22,6 +22,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zipfile import BadZipFile
 
+from nkitools.authors_code.known_modules import is_installed
 from nkitools.facts.case_space import Space, choices_of, drawn_points, is_strategy, points_of
 from nkitools.kernel_settings import (
     VARIABLE,
@@ -34,7 +35,6 @@ from nkitools.kernel_settings import (
     parameters_of,
     with_keywords,
 )
-from nkitools.lint.project import is_installed
 from nkitools.module_files import extend_path, forget_namesakes, module_of, module_place, place_of, run_alone, text_of
 from nkitools.rules.finding import KernelError
 from nkitools.rules.top_level import bound_names

@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from nkitools.authors_code.known_modules import is_installed
+from nkitools.authors_code.source_text import nodes_of
 from nkitools.facts.pytest_ini import import_paths
 from nkitools.lint.module import Unreadable, read
-from nkitools.lint.project import is_installed, project_directory
+from nkitools.lint.project import project_directory
 
 _modules: dict[str, ModuleType] = {}  # those that no import leads to, by their files
 _roots: set[Path] = set()  # the folders that files were imported from
@@ -73,11 +75,7 @@ def module_place(path: Path) -> tuple[Path, str]:
 
 def _relative_levels(path: Path) -> int:
     """Return how many folders up the file's relative imports reach: 1 for ``from .tiles import add``."""
-    try:
-        tree = ast.parse(text_of(path))
-    except (SyntaxError, ValueError):
-        return 0
-    return max((each.level for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)), default=0)
+    return max((each.level for each in nodes_of(text_of(path)) if isinstance(each, ast.ImportFrom)), default=0)
 
 
 def extend_path(root: Path, path: Path) -> None:

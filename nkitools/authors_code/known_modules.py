@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import sysconfig
+from functools import lru_cache
 from typing import Any
 
 # The modules whose functions and classes compute what their arguments say.
@@ -59,3 +62,17 @@ def is_outside(module: str, attribute: str) -> bool:
     if module in SEEDED or f"{module}.{attribute}" in SEEDED:
         return False
     return module.partition(".")[0] in _OUTSIDE_OF and attribute in _OUTSIDE
+
+
+_PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))  # of any environment
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple({f"{path.rstrip('/')}/" for name in names if (path := sysconfig.get_paths().get(name))})
+
+
+def is_installed(file: str) -> bool:
+    """Return whether a file belongs to Python or to an installed package, not to the author."""
+    return file.startswith((*_installed(), "<frozen")) or any(part in file for part in _PACKAGES)

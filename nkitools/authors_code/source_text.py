@@ -79,6 +79,22 @@ def current_text(file: str) -> str:
     return _texts[file][1]
 
 
+@lru_cache(maxsize=32)
+def parsed(text: str) -> ast.Module:
+    """Return the tree of a source text, which stays as it is. SyntaxError, ValueError, RecursionError, MemoryError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of invalid escapes: Python's own, and not about kernels
+        return ast.parse(text)
+
+
+def nodes_of(text: str) -> Iterator[ast.AST]:
+    """Return the nodes of a source text; none of a text that is no Python."""
+    try:
+        return ast.walk(parsed(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return iter(())
+
+
 def compiled_again(code: CodeType, text: str, tree: ast.Module) -> CodeType | None:
     """Compile a tree that was made from the text of ``code``, and return the code in the same place."""
     index = _index(text, code)
@@ -121,7 +137,7 @@ def _codes(text: str, flags: int, is_rewritten: bool) -> dict[CodeType, int]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree: Any = ast.parse(text)
+            tree: Any = ast.parse(text) if is_rewritten else parsed(text)  # what pytest rewrites is not kept
             if is_rewritten:
                 from _pytest.assertion.rewrite import rewrite_asserts
 

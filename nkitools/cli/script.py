@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from nkitools.authors_code.positions import line_at
 from nkitools.cli.commands import INTERRUPTED, interrupted
 from nkitools.record.source_sites import entries_of
 from nkitools.report.frames import is_shown, show_only_theirs
-from nkitools.rules.code_lines import line_at
 
 
 def execute(script: str, args: Sequence[str]) -> int:
@@ -51,7 +51,7 @@ def execute(script: str, args: Sequence[str]) -> int:
 
 def _place_of(error: BaseException) -> str:
     """Return `` at giou.py:41``, the innermost place of an error in the author's files; '' where there is none."""
-    from nkitools.lint.project import is_installed
+    from nkitools.authors_code.known_modules import is_installed
 
     for entry in reversed(entries_of(error)):
         code = entry.tb_frame.f_code

@@ -17,11 +17,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from nkitools.authors_code.positions import line_of
 from nkitools.customop.abi import SCALAR_DOUBLE, SCALAR_INTEGER, SCALAR_TYPES, TENSOR, Argument, Call
 from nkitools.customop.arguments import Passed, argument_name, judge_shape
 from nkitools.customop.compiled_operator import DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from nkitools.customop.shape_call import shape_of
-from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import KernelError, error_of, refuse
 
 if TYPE_CHECKING:

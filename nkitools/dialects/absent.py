@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, NoReturn
 
+from nkitools.authors_code.instructions import begins_import_from
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding, KernelError, NotModelled, finding_here, not_modelled
 
 _REMEDY = "Use one of the names that dir() of the module lists, or a newer version of nkitools."
 _MODULE_REMEDY = "Import what you need of nki, nki.isa and nki.language, or run this file with AWS's own packages."
-_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 class NotModelledAttribute(NotModelled, AttributeError):
@@ -78,7 +77,7 @@ def _is_imported() -> bool:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("nkitools.dialects."):
         frame = frame.f_back
-    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
+    return begins_import_from(frame)
 
 
 class _Placeholder(type):

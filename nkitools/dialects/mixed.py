@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import FrameType
 from typing import NoReturn
 
-from nkitools.authors_code.source_text import text_of
+from nkitools.authors_code.source_text import nodes_of, text_of
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import refuse
 
@@ -41,12 +41,8 @@ def imports_of(frame: FrameType | None) -> str:
 
 @lru_cache(maxsize=32)
 def _imports(source: str) -> tuple[tuple[int, str], ...]:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return ()
     found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             names = [each for each in node.names if _is_nki(each.name)]
             found += [(node.lineno, each.name + (f" as {each.asname}" if each.asname else "")) for each in names]

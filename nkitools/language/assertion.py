@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nkitools.record.bytecode import is_asserted
+from nkitools.authors_code.truth_values import is_asserted
 from nkitools.record.source_sites import author_frame
 
 if TYPE_CHECKING:

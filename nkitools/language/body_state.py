@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.authors_code.called_functions import function_called
+from nkitools.authors_code.known_modules import is_installed
+from nkitools.authors_code.named_values import attributes_named, globals_named, names_in, variables_around
 from nkitools.chip.core import Core
 from nkitools.record.source_sites import is_internal
 
@@ -27,7 +29,6 @@ _MOST = 2000  # objects that are compared
 _LARGEST = 4096  # bytes of the arrays whose elements are compared
 _EQUAL = (int, float, complex, str, bytes, bool, type(None), np.generic)
 _OTHERS = ("builtins", "neuronxcc", "nki", "nkitools")
-_INSTALLED = (os.path.dirname(os.__file__) + os.sep, "<frozen")
 
 
 @dataclass
@@ -46,8 +47,8 @@ class FirstTurn:
     @classmethod
     def of(cls, core: Core, loop: str, body: Callable[..., Any]) -> FirstTurn | None:
         """Return the state in front of a body's first turn; None where it was compared before, or is not to be."""
-        record, code = core.record, _code_of(body)
-        if not record.compares_bodies or code is None or id(code) in record.compared_bodies:
+        record, function = core.record, function_called(body)
+        if not record.compares_bodies or function is None or id(code := function.__code__) in record.compared_bodies:
             return None
         record.compared_bodies[id(code)] = code
         return cls(core, loop, body, code)
@@ -88,13 +89,6 @@ def _differs(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
     return bool(first != second) and not (first != first and second != second)
 
 
-def _code_of(body: Callable[..., Any]) -> CodeType | None:
-    while isinstance(body, (functools.partial, MethodType)):
-        body = body.func if isinstance(body, functools.partial) else body.__func__
-    found = body if isinstance(body, FunctionType) else vars(type(body)).get("__call__")
-    return found.__code__ if isinstance(found, FunctionType) else None
-
-
 def _reached(body: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     """Yield names and what they stand for: an object to compare, or of a container its kind."""
     waiting = deque((name, value, 0) for name, value in _named(body))
@@ -131,28 +125,16 @@ def _named(body: Any) -> Iterator[tuple[str, Any]]:
 
 def _named_by_code(function: FunctionType) -> Iterator[tuple[str, Any]]:
     code = function.__code__
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
-    names = _names_of(code)
-    for name, value in [(name, function.__globals__[name]) for name in names if name in function.__globals__]:
+    yield from variables_around(function).items()
+    names = names_in(code)
+    for name, value in globals_named(function).items():
         yield name, value
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in _OTHERS:
-            yield from ((f"{name}.{each}", vars(value)[each]) for each in names if each in vars(value))
+            yield from ((f"{name}.{each}", inner) for each, inner in attributes_named(value, names).items())
     given = code.co_varnames[: code.co_argcount]
     defaults = function.__defaults__ or ()
     yield from zip(given[len(given) - len(defaults) :], defaults, strict=True)
     yield from (function.__kwdefaults__ or {}).items()
-
-
-def _names_of(code: CodeType) -> dict[str, None]:
-    found = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            found |= _names_of(constant)
-    return found
 
 
 def _held(value: Any) -> Iterator[tuple[str, Any]] | None:
@@ -202,4 +184,4 @@ def _is_authors(value: FunctionType | type) -> bool:
     except (OSError, TypeError):  # a class of no file
         file = ""
     builtin = module in sys.builtin_module_names
-    return not (builtin or is_internal(file) or "site-packages" in file or file.startswith(_INSTALLED))
+    return not (builtin or is_internal(file) or is_installed(file))

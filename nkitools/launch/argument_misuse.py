@@ -5,15 +5,14 @@ Python says only that a list has no ``shape``, and that a tensor has no ``sum``.
 
 from __future__ import annotations
 
-import dis
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from nkitools.authors_code.instructions import variable_before
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -50,7 +49,7 @@ def check_use(
         return
     if not isinstance(error.obj, (list, tuple, int, float, str, type(None))):
         return
-    loaded = _loaded(entry)
+    loaded = variable_before(entry.tb_frame.f_code, entry.tb_lasti)
     argument = next(
         (
             place
@@ -114,15 +113,6 @@ def _in_place_of(name: str) -> str:
     """Return what to write in place of an attribute of NumPy's arrays; nothing for the rule's own remedy."""
     own = f"Call nl.{name}(x, ...)." if name in versions.names_of("nki.language") else ""
     return _IN_PLACE_OF.get(name, own)
-
-
-def _loaded(entry: TracebackType) -> str:
-    """Return the local variable whose attribute was asked for, '' where that was no variable."""
-    instructions = list(dis.get_instructions(entry.tb_frame.f_code))
-    at = bisect_right([each.offset for each in instructions], entry.tb_lasti) - 1
-    before = instructions[at - 1]
-    name = before.argval[-1] if isinstance(before.argval, tuple) else before.argval
-    return str(name) if before.opname.startswith("LOAD_FAST") else ""
 
 
 def _parts(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakSet
 
+from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.source_text import SourceChanged, is_changed
 
 _looked_at: WeakSet[FunctionType] = WeakSet()
@@ -15,8 +16,6 @@ _looked_at: WeakSet[FunctionType] = WeakSet()
 
 def warn_of_changed_source(function: Callable[..., Any]) -> None:
     """Warn once of a function, or of one that it names, that its file no longer holds as it runs."""
-    from nkitools.lint.called_functions import named_functions, plain_function  # which no import of nkitools needs
-
     plain = plain_function(function)
     if plain is None or plain in _looked_at:
         return

@@ -15,9 +15,10 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary
 
-from nkitools.authors_code.source_text import nested_codes
+from nkitools.authors_code.called_functions import named_functions, plain_function
+from nkitools.authors_code.instructions import begins_loop
+from nkitools.authors_code.named_values import attributes_named, globals_named, names_in
 from nkitools.chip.core import CORE
-from nkitools.record.bytecode import begins_loop
 
 _changing = Lock()
 _users: Counter[int] = Counter()
@@ -84,8 +85,6 @@ def counted_ranges(function: Callable[..., Any]) -> Iterator[None]:
 
 def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
     """Return the variables of the modules of a kernel and of the author's functions that it names."""
-    from nkitools.lint.called_functions import plain_function  # which no import of nkitools needs
-
     plain = plain_function(function)
     if plain is None:
         return []
@@ -97,8 +96,6 @@ def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
 
 def _found_namespaces(function: FunctionType) -> list[dict[str, Any]]:
     """Return the same of a plain function; functions are also named as attributes of modules."""
-    from nkitools.lint.called_functions import named_functions
-
     found: dict[int, dict[str, Any]] = {}
     waiting: list[Any] = [function]
     seen: set[int] = set()
@@ -107,8 +104,8 @@ def _found_namespaces(function: FunctionType) -> list[dict[str, Any]]:
             if id(named) in seen:
                 continue
             seen.add(id(named))
-            variables = found[id(named.__globals__)] = named.__globals__
-            names = {name for code in nested_codes(named.__code__) for name in code.co_names}
-            modules = [value for value in map(variables.get, names) if isinstance(value, ModuleType)]
-            waiting += [vars(module)[name] for module in modules for name in names & vars(module).keys()]
+            found[id(named.__globals__)] = named.__globals__
+            modules = [value for value in globals_named(named).values() if isinstance(value, ModuleType)]
+            names = names_in(named.__code__)
+            waiting += [value for module in modules for value in attributes_named(module, names).values()]
     return list(found.values())

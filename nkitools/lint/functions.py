@@ -8,11 +8,11 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from nkitools.authors_code.called_functions import function_called, named_functions, plain_function
 from nkitools.authors_code.source_text import is_at, shown_text, text_of
 from nkitools.facts import options
 from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.body_arguments import loop_calls
-from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.engine import UNSEEN, look_at_function
 from nkitools.lint.ignores import ignores_of, without_ignored
 from nkitools.lint.kernel_call_graph import dialect_of
@@ -54,7 +54,7 @@ def _findings(function: FunctionType, language: LanguageVersion) -> Iterator[Fin
 
 def shows_changes(body: Callable[..., Any]) -> bool:
     """Return whether the source of a loop's body shows that it changes an outer object, ignored or not."""
-    plain = plain_function(body) or plain_function(vars(type(body)).get("__call__"))
+    plain = function_called(body)
     if plain is None:
         return False
     code, found = plain.__code__, _found(plain)

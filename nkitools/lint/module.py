@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from nkitools.authors_code.source_text import parsed
 from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Function, Scope, scope_of
 
 MODERN = "nki"
@@ -82,9 +82,7 @@ def _lines(text: str) -> list[str]:
 def parse(text: str, path: str, package: str = "", dialect: str = "") -> Module:
     """Return the file of a text. Raises `Unreadable`."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes: Python's own, and not about kernels
-            tree = ast.parse(text)
+        tree = parsed(text)
     except SyntaxError as error:
         raise Unreadable(f"it is not valid Python: {error.msg}", error.lineno or 1, error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import sys
-import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from nkitools.authors_code.known_modules import is_installed
 from nkitools.authors_code.source_text import shown_text
 from nkitools.lint.module import Module, Unreadable, parse, read
 from nkitools.lint.scope import LEGACY, Definition, Scope
@@ -169,14 +168,3 @@ class Running(Project):
             return parse(text, file, str(names.get("__package__") or "")) if text else None
         except Unreadable:
             return None
-
-
-@lru_cache(maxsize=1)
-def _installed() -> tuple[str, ...]:
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return tuple({f"{path.rstrip('/')}/" for name in names if (path := sysconfig.get_paths().get(name))})
-
-
-def is_installed(file: str) -> bool:
-    """Return whether a file belongs to Python or to an installed package, not to the author."""
-    return file.startswith((*_installed(), "<frozen"))

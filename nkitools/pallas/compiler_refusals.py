@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from nkitools.authors_code.positions import line_of
 from nkitools.record.source_sites import author_frame
-from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import Finding, NotModelled
 
 

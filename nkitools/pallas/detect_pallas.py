@@ -17,16 +17,16 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
+
+from nkitools.authors_code.known_modules import is_installed
+from nkitools.authors_code.named_values import attributes_named, globals_named, names_in, variables_around
 
 _JAX = frozenset({"jax", "jaxlib"})
 
 # Nothing in these is a JAX function, though some convert JAX arrays or dispatch on them.
 _NEVER = frozenset({"neuronxcc", "nki", "nkitools", "numpy", "scipy"}) | sys.stdlib_module_names
-
-# The functions of other installed libraries are judged by what they name; what those call is not the author's.
-_INSTALLED = ("site-packages", "dist-packages")
 
 
 def is_pallas_function(fn: Callable[..., Any]) -> bool:
@@ -42,10 +42,10 @@ def _uses_jax(value: object, seen: set[int]) -> bool:
     if not isinstance(value, FunctionType) or id(value) in seen or _package(_home(value)) in _NEVER:
         return False
     seen.add(id(value))
-    if any(_package(name) in _JAX for name in _names(value.__code__)):
+    if any(_package(name) in _JAX for name in names_in(value.__code__)):
         return True
-    installed = any(part in value.__code__.co_filename for part in _INSTALLED)
-    follow = _is_jax_object if installed else functools.partial(_uses_jax, seen=seen)
+    # What the functions of other installed libraries call is not the author's.
+    follow = _is_jax_object if is_installed(value.__code__.co_filename) else functools.partial(_uses_jax, seen=seen)
     return any(follow(target) for target in _targets(value))
 
 
@@ -82,26 +82,10 @@ def _package(path: str | None) -> str:
     return path.partition(".")[0] if isinstance(path, str) else ""
 
 
-def _names(code: CodeType) -> set[str]:
-    """Return the global, attribute and module names in ``code`` and in the functions defined within it."""
-    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return set(code.co_names).union(*map(_names, nested))
-
-
 def _targets(function: FunctionType) -> Iterator[object]:
     """Yield what the function's names and closure stand for, and what it may take out of the modules among them."""
-    names = _names(function.__code__)
-    values = [function.__globals__[name] for name in names if name in function.__globals__]
-    values += [value for cell in function.__closure__ or () for value in _contents(cell)]
-    for value in values:
+    names = names_in(function.__code__)
+    for value in (*globals_named(function).values(), *variables_around(function).values()):
         yield value
         if isinstance(value, ModuleType):
-            yield from (vars(value)[name] for name in names if name in vars(value))
-
-
-def _contents(cell: CellType) -> list[object]:
-    """Return what a closure cell holds: nothing while the function around it has not assigned the name yet."""
-    try:
-        return [cell.cell_contents]
-    except ValueError:
-        return []
+            yield from attributes_named(value, names).values()

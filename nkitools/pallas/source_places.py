@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from nkitools.authors_code.positions import line_of
 from nkitools.pallas import jax_internals
 from nkitools.pallas.jax_types import DebugInfo, SourceInfo
-from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import Finding, is_own
 
 _FUNCTION_AT = re.compile(r"(?P<function>.*) at (?P<file>.+):(?P<line>\d+)$")

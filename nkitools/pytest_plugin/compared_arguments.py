@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nkitools.authors_code.positions import line_at
 from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import EXACT, Rule
 from nkitools.record.saved.encoding import as_array
-from nkitools.rules.code_lines import line_at
 
 if TYPE_CHECKING:
     from nkitools.chip.numerics import Array

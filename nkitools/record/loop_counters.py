@@ -8,9 +8,9 @@ from types import FrameType
 
 import numpy as np
 
-from nkitools.record.bytecode import loops_around
+from nkitools.authors_code.instructions import loops_around
+from nkitools.authors_code.positions import line_of
 from nkitools.record.source_sites import LAUNCH, is_internal
-from nkitools.rules.code_lines import line_of
 
 _HAS_OWN_VARIABLES = 1  # CO_OPTIMIZED: the flag of a function's code; a module's variables are the dict itself
 _DICTS = frozenset({"locals", "vars"})  # functions that return the dict

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nkitools.authors_code.truth_values import is_attribute_test, is_tested, is_while_test
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.record.bytecode import is_attribute_test, is_tested
 from nkitools.record.device_turns import LoopTurns
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
@@ -24,7 +24,6 @@ from nkitools.record.prints.print_display import shown_by
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.rows import Access, RecordedPlan, Row
 from nkitools.record.source_sites import Site, Sites, author_frame
-from nkitools.record.while_tests import is_while_test
 from nkitools.rules.shown_text import shown_file
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
 from types import CodeType, FrameType, TracebackType
 
+from nkitools.authors_code.instructions import beginning, bound_name, is_returned, returned_element, unpacked_name
+from nkitools.authors_code.positions import line_at, position_of
 from nkitools.authors_code.source_text import shown_text
-from nkitools.record.bytecode import beginning, bound_name, is_returned, returned_element, unpacked_name
-from nkitools.rules.code_lines import line_at
 from nkitools.rules.finding import is_own
 
 _internal: dict[str, bool] = {}
@@ -83,12 +82,11 @@ def site_at(code: CodeType, line: int | None, instruction: int) -> Site:
 @lru_cache(4096)
 def _site_in(file: str, code: CodeType, line: int, instruction: int) -> Site:
     # The same code in two files is equal to Python.
-    position = next(islice(code.co_positions(), instruction // 2, None), None)
-    column = None if position is None or position[2] is None else position[2] + 1
+    column = position_of(code, instruction)[1]
     return Site(
         file,
         line,
-        column,
+        None if column is None else column + 1,
         code.co_name,
         bound_name(code, instruction),
         is_returned(code, instruction),

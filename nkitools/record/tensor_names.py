@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+from nkitools.authors_code.instructions import bound_name, is_returned, returned_names
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.own_indices import slot_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import name_of as placeholder_of
-from nkitools.record.bytecode import bound_name, is_returned, returned_names
 from nkitools.record.loop_counters import author_frames
 from nkitools.record.record import Record
 from nkitools.rules.finding import UNNAMED

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nkitools.authors_code.called_functions import plain_function
+from nkitools.authors_code.named_values import names_in
 from nkitools.record.columns import Columns
 from nkitools.rules.shown_text import shown_line
 
@@ -38,8 +40,8 @@ def met_by(run: Run) -> Met:
     launch = getattr(run.again, "launch", None)
     if not records or launch is None or run.error is not None:
         return {}
-    names = set(getattr(getattr(launch.function, "__code__", None), "co_names", ()))
-    if names & _PROGRAMS:
+    function = plain_function(launch.function)
+    if function is not None and not _PROGRAMS.isdisjoint(names_in(function.__code__)):
         known["programs"] = known.get("programs", False) or any(len(each.programs) > 1 for each in records)
     for record in records:
         for name, value in _of_record(record).items():

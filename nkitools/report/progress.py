@@ -16,9 +16,9 @@ from traceback import walk_stack
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
+from nkitools.authors_code.positions import line_of
 from nkitools.record.loop_counters import author_frames, counters
 from nkitools.record.run_listeners import attend_runs
-from nkitools.rules.code_lines import line_of
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run

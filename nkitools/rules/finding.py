@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from nkitools.authors_code.positions import line_of
 from nkitools.rules.catalogue import RULES, Rule
-from nkitools.rules.code_lines import line_of
 from nkitools.rules.shown_text import shown, shown_file, shown_line
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nkitools.lint.project import is_installed
+from nkitools.authors_code.known_modules import is_installed
 from nkitools.platforms import KERNEL_FILES
 
 _OURS = str(Path(__file__).parents[1])

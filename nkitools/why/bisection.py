@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from nkitools.authors_code.source_text import shown_text
+from nkitools.authors_code.source_text import nodes_of, shown_text
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.numerics import Array
 from nkitools.comparison.form import NothingCompared, must_be_another
@@ -229,26 +229,22 @@ def _place(full: Half, trace: Trace, suspect: Suspect) -> Place:
 def loop_line(file: str, line: int, counter: str) -> int:
     """Return the line of the innermost ``for`` around a line whose counter has a name; 0 where there is none."""
     found = 0
-    for first, last, names in _loops(file, shown_text(file)):
+    for first, last, names in _loops(shown_text(file)):
         if first < line <= last and counter in names:
             found = max(found, first)
     return found
 
 
 @cache
-def _loops(file: str, text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+def _loops(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     """Return the first and last lines of the loops of a source, and the names of their counters."""
-    try:
-        tree = ast.parse(text, file)
-    except SyntaxError:
-        return ()
     return tuple(
         (
             node.lineno,
             node.end_lineno or node.lineno,
             frozenset(each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)),
         )
-        for node in ast.walk(tree)
+        for node in nodes_of(text)
         if isinstance(node, ast.For)
     )
 

@@ -26,9 +26,9 @@ room("platforms")  # what differs by operating system
 room("processes", "platforms")  # children of this process
 room("output_streams")
 room("facts", "platforms")
-room("rules", "facts")  # the catalogue, and what a broken rule says
+room("authors_code")  # what code of authors names, reads and says
+room("rules", "authors_code", "facts")  # the catalogue, and what a broken rule says
 room("comparison")
-room("authors_code")
 room("examples")  # the example kernels, which the wheel has in this place
 room("chip", "facts", "platforms", "rules")
 room("mx", "chip")
@@ -37,7 +37,7 @@ room("record", "authors_code", "chip", "comparison", "facts", "rules")
 room("history", "chip", "facts", "record", "rules")
 room("issue", "chip", "engines", "facts", "record", "rules")
 room("isa", "chip", "engines", "facts", "issue", "record", "rules")
-room("language", "chip", "engines", "facts", "isa", "issue", "record", "rules")
+room("language", "authors_code", "chip", "engines", "facts", "isa", "issue", "record", "rules")
 room("lint", "authors_code", "facts", "rules")
 room(
     "launch",
@@ -53,11 +53,11 @@ room(
 room("strategies", "chip", "dialects", "facts", "launch", "rules")
 room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
 room("suggestions", "dialects", "facts", "issue", "lint", "rules")
-room("pallas", "chip", "comparison", "facts", "platforms", "precision", "processes", "record", "rules")
+room("pallas", "authors_code", "chip", "comparison", "facts", "platforms", "precision", "processes", "record", "rules")
 room("kernel_settings", "chip")
-room("module_files", "facts", "lint")
-room("kernel_file", "chip", "facts", "kernel_settings", "lint", "module_files", "pallas", "rules")
-room("customop", "chip", "facts", "platforms", "processes", "record", "rules")
+room("module_files", "authors_code", "facts", "lint")
+room("kernel_file", "authors_code", "chip", "facts", "kernel_settings", "module_files", "pallas", "rules")
+room("customop", "authors_code", "chip", "facts", "platforms", "processes", "record", "rules")
 room(
     "targets",
     "chip", "customop", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "pallas", "platforms",
@@ -81,19 +81,19 @@ room(
 )  # fmt: skip
 room(
     "serve",
-    "chip", "comparison", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "lint", "platforms",
-    "precision", "processes", "record", "report", "rules", "suggestions", "targets",
+    "authors_code", "chip", "comparison", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "lint",
+    "platforms", "precision", "processes", "record", "report", "rules", "suggestions", "targets",
 )  # fmt: skip
 room(
     "pytest_plugin",
-    "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "platforms", "precision", "processes",
-    "record", "report", "rules", "sweeps", "targets", "why",
+    "authors_code", "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "platforms", "precision",
+    "processes", "record", "report", "rules", "sweeps", "targets", "why",
 )  # fmt: skip
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
 room(
     "cli",  # its templates are files of users
-    "chip", "comparison", "customop", "dialects", "examples", "facts", "kernel_file", "kernel_settings", "launch",
-    "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record", "report", "rules", "serve",
+    "authors_code", "chip", "comparison", "customop", "dialects", "examples", "facts", "kernel_file", "kernel_settings",
+    "launch", "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record", "report", "rules", "serve",
     "suggestions", "sweeps", "targets", "timing", "why",
 )  # fmt: skip
 room("__main__", "cli", "output_streams", "platforms")
@@ -162,6 +162,19 @@ def test_a_room_names_only_rooms_below_it(module: str) -> None:
     assert against == []
 
 
+OF_BYTECODE = frozenset({"co_code", "co_consts", "co_freevars", "co_positions", "getclosurevars"})
+
+
+@each("module", MODULES)
+def test_bytecode_is_read_in_one_room(module: str) -> None:
+    """Python's versions differ in it, so `authors_code` alone imports `dis` and reads what belongs to it."""
+    if room_of(module) == "authors_code":
+        return
+    nodes = list(nodes_of(MODULES[module]))
+    read = [each.attr for each in nodes if isinstance(each, ast.Attribute) and each.attr in OF_BYTECODE]
+    assert (read, "dis" in {name for _, name in imports_of(module)}) == ([], False)
+
+
 @each("name", BELOW)
 def test_no_rooms_are_a_knot(name: str) -> None:
     """A room may name only rooms that stand before it in the table, so that no chain of imports leads back to it."""
@@ -201,7 +214,7 @@ def test_the_ground_stands_on_the_standard_library(name: str) -> None:
     """Tables, catalogue, findings and options reach rule texts, what reads systems, and the standard library alone."""
     code = (module for module in MODULES if room_of(module) == name and ".examples." not in module)
     reached = {other for module in code for other in reach(module, set())}
-    assert {room_of(other) for other in reached if is_ours(other)} <= {*GROUND, name}
+    assert {room_of(other) for other in reached if is_ours(other)} <= {*GROUND, "authors_code"}
     outside = {other.partition(".")[0] for other in reached if not is_ours(other)}
     assert outside - {"hypothesis"} <= sys.stdlib_module_names  # for the strategy of a space of cases, when asked
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.lint.called_functions import plain_function
+from nkitools.authors_code.called_functions import plain_function
 from nkitools.lint.functions import source_findings
 
 pytestmark = pytest.mark.usefixtures("parsed")

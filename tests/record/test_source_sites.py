@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.authors_code.positions import line_at
 from nkitools.record.source_sites import UNKNOWN, Sites, author_frame, is_internal, site_at
-from nkitools.rules.code_lines import line_at
 from tests.launch.kernels import doubled
 
 

@@ -1,10 +1,8 @@
-"""Masks that are joined by ``and``, and the bytecode by which that is told from other uses of ``and``."""
+"""Masks that are joined by ``and``."""
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import neuronxcc.nki.isa as nisa
@@ -12,7 +10,6 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from nkitools.dialects.legacy.indexing.mask_and import right_side
 from tests.dialects.legacy.running import random, refusal, run
 
 I_P, I_F = nl.mgrid[0:64, 0:32]
@@ -124,86 +121,3 @@ def test_outside_of_a_kernel_a_mask_has_no_truth_value() -> None:
 
 
 # --- bytecode --------------------------------------------------------------------------------------------------------
-
-
-def asked_at(source: str) -> tuple[Any, list[int]]:
-    """The code of an expression, and where it asks for truth values."""
-    code = compile(source, "<expression>", "eval")
-    names = ("JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP", "UNARY_NOT")
-    found = []
-    for each in dis.get_instructions(code):
-        has_own = any(other.opname == "TO_BOOL" for other in dis.get_instructions(code))
-        if each.opname in (*names, "TO_BOOL") or ("POP_JUMP" in each.opname and not has_own):
-            found.append(each.offset)
-    return code, found
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("a < 1 and b < 2", [True]),
-        ("f(x, mask=(a < 1 and b < 2))", [True]),
-        ("a < 1 and b < 2 and c < 3", [True, True]),
-        ("a < 1 and b", [False]),
-        ("a and b", [False]),
-        ("a < 1 or b < 2", [False]),
-        ("0 < a < 1", [False]),
-        ("a < 1 and f(b < 2)", [False]),
-        ("1 if a < 1 and b < 2 else 2", [False, False]),
-    ],
-)
-def test_the_running_pythons_bytecode(source: str, expected: list[bool]) -> None:
-    """Each place that asks for a truth value, in order: whether it is the left side of an ``and`` of comparisons."""
-    code, places = asked_at(source)
-    assert [right_side(dis.get_instructions(code), each) is not None for each in places] == expected
-
-
-def listing(text: str) -> list[Any]:
-    """Instructions as other Pythons list them: name and argument, two bytes each, ``>`` before a jump's target."""
-    lines = [line.split() for line in text.strip().splitlines()]
-    target = next(2 * number for number, line in enumerate(lines) if line[0] == ">")
-    found = []
-    for number, line in enumerate(lines):
-        name, *rest = line[1:] if line[0] == ">" else line
-        argument = int(rest[0]) if rest and rest[0].isdigit() else None
-        value = target if "JUMP" in name else argument
-        sign = rest[0] if rest and not rest[0].isdigit() else ""
-        found.append(SimpleNamespace(opname=name, arg=argument, argval=value, argrepr=sign, offset=2 * number))
-    return found
-
-
-LEFT = "LOAD_NAME 0\nLOAD_CONST 0\nCOMPARE_OP 2\n"
-RIGHT = "LOAD_NAME 1\nLOAD_CONST 1\nCOMPARE_OP 2\n"
-CHAIN = "LOAD_CONST 0\nLOAD_NAME 0\nSWAP 2\nCOPY 2\nCOMPARE_OP 2\n"
-ASKS = {
-    "3.11": "JUMP_IF_FALSE_OR_POP\n",
-    "3.12": "COPY 1\nPOP_JUMP_IF_FALSE\nPOP_TOP\n",
-    "3.13": "COPY 1\nTO_BOOL\nPOP_JUMP_IF_FALSE\nPOP_TOP\n",
-    "3.14": "COPY 1\nTO_BOOL\nPOP_JUMP_IF_FALSE\nNOT_TAKEN\nPOP_TOP\n",
-}
-
-
-@pytest.mark.parametrize("version", ASKS)
-def test_every_pythons_and(version: str) -> None:
-    """``a < 1 and b < 2`` as each version compiles it, with long jumps too; a chain of comparisons is much like it."""
-    ask = ASKS[version]
-    first = 1 if version == "3.11" else 2  # the instruction that asks, counted from the end of the left side
-    asked = 2 * (LEFT.count("\n") + first - 1)
-    code = listing(LEFT + ask + RIGHT + "> RETURN_VALUE")
-    begin = 2 * (LEFT + ask).count("\n")
-    found = right_side(code, asked)
-    assert found is not None
-    assert (begin in found, begin + 4 in found, found.stop, asked in found) == (True, True, begin + 6, False)
-    far = listing(LEFT + ask.replace("POP_JUMP", "EXTENDED_ARG 1\nPOP_JUMP") + RIGHT + "> RETURN_VALUE")
-    shifted = asked + 2 * (version == "3.12")
-    assert right_side(far, shifted) is not None
-    chain = listing(CHAIN + ask + "LOAD_CONST 1\nCOMPARE_OP 2\nRETURN_VALUE\n> SWAP 2\nPOP_TOP\nRETURN_VALUE")
-    assert right_side(chain, 2 * (CHAIN.count("\n") + first - 1)) is None
-
-
-@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
-def test_a_condition_keeps_no_copy(version: str) -> None:
-    """``if a < 1 and b < 2`` jumps without keeping the value: no ``and`` whose value is wanted."""
-    ask = ASKS[version].replace("COPY 1\n", "").replace("POP_TOP\n", "")
-    code = listing(LEFT + ask + RIGHT + "> RETURN_VALUE")
-    assert right_side(code, 2 * LEFT.count("\n")) is None

@@ -8,19 +8,14 @@ one says that it is true and waits for the comparison that is made in that stret
 
 from __future__ import annotations
 
-import dis
-from bisect import bisect_left
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Protocol, TypeVar
 
+from nkitools.authors_code.truth_values import right_of_and
 from nkitools.dialects.legacy.kernels.kernel_state import FORM
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import report
-
-_SILENT = ("CACHE", "EXTENDED_ARG", "NOT_TAKEN")  # nothing that the author wrote
 
 
 class Comparison(Protocol):
@@ -51,7 +46,7 @@ def waits(mask: Comparison) -> bool:
     form, frame = FORM.get(), author_frame(2)
     if form is None or frame is None:
         return False
-    right = _right_side(frame.f_code, frame.f_lasti)
+    right = right_of_and(frame.f_code, frame.f_lasti)
     if right is None:
         return False
     form.joining = Waiting(mask, frame, right)
@@ -79,47 +74,3 @@ def was_lost() -> bool:
         return False
     form.joining = None
     return True
-
-
-@lru_cache(maxsize=256)
-def _right_side(code: CodeType, offset: int) -> range | None:
-    return right_side(dis.get_instructions(code), offset)
-
-
-def right_side(instructions: Iterable[dis.Instruction], offset: int) -> range | None:
-    """Return where the right side of an ``and`` lies, if the instruction at ``offset`` asks for the truth of its left
-    side.
-
-    None where the truth decides something else, as in ``if a and b``, ``a or b``, ``not a`` and ``0 <= i < n``, and
-    where the right side makes no comparison.
-    """
-    code = [each for each in instructions if each.opname not in _SILENT]
-    offsets = [each.offset for each in code]
-    asked = bisect_left(offsets, offset)
-    jump = asked + (code[asked].opname == "TO_BOOL")  # Python 3.13 asks in an instruction of its own
-    if code[jump].opname == "JUMP_IF_FALSE_OR_POP":  # Python 3.11
-        left = code[:asked]
-    elif (
-        _is_copy(code[asked - 1], 1) and code[jump].opname == "POP_JUMP_IF_FALSE" and code[jump + 1].opname == "POP_TOP"
-    ):
-        left = code[: asked - 1]
-    else:
-        return None
-    is_chain = len(left) > 1 and _is_copy(left[-2], 2)  # of the middle of three, which is compared twice
-    right = code[jump + 1 : bisect_left(offsets, code[jump].argval)]
-    if is_chain or not _makes_comparison(right):
-        return None
-    return range(right[0].offset, code[jump].argval)
-
-
-def _is_copy(instruction: dis.Instruction, depth: int) -> bool:
-    return instruction.opname == "COPY" and instruction.arg == depth
-
-
-def _makes_comparison(code: list[dis.Instruction]) -> bool:
-    """Return whether the value of the code is a comparison, or comparisons joined by &."""
-    code = [each for each in code if each.opname != "RETURN_VALUE"]  # what is returned may be so on both ways
-    if not code:
-        return False
-    is_last = code[-1].opname == "COMPARE_OP" or (code[-1].opname == "BINARY_OP" and code[-1].argrepr == "&")
-    return is_last and any(each.opname == "COMPARE_OP" for each in code)

@@ -17,11 +17,11 @@ from typing import Any, NoReturn, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from nkitools.authors_code.source_text import text_of
+from nkitools.authors_code.positions import line_of
+from nkitools.authors_code.source_text import nodes_of, text_of
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.indexing.mask_and import waits, was_lost, with_left_side
 from nkitools.record.source_sites import author_frame
-from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import refuse
 
 # What stands in the brackets behind an index, a mask or a tensor: numbers, slices, indices and tiles.
@@ -279,7 +279,7 @@ def _conditions(source: str) -> tuple[list[ast.expr], list[ast.expr]]:
     """Return the tests of if, while and assert, and the expressions that join by words or chain comparisons."""
     tests: list[ast.expr] = []
     joined: list[ast.expr] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
             tests.append(node.test)
         if (
@@ -295,11 +295,7 @@ def _joined_by_words(frame: FrameType | None) -> bool:
     """Return whether the truth value is asked for by ``and``, ``or``, ``not`` or a chain outside of a condition."""
     if frame is None:
         return False
-    try:
-        tests, joined = _conditions(text_of(frame.f_code))
-    except SyntaxError:
-        return False
-
+    tests, joined = _conditions(text_of(frame.f_code))
     line = line_of(frame)
 
     def covers(node: ast.expr) -> bool:

@@ -14,14 +14,14 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
-from nkitools.authors_code.source_text import text_of
+from nkitools.authors_code.positions import line_of
+from nkitools.authors_code.source_text import nodes_of, text_of
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.typing import Annotation
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.record.source_sites import Site, author_frame
-from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import report
 
 
@@ -38,10 +38,6 @@ class Statement:
 @lru_cache(maxsize=64)
 def statements(file: str, text: str) -> tuple[Statement, ...]:
     """Return the statements of a file that annotate a variable with what may be a tensor of known sizes."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return ()
     return tuple(
         Statement(
             node.target.id,
@@ -49,7 +45,7 @@ def statements(file: str, text: str) -> tuple[Statement, ...]:
             node.lineno,
             node.end_lineno or node.lineno,
         )
-        for node in ast.walk(tree)
+        for node in nodes_of(text)
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _may_be_a_shape(node.annotation)
     )
 

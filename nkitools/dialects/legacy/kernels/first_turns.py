@@ -17,13 +17,13 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TypeAlias, TypeVar
 
+from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.source_text import compiled_again, keep_text, text_of
 from nkitools.dialects.legacy.kernels.carried_containers import carried_containers, contents, differ
 from nkitools.dialects.legacy.kernels.carried_names import carried
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_source import functions_of
 from nkitools.dialects.legacy.tiles.dtypes import is_number
-from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.scope import LEGACY, Scope, own_nodes
 from nkitools.record.source_sites import Site
 from nkitools.rules.finding import report

@@ -12,10 +12,10 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.source_text import nested_codes, text_of
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import SKIP_SHARED_HBM_CHECK, form_of
-from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.ignores import is_ignored
 from nkitools.lint.legacy_scopes import Scopes, SourceFinding
 from nkitools.lint.module import Unreadable, parse

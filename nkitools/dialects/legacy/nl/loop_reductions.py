@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.authors_code.instructions import bound_name
+from nkitools.authors_code.positions import line_of
 from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.full_precision_shadow import digits_of
@@ -27,9 +29,7 @@ from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS, OperatorToken, token_name
 from nkitools.isa.move import tensor_copy
 from nkitools.language.math import binary_into
-from nkitools.record.bytecode import bound_name
 from nkitools.record.source_sites import author_frame
-from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import not_modelled, refuse
 
 

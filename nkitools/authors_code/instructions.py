@@ -1,4 +1,7 @@
-"""Facts from an author's bytecode, without any source: loop counters, and the names that values get."""
+"""An author's bytecode, read here alone: the loops around an instruction, and where the value that it makes goes.
+
+The source is not needed: code of ``exec`` has none, and a file may have been edited since.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import itertools
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FrameType
 
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _CACHE = dis.opmap.get("CACHE", 0)
@@ -25,10 +28,26 @@ class Loop:
 
 
 @lru_cache(maxsize=256)
-def _instructions(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
-    """Offsets and instructions, without the caches that follow some of them."""
+def instructions_of(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
+    """Return the offsets and the instructions of a code, without the caches that follow some of them."""
     instructions = [each for each in dis.get_instructions(code) if each.opname != "EXTENDED_ARG"]
     return [each.offset for each in instructions], instructions
+
+
+def begins_import_from(frame: FrameType) -> bool:
+    """Return whether ``frame`` stands in a ``from module import name``, at one of its names."""
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
+
+
+def variable_before(code: CodeType, offset: int) -> str:
+    """Return the local variable that the instruction at ``offset`` works on, as of ``x.shape``; '' for another."""
+    offsets, instructions = instructions_of(code)
+    before = instructions[bisect_right(offsets, offset) - 2]
+    return _last_name(before) if before.opname.startswith("LOAD_FAST") else ""
+
+
+def _last_name(load: dis.Instruction) -> str:
+    return str(load.argval[-1] if isinstance(load.argval, tuple) else load.argval)
 
 
 def beginning(code: CodeType, offset: int) -> int:
@@ -71,7 +90,7 @@ def _targets(instructions: list[dis.Instruction], position: int) -> tuple[str, .
 
 @lru_cache(maxsize=256)
 def _loops(code: CodeType) -> tuple[Loop, ...]:
-    _, instructions = _instructions(code)
+    _, instructions = instructions_of(code)
     return tuple(
         Loop(each.offset, each.argval, _targets(instructions, position + 1))
         for position, each in enumerate(instructions)
@@ -90,7 +109,7 @@ def begins_loop(code: CodeType, offset: int) -> bool:
 
     The loops of generators do not count: between two of their iterations other code runs.
     """
-    offsets, instructions = _instructions(code)
+    offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)
     following = [each.opname for each in instructions[position : position + 2]]
     return following == ["GET_ITER", "FOR_ITER"] and not code.co_flags & _SUSPENDED
@@ -102,7 +121,7 @@ def bound_name(code: CodeType, offset: int) -> str:
     Of a call that is the variable its result is assigned to, of a loop its counter (the last name of several, as in
     ``for index, value in enumerate(...)``).
     """
-    offsets, instructions = _instructions(code)
+    offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)
     targets = _targets(instructions, position)
     if position > 0 and instructions[position - 1].opname == "FOR_ITER":
@@ -127,7 +146,7 @@ def _name_after(instructions: list[dis.Instruction], taker: int, above: int) -> 
 
 def is_returned(code: CodeType, offset: int) -> bool:
     """Return whether the value of the instruction at ``offset`` is returned as it is: the caller will name it."""
-    offsets, instructions = _instructions(code)
+    offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)
     return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
 
@@ -176,7 +195,7 @@ def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, in
 
 def returned_element(code: CodeType, offset: int) -> int | None:
     """Return which element of a returned tuple or list the value of the instruction at ``offset`` becomes."""
-    offsets, instructions = _instructions(code)
+    offsets, instructions = instructions_of(code)
     taken = _taking(instructions, bisect_right(offsets, offset))
     if taken is None or taken[0] + 1 >= len(instructions):
         return None
@@ -192,7 +211,7 @@ def unpacked_name(code: CodeType, offset: int, element: int) -> str:
 
     ``first, second = call()`` names the elements; so does ``pair = call()``, by their places.
     """
-    offsets, instructions = _instructions(code)
+    offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)
     unpacks = position < len(instructions) and instructions[position].opname == "UNPACK_SEQUENCE"
     targets = _targets(instructions, position)
@@ -205,51 +224,9 @@ def unpacked_name(code: CodeType, offset: int, element: int) -> str:
 @lru_cache(maxsize=256)
 def returned_names(code: CodeType) -> frozenset[str]:
     """Return the variables that a function returns as they are: the caller has another name for what is in them."""
-    _, instructions = _instructions(code)
+    _, instructions = instructions_of(code)
     return frozenset(
-        str(load.argval[-1] if isinstance(load.argval, tuple) else load.argval)
+        _last_name(load)
         for load, after in itertools.pairwise(instructions)
         if after.opname == "RETURN_VALUE" and load.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))
     )
-
-
-def is_asserted(code: CodeType, offset: int) -> bool:
-    """Return whether the truth value that the instruction at ``offset`` takes decides only an ``assert``."""
-    offsets, instructions = _instructions(code)
-    # Python 3.13 asks in an instruction of its own, before the jump.
-    position = bisect_right(offsets, offset) - 1
-    position += instructions[position].opname == "TO_BOOL"
-    jump = instructions[position]
-    if "JUMP" not in jump.opname or not jump.opname.endswith(("_IF_TRUE", "_IF_FALSE")):
-        return False
-    failing = position + 1 if jump.opname.endswith("TRUE") else bisect_right(offsets, jump.argval) - 1
-    return _raises_assertion(instructions[failing:])
-
-
-@lru_cache(maxsize=256)
-def is_tested(code: CodeType, offset: int) -> bool:
-    """Return whether the value of the instruction at ``offset``, a comparison, decides an ``if`` or the like"""
-    offsets, instructions = _instructions(code)
-    after = [each.opname for each in instructions[bisect_right(offsets, offset) :][:2] if each.opname != "COPY"]
-    return bool(after) and (after[0] in ("TO_BOOL", "UNARY_NOT") or ("JUMP" in after[0] and "_IF_" in after[0]))
-
-
-@lru_cache(maxsize=256)
-def is_attribute_test(code: CodeType, offset: int) -> bool:
-    """Return whether the truth value that the instruction at ``offset`` takes is that of an attribute (``x.y``)."""
-    offsets, instructions = _instructions(code)
-    position = bisect_right(offsets, offset) - 1
-    asks = instructions[position].opname
-    # `and` and `or` keep a copy of the value, since Python 3.12 by an instruction of its own.
-    loads = [each.opname for each in instructions[max(0, position - 2) : position] if each.opname != "COPY"]
-    asked = asks in ("TO_BOOL", "UNARY_NOT") or "JUMP" in asks
-    return asked and loads[-1:] == ["LOAD_ATTR"]
-
-
-def _raises_assertion(instructions: list[dis.Instruction]) -> bool:
-    """Return whether the first thing that code loads is the AssertionError to raise, or pytest's words for it."""
-    for each in instructions:
-        if each.opname.startswith("LOAD_") and each.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
-            name = each.argval
-            return name in (None, "AssertionError", AssertionError) or str(name).startswith("@py")
-    return False

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nkitools.record.bytecode import bound_name, is_attribute_test, is_returned, loops_around, returned_element
+from nkitools.authors_code.instructions import bound_name, is_returned, loops_around, returned_element, variable_before
 
 found: list[Any] = []
 
@@ -129,39 +130,6 @@ def test_which_element_of_what_is_returned() -> None:
     assert elements == [None, None]
 
 
-class Asked:
-    """An object whose truth value notes whether it is asked of an attribute."""
-
-    def __init__(self) -> None:
-        self.there = self
-
-    def __bool__(self) -> bool:
-        frame = sys._getframe(1)
-        found.append(is_attribute_test(frame.f_code, frame.f_lasti))
-        return True
-
-
-def test_which_truth_values_are_of_an_attribute() -> None:
-    """In conditions, behind `not`, `and` and `or`; not of a name, an entry, the result of a call or a comparison."""
-    asked = Asked()
-    entries = [asked]
-    found.clear()
-    _ = 1 if asked.there else 2
-    _ = not asked.there
-    _ = 2 if asked.there.there and asked.there else 3
-    _ = asked.there or 1
-    _ = (asked.there and 1, 2)
-    assert found == [True] * 6
-    found.clear()
-    _ = 1 if asked else 2
-    _ = not asked
-    _ = asked or asked.there
-    _ = 1 if entries[0] else 2
-    _ = bool(asked.there)
-    _ = 1 if (lambda: asked)() else 2
-    assert found == [False] * 6
-
-
 def test_a_generator_in_a_for_loop_is_named_by_the_counter() -> None:
     """The last name of several: enumerate's value."""
 
@@ -198,3 +166,44 @@ def test_many_names_need_no_special_care() -> None:
     exec(source, namespace)
     namespace["kernel"]()
     assert found == ["tile", [("last",)]]
+
+
+def test_the_variable_whose_attribute_is_asked_for() -> None:
+    """Of `x.shape` it is `x`; of an attribute of an entry or of a call's result there is none."""
+    x = (1, 2)
+
+    def by_name(x: Any) -> Any:
+        return x.shape
+
+    def by_entry(x: Any) -> Any:
+        return x[0].shape
+
+    def by_call(x: Any) -> Any:
+        return tuple(x).shape  # type: ignore[attr-defined]
+
+    names = []
+    for each in (by_name, by_entry, by_call):
+        with pytest.raises(AttributeError) as error:
+            each(x)
+        entry = error.traceback[-1]._rawentry
+        names.append(variable_before(entry.tb_frame.f_code, entry.tb_lasti))
+    assert names == ["x", "", ""]
+
+
+def test_which_names_a_statement_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`from module import name` is told from `module.name` and from `getattr`, in a function and in a module."""
+    (tmp_path / "asking_module.py").write_text(
+        "import sys\n"
+        "from nkitools.authors_code.instructions import begins_import_from\n"
+        "asked = []\n"
+        "def __getattr__(name):\n"
+        "    if not name.startswith('__'):\n"
+        "        asked.append((name, begins_import_from(sys._getframe(1))))\n"
+        "        return name\n"
+        "    raise AttributeError(name)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names: dict[str, Any] = {}
+    source = "from asking_module import one, two\nimport asking_module as m\nm.three\ngetattr(m, 'four')\n"
+    exec(source + "def f():\n    from asking_module import five\nf()\n", names)
+    assert names["m"].asked == [("one", True), ("two", True), ("three", False), ("four", False), ("five", True)]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
+from nkitools.authors_code.known_modules import is_installed
+from nkitools.authors_code.named_values import globals_named, names_in, variables_around
 from nkitools.authors_code.source_text import nested_codes
-from nkitools.lint.project import is_installed
 
 _OURS = __name__.partition(".")[0]
 
@@ -21,12 +22,10 @@ def named_functions(function: FunctionType) -> Iterator[FunctionType]:
         each = plain_function(waiting.pop())
         if each is None or id(each.__code__) in seen or _is_foreign(each):
             continue
-        codes = list(nested_codes(each.__code__))
-        seen.update(id(code) for code in codes)
+        seen.update(id(code) for code in nested_codes(each.__code__))
         yield each
-        names = {name for code in codes for name in code.co_names}
-        values = [each.__globals__[name] for name in names if name in each.__globals__]
-        values += [cell.cell_contents for cell in each.__closure__ or () if _is_filled(cell)]
+        names = names_in(each.__code__)
+        values = [*globals_named(each).values(), *variables_around(each).values()]
         waiting += [value for value in values if not isinstance(value, type)]
         for made in (value for value in values if isinstance(value, type)):
             waiting += [
@@ -53,16 +52,14 @@ def plain_function(value: Any) -> FunctionType | None:
     return value if isinstance(value, FunctionType) else None
 
 
+def function_called(value: Any) -> FunctionType | None:
+    """Return the author's function that a call of ``value`` runs: of an object the ``__call__`` of its class."""
+    return plain_function(value) or plain_function(vars(type(value)).get("__call__"))
+
+
 def _is_foreign(function: FunctionType) -> bool:
     return _is_ours(function) or is_installed(function.__code__.co_filename)
 
 
 def _is_ours(function: FunctionType) -> bool:
     return str(function.__globals__.get("__name__", "")).partition(".")[0] == _OURS
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False

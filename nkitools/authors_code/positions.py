@@ -1,9 +1,15 @@
-"""The line of a place in code, also where Python has none: artificial instructions and generated code."""
+"""The line and column of a place in code; a line also where Python has none: artificial instructions, made code."""
 
 from __future__ import annotations
 
 from itertools import islice
 from types import CodeType, FrameType
+
+
+def position_of(code: CodeType, instruction: int) -> tuple[int | None, int | None]:
+    """Return the line of an instruction (its offset in bytes) and its column from 0; None for what is not known."""
+    line, _, column, _ = next(islice(code.co_positions(), max(instruction, 0) // 2, None), (None,) * 4)
+    return line, column
 
 
 def line_at(code: CodeType, instruction: int, line: int | None) -> int:
