@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nkitools.authors_code.source_text import parsed
-
 
 def bound_by(statement: ast.AST) -> Iterator[str]:
     """Yield the names that a statement of the top level binds; ``*`` for all names of another module."""
@@ -29,7 +27,7 @@ def bound_names(source: str) -> dict[str, ast.stmt] | None:
     None where the text of the file does not show all of them.
     """
     try:
-        tree = parsed(source)
+        tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return None
     names = {name: statement for statement in tree.body for name in bound_by(statement)}
