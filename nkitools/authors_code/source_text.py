@@ -79,18 +79,20 @@ def current_text(file: str) -> str:
     return _texts[file][1]
 
 
-@lru_cache(maxsize=32)
-def parsed(text: str) -> ast.Module:
-    """Return the tree of a source text, which stays as it is. SyntaxError, ValueError, RecursionError, MemoryError."""
+def tree_of(text: str) -> ast.Module:
+    """Return the tree of a source text. Raises SyntaxError, ValueError, RecursionError, MemoryError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of invalid escapes: Python's own, and not about kernels
         return ast.parse(text)
 
 
+_tree = lru_cache(maxsize=32)(tree_of)  # which nothing changes
+
+
 def nodes_of(text: str) -> Iterator[ast.AST]:
     """Return the nodes of a source text; none of a text that is no Python."""
     try:
-        return ast.walk(parsed(text))
+        return ast.walk(_tree(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return iter(())
 
@@ -137,7 +139,7 @@ def _codes(text: str, flags: int, is_rewritten: bool) -> dict[CodeType, int]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree: Any = ast.parse(text) if is_rewritten else parsed(text)  # what pytest rewrites is not kept
+            tree: Any = ast.parse(text) if is_rewritten else _tree(text)
             if is_rewritten:
                 from _pytest.assertion.rewrite import rewrite_asserts
 

@@ -15,7 +15,6 @@ from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import IndirectTensor, check_index
 from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor, Place
-from nkitools.chip.tensor_repr import named
 from nkitools.chip.view_checks import describe, integer, wrong, wrong_call
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -141,6 +140,8 @@ class ColumnTensor(IndirectTensor):
         return chosen if chosen.any() else None
 
     def __repr__(self) -> str:
+        from nkitools.chip.tensor_repr import named
+
         return f"<{named(self)}: columns of {named(self.columns)} at offsets of {named(self.index)}>"
 
 

@@ -14,12 +14,10 @@ from nkitools.chip.indexing import DynamicSlice as DynamicSlice
 from nkitools.chip.indexing import Key
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
-from nkitools.chip.rearrange import plan_rearrange
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor_refusals import NotAValue, no_address
-from nkitools.chip.tensor_repr import shown
 from nkitools.rules.finding import not_modelled, refuse
 
 Place: TypeAlias = "NkiTensor | DeviceNumber"  # an address that is known when the kernel runs
@@ -322,6 +320,8 @@ class NkiTensor(NotAValue, StridedView):
     ) -> Self:
         """Split, reorder and merge dimensions by names, as einops does; groups are tuples of names."""
         call = ("rearrange", src_pattern, dst_pattern)
+        from nkitools.chip.rearrange import plan_rearrange
+
         plan = plan_rearrange(self, src_pattern, dst_pattern, fixed_sizes, call)
         if self.on_chip and plan.order[:1] != (0,):
             view_checks.keep_partition(self, view_checks.shown(call))
@@ -388,4 +388,6 @@ class NkiTensor(NotAValue, StridedView):
         return RUNTIME_VIEWS.columns(self, index, num_elem)
 
     def __repr__(self) -> str:
+        from nkitools.chip.tensor_repr import shown
+
         return shown(self)

@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 from nkitools.chip.core import CORE
 from nkitools.chip.dialect_semantics import DialectSemantics
-from nkitools.dialects.mixed import refuse_mixed
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import KernelError, error_of, refuse
 
@@ -40,6 +39,8 @@ def _checked(
     def checked(*args: Any, **kwargs: Any) -> Any:
         core = CORE.get()
         if core is not None and dialect is not None and core.dialect is not dialect:
+            from nkitools.dialects.mixed import refuse_mixed
+
             refuse_mixed(called, dialect.name, core.dialect.name)
         try:
             return function(*args, **kwargs)

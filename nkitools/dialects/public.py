@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
 from types import FunctionType
@@ -21,40 +22,66 @@ from nkitools.rules.finding import finding_here
 def publish(
     namespace: dict[str, Any], module: str, *, dialect: DialectSemantics | None = None, outside: str = ""
 ) -> None:
-    """Put the names that the table has for AWS's ``module`` into ``namespace``, the globals of the dialect's module.
+    """Prepare the names that the table has for AWS's ``module`` in ``namespace``, the globals of the dialect's module.
 
-    Plain functions refuse wrong calls (`with_call_forms`, which ``dialect`` and ``outside`` are for). Names that some
-    version lacks are left to `find`, which asks for the version. ``__all__`` lists the names of every version.
+    A name is made, and the module that defines it imported, when `find` is asked for it. Plain functions refuse wrong
+    calls (`with_call_forms`, which ``dialect`` and ``outside`` are for). ``__all__`` lists the names of every version.
     """
     rows = {name: row for name, row in versions.names_of(module).items() if row.is_modelled}
-    found = {name: _versioned(_definition(namespace, row), row) for name, row in rows.items()}
     prefix = versions.short_of(module)
-    found |= with_call_forms(prefix, found, dialect, outside)
-    namespace.update({name: value for name, value in found.items() if not rows[name].differs})
-    namespace["_of_some_versions"] = {name: value for name, value in found.items() if rows[name].differs}
-    namespace["__all__"] = sorted(found)
+
+    def make(name: str) -> Any:
+        made = {name: _versioned(_definition(namespace, rows[name]), rows[name])}
+        return (made | with_call_forms(prefix, made, dialect, outside))[name]
+
+    namespace["__all__"] = sorted(rows)
+    namespace["_later"] = _Names(make)
+    namespace["_plain"] = frozenset(name for name, row in rows.items() if not row.differs)
+    namespace["__dir__"] = lambda: sorted({*namespace, *namespace["_plain"]})
+    for name in [name for name in rows if name in namespace]:  # the module defines it itself
+        made = namespace["_later"][name]
+        if name in namespace["_plain"]:
+            namespace[name] = made
+
+
+class _Names(dict[str, Any]):
+    """Public names, each made when it is asked for."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        self.make = make
+
+    def __missing__(self, name: str) -> Any:
+        return self.setdefault(name, self.make(name))  # one object, where two threads ask at a time
 
 
 def find(namespace: dict[str, Any], module: str, name: str) -> Any:
     """Return ``module.name``, which is no plain global of the dialect's module.
 
+    A name that all versions have becomes one. The others are asked for again and again, as the version decides.
     Errors: NK608 for a name of another NKI version, NK607 for what is not modelled or unknown (`absent.missing`).
     """
-    some = namespace.get("_of_some_versions", {})
+    if name in namespace.get("_plain", ()):
+        value = namespace[name] = namespace["_later"][name]
+        return value
     row = versions.names_of(module).get(name)
     language = language_here() if row is not None else None
     if row is not None and language is not None and not row.is_in(language):
         message = f"{module}.{name} {row.absence(language)}"
         absent.raise_absent(finding_here(RULES["NK608"], message, row.instead or OTHER_VERSION))
-    if name in some:
-        return some[name]
+    if "_later" in namespace and name in namespace["__all__"]:
+        return namespace["_later"][name]
     documented = frozenset(each.name for each in versions.names_of(module).values() if each.home == "-")
     return absent.missing(module, name, namespace["__all__"], documented)
 
 
 def whole(namespace: dict[str, Any], name: str) -> Any:
     """Return what the dialect's module has under a name of its ``__all__``, whatever the version."""
-    return namespace[name] if name in namespace else namespace["_of_some_versions"][name]
+    return namespace[name] if name in namespace else namespace["_later"][name]
+
+
+def plain_names(namespace: dict[str, Any]) -> set[str]:
+    """Return the public names of a dialect's module that every version has."""
+    return {name for name in namespace["__all__"] if name in namespace or name in namespace.get("_plain", ())}
 
 
 def _definition(namespace: dict[str, Any], row: Row) -> Any:

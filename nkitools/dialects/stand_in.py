@@ -98,7 +98,7 @@ class _DialectLoader(Loader):
             return
         source = importlib.import_module(f"{_ROOM}.{_SOURCES[module.__name__]}")
         for name in source.__all__:
-            if name in vars(source):  # a name of some versions is looked up when it is asked for
+            if name in vars(source):  # others are made when they are asked for
                 setattr(module, name, vars(source)[name])
         module.__doc__ = source.__doc__
         if module.__name__ == "neuronxcc.nki":
@@ -115,9 +115,13 @@ class _DialectLoader(Loader):
             found = vars(source).get("__getattr__")
             if found is None:
                 raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-            return found(name)
+            value = found(name)
+            if name in vars(source):
+                setattr(module, name, value)
+            return value
 
         module.__getattr__ = absent  # type: ignore[method-assign]
+        module.__dir__ = lambda: sorted({*vars(module), *source.__all__} & {*vars(module), *dir(source)})  # type: ignore[method-assign]
 
 
 class _AnnotationModule(ModuleType):

@@ -7,7 +7,6 @@ from nkitools.facts.generations import Generation
 from nkitools.history.capacity import report_capacity
 from nkitools.history.device_loops import report_unequal_turns, report_unrolled
 from nkitools.history.overlaps import report_overlaps
-from nkitools.history.races import report_races
 from nkitools.history.speed import report_speed
 from nkitools.history.stale_rows import report_stale_rows
 from nkitools.record.columns import Columns
@@ -22,7 +21,9 @@ def judge(columns: Columns, reporter: Reporter, chip: Generation, dialect: Diale
     if reporter.level == "off":
         return
     record = columns.record
-    if record.keeps_parts:
+    if record.keeps_parts:  # of several programs
+        from nkitools.history.races import report_races
+
         report_races(record, columns, reporter)
     report_overlaps(columns, reporter)
     report_stale_rows(columns, reporter)

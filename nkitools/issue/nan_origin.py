@@ -10,7 +10,7 @@ instruction has overwritten can no longer be seen: then the flags decide, which 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,24 +23,12 @@ from nkitools.issue.element_maps import From
 from nkitools.issue.element_rules import Shape
 from nkitools.issue.nan_formula import expression
 from nkitools.issue.plan import Plan, Value
+from nkitools.issue.value_rules import Operand, first_of
 from nkitools.rules.finding import report
 
 _ALL_FLAGS = frozenset({DIVIDED, INVALID, OVERFLOWED})
 
 _WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strided arrays
-
-
-class Operand(NamedTuple):
-    """Data of an instruction: the author's argument, and its elements as they were computed with (or a number).
-
-    ``where``: which elements of an output were written, and of defined values; None for all.
-    """
-
-    name: str
-    value: Any
-    array: Any
-    written: bool
-    where: Array | None = None
 
 
 def report_origin(
@@ -207,8 +195,3 @@ def _cause(
 def _largest(array: Array) -> str:
     finite = np.abs(array.astype(np.float32))
     return str(np.max(finite, initial=0, where=np.isfinite(finite)))
-
-
-def first_of(where: Array) -> tuple[int, ...]:
-    """Return the index of the first true element."""
-    return tuple(int(each) for each in np.unravel_index(int(np.argmax(where)), where.shape))

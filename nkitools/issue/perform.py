@@ -14,12 +14,11 @@ from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.careful_call import CarefulCall
-from nkitools.issue.nan_origin import Operand
 from nkitools.issue.noisy_call import add_quantisation_errors, add_rounding_errors, with_sum_errors
 from nkitools.issue.plan import DATA, WRITTEN
 from nkitools.issue.refused_instructions import leave_rows_undone
 from nkitools.issue.scatter_order import check_order
-from nkitools.issue.value_rules import judge
+from nkitools.issue.value_rules import Operand, judge
 from nkitools.issue.written_arguments import open_views
 
 

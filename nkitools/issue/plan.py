@@ -18,7 +18,6 @@ from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.generations import Generation
 from nkitools.facts.versions import LanguageVersion
-from nkitools.issue.element_map_text import text_of
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
 from nkitools.record.rows import RecordedPlan
@@ -89,6 +88,8 @@ class Plan(RecordedPlan):
 
     def element_text(self) -> str:
         """Return the element map as text, which `nkitools.issue.element_map_text` reads again."""
+        from nkitools.issue.element_map_text import text_of
+
         return text_of(self.elements)
 
     def rows_of_result(self, rows: Array, shape: tuple[int, ...]) -> Array:

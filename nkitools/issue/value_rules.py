@@ -15,11 +15,23 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import BEYOND, LOST, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue.nan_origin import Operand, first_of, report_origin
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.refused_instructions import depends_on_undone
 from nkitools.record.run_session import current_findings
 from nkitools.rules.finding import report
+
+
+class Operand(NamedTuple):
+    """Data of an instruction: the author's argument, and its elements as they were computed with (or a number).
+
+    ``where``: which elements of an output were written, and of defined values; None for all.
+    """
+
+    name: str
+    value: Any
+    array: Any
+    written: bool
+    where: Array | None = None
 
 
 class Call(NamedTuple):
@@ -70,6 +82,8 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
         core.has_infinities = core.has_infinities or call.outputs[0].value.dtype.is_float
     product = next((each.values for each in evidence if isinstance(each, Product)), None)
     if (flags or product is not None) and not (unfit or any(told)):
+        from nkitools.issue.nan_origin import report_origin  # for kernels that may make such numbers
+
         report_origin(core, plan, operands, settings, flags, product)
 
 
@@ -171,3 +185,8 @@ def _shown(number: Number) -> str:
     if isinstance(number, (bool, np.bool_)):
         return str(bool(number))
     return str(int(number)) if isinstance(number, (int, np.integer)) else str(np.float32(number))
+
+
+def first_of(where: Array) -> tuple[int, ...]:
+    """Return the index of the first true element."""
+    return tuple(int(each) for each in np.unravel_index(int(np.argmax(where)), where.shape))

@@ -19,7 +19,6 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.facts.generations import Generation, generation_of
 from nkitools.record.loop_counters import counters
-from nkitools.record.prints.device_print import Print
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -155,6 +154,8 @@ def print_values(
     prefix: str, tensor: NkiTensor, value: Array, unwritten: Array | None, mask: Array | None = None
 ) -> None:
     """Record a device print of these values without the elements in ``mask``, as those of a tensor."""
+    from nkitools.record.prints.device_print import Print  # for kernels that print
+
     core = current_core("nl.device_print")
     if not isinstance(prefix, str):
         refuse("NK609", f"nl.device_print: the prefix must be a string, it is {type(prefix).__name__}")

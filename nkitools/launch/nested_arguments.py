@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
-from nkitools.record.saved.encoding import fields_of
+from nkitools.record.value_fields import fields_of
 
 
 @dataclass

@@ -19,7 +19,6 @@ from nkitools.history.changed_arguments import report_changed_arguments
 from nkitools.history.clean_forms import form_of, is_clean, keep_clean
 from nkitools.history.unread import report_unread
 from nkitools.history.unread_arguments import report_unread_arguments
-from nkitools.launch.argument_misuse import check_call, check_use
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
@@ -29,7 +28,6 @@ from nkitools.launch.free_memory import host_memory
 from nkitools.launch.launch import Launch
 from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
-from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import check_schedule
 from nkitools.launch.second_run import Again
@@ -310,12 +308,18 @@ class Programs:
             ended = True
             return result
         except ValueError as error:
+            from nkitools.launch.read_only import check_write
+
             check_write(error, self.arguments, self.reporter)
             raise
         except AttributeError as error:
+            from nkitools.launch.argument_misuse import check_use
+
             check_use(error, self.launch.function, args, kwargs, self.reporter)
             raise
         except TypeError as error:
+            from nkitools.launch.argument_misuse import check_call
+
             check_call(error, self.reporter)
             raise
         finally:

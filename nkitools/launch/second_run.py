@@ -17,7 +17,6 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.facts import options
-from nkitools.launch.call_form import call_form
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped, parts_of
@@ -77,6 +76,8 @@ class Again:
 
     def form(self) -> dict[str, Any]:
         """Return the form of the call, see `nkitools.launch.call_form`."""
+        from nkitools.launch.call_form import call_form
+
         return call_form(self._launch.function, *self._given)
 
     @property

@@ -9,17 +9,14 @@ from pathlib import Path
 
 from nkitools.facts import versions
 from nkitools.lint.body import look_at
-from nkitools.lint.checks import SEEN_BY_RUNS, UNSEEN_BY_RUNS, gathered
+from nkitools.lint.checks import UNSEEN_BY_RUNS, all_checks, gathered
 from nkitools.lint.context import Checks, Context, Interface
 from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ignores
-from nkitools.lint.kernel_call_graph import kernel_code
-from nkitools.lint.legacy_scopes import Scopes
 from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Found, Project
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.rules.finding import Finding
 
-ALL = gathered((*UNSEEN_BY_RUNS, *SEEN_BY_RUNS))
 UNSEEN = gathered(UNSEEN_BY_RUNS)
 _IMPORTED = ("nki.collectives.", "nki.compiler.")  # kernels import their names one by one
 _UNMODELLED = "non_ssa_legalization"  # of CompileConfig: what a simulation cannot show
@@ -41,6 +38,8 @@ def lint(
 
     ``dialect`` decides where a file's imports do not; ``project`` reads the files.
     """
+    from nkitools.lint.kernel_call_graph import kernel_code  # for files; a run knows its functions
+
     project = project or Project("" if dialect == "auto" else dialect)
     findings: list[Finding] = []
     modules = []
@@ -55,7 +54,7 @@ def lint(
     for module in modules:
         findings += _declared(module, project, dialect, interface)
     for found, written_in in code:
-        findings += look_at_function(found, written_in, project, ALL, interface)
+        findings += look_at_function(found, written_in, project, all_checks(), interface)
     every = {module.path: module for module in (*modules, *(each.module for each, _ in code))}
     return Report(_judged(findings, every.values()), len(paths))
 
@@ -94,11 +93,19 @@ def look_at_function(
     if notice is not None:
         context.find("NK618", found.node, notice.message, notice.remedy, notice.severity)
     look_at(found.node, context)
-    for scope in found.inner.all() if context.legacy else ():
-        if isinstance(scope.node, Function):  # NK208, NK601, NK605 of the legacy dialect
+    if context.legacy:
+        _look_at_legacy(found.inner, context)
+    return context.findings
+
+
+def _look_at_legacy(inner: Scope, context: Context) -> None:
+    """Report what the legacy dialect alone forbids: NK208, NK601, NK605."""
+    from nkitools.lint.legacy_scopes import Scopes  # which a run of a modern kernel does not need
+
+    for scope in inner.all():
+        if isinstance(scope.node, Function):
             for each in Scopes(scope).function():
                 context.find_at(each.rule, each.line, each.column, each.message, each.remedy, code=each.code)
-    return context.findings
 
 
 def _declared(module: Module, project: Project, dialect: str, interface: Interface | None) -> list[Finding]:

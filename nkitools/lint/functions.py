@@ -15,9 +15,7 @@ from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.engine import UNSEEN, look_at_function
 from nkitools.lint.ignores import ignores_of, without_ignored
-from nkitools.lint.kernel_call_graph import dialect_of
-from nkitools.lint.outer_changes import changes_of_body, changes_of_running
-from nkitools.lint.project import Found, Running
+from nkitools.lint.project import Found, Running, dialect_of
 from nkitools.rules.finding import Finding
 
 _project = Running()
@@ -57,6 +55,8 @@ def shows_changes(body: Callable[..., Any]) -> bool:
     plain = function_called(body)
     if plain is None:
         return False
+    from nkitools.lint.outer_changes import changes_of_body, changes_of_running  # for loops on the device alone
+
     code, found = plain.__code__, _found(plain)
     text = text_of(code)
     if found is not None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nkitools.lint.module import Module
-from nkitools.lint.project import Found, Project
+from nkitools.lint.project import Found, Project, dialect_of
 from nkitools.lint.return_types import MAKES_TILE, parts
 from nkitools.lint.scope import Scope
 
@@ -24,15 +24,6 @@ def kernel_code(project: Project, modules: list[Module]) -> list[tuple[Found, st
     Each comes with its dialect: its own where the source shows one, else that of its caller.
     """
     return _Reach(project).from_roots([root for module in modules for root in _roots(module, project)])
-
-
-def dialect_of(found: Found) -> str:
-    """Return the dialect of the names in a function, else the dialect of its file; '' where neither or both fit."""
-    imported = found.module.dialects
-    if len(imported) == 1:
-        return next(iter(imported))
-    known = found.inner.dialects or imported or {found.module.scope.dialect}
-    return next(iter(known)) if len(known) == 1 else ""
 
 
 def _roots(module: Module, project: Project) -> Iterator[Found]:

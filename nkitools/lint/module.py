@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from nkitools.authors_code.source_text import parsed
+from nkitools.authors_code.source_text import tree_of
 from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Function, Scope, scope_of
 
 MODERN = "nki"
@@ -82,7 +82,7 @@ def _lines(text: str) -> list[str]:
 def parse(text: str, path: str, package: str = "", dialect: str = "") -> Module:
     """Return the file of a text. Raises `Unreadable`."""
     try:
-        tree = parsed(text)
+        tree = tree_of(text)  # of this file alone: functions are told apart by their nodes
     except SyntaxError as error:
         raise Unreadable(f"it is not valid Python: {error.msg}", error.lineno or 1, error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -38,6 +38,15 @@ class Found:
         return Found(self.module, self.inner, self.inner.definitions[name]) if known else None
 
 
+def dialect_of(found: Found) -> str:
+    """Return the dialect of the names in a function, else the dialect of its file; '' where neither or both fit."""
+    imported = found.module.dialects
+    if len(imported) == 1:
+        return next(iter(imported))
+    known = found.inner.dialects or imported or {found.module.scope.dialect}
+    return next(iter(known)) if len(known) == 1 else ""
+
+
 def project_directory(path: Path) -> Path:
     """Return the project directory of a file: the nearest marked one, else the one above its outermost package."""
     for directory in path.parents:

@@ -19,8 +19,6 @@ from nkitools.record.device_turns import LoopTurns
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
 from nkitools.record.open_instruction import OpenRows
-from nkitools.record.prints.device_print import Print
-from nkitools.record.prints.print_display import shown_by
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.rows import Access, RecordedPlan, Row
 from nkitools.record.source_sites import Site, Sites, author_frame
@@ -29,6 +27,7 @@ from nkitools.rules.shown_text import shown_file
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
     from nkitools.record.beside_rows import Part
+    from nkitools.record.prints.device_print import Print
     from nkitools.record.watch.written import Written
 
 
@@ -250,6 +249,8 @@ class Record(OpenRows):
         self._show_last()
 
     def _show_last(self) -> None:
+        from nkitools.record.prints.print_display import shown_by  # for kernels that print
+
         kept = self.prints[-1]
         show = shown_by()
         if show is not None and show(kept, self.echo is not None):

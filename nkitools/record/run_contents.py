@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from nkitools.facts import options
-from nkitools.record.instruction_sequence import Instructions
 from nkitools.record.prints.print_sequence import Prints, as_prints
 from nkitools.record.source_sites import is_internal, source_texts
-from nkitools.record.trace import traces_of
 from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
     from nkitools.record.expected_outputs import Reference
+    from nkitools.record.instruction_sequence import Instructions
     from nkitools.record.outputs import Outputs
     from nkitools.record.record import Observer, Record
     from nkitools.record.watch.written import Written
@@ -89,6 +88,8 @@ class RunContents:
     @property
     def instructions(self) -> Instructions:
         """Return the issued instructions: name, engine, operands, file and line of each."""
+        from nkitools.record.instruction_sequence import Instructions
+
         return Instructions(self.all_records)
 
     @property
@@ -141,5 +142,7 @@ class RunContents:
             return self.kept_sources
         places = (each.file for each in (*self.prints, *self.findings, *self.allowed))
         sites = (site.file for record in self.all_records for site in record.sites.all)
+        from nkitools.record.trace import traces_of
+
         traced = {file for trace in traces_of(self) for file in trace.files()}
         return source_texts(file for file in (*places, *sites, *sorted(traced)) if file and not is_internal(file))

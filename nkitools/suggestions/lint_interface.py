@@ -13,7 +13,7 @@ from typing import Any
 from nkitools.dialects.legacy.kernels.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
 from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
 from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, CONFIGURATIONS, platform_target
-from nkitools.dialects.public import whole
+from nkitools.dialects.public import plain_names, whole
 from nkitools.dialects.stand_in import source_of
 from nkitools.dialects.version_forms import language_here, narrowed
 from nkitools.facts import versions
@@ -119,7 +119,7 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
 def _missing(name: str, language: versions.LanguageVersion) -> tuple[str, str, str] | None:
     module, rest = _split(name)
     foreign = name.partition(".")[0] not in ("nki", "neuronxcc")
-    if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in _plain(module):
+    if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in plain_names(vars(module)):
         return None
     try:
         getattr(module, rest[0])
@@ -132,11 +132,6 @@ def _missing(name: str, language: versions.LanguageVersion) -> tuple[str, str, s
     except AttributeError:
         return None
     return None
-
-
-def _plain(module: ModuleType) -> set[str]:
-    """Return the public names that every version has."""
-    return {name for name in module.__all__ if name in vars(module)}
 
 
 def _of_another_version(name: str, named: list[str]) -> tuple[str, str, str] | None:

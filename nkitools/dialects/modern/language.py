@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from nkitools.chip.argument_types import Argument, Memory
 from nkitools.chip.dialect_semantics import MODERN
 from nkitools.dialects.modern.annotation import annotation_of
-from nkitools.dialects.public import find, publish
+from nkitools.dialects.public import find, publish, whole
 from nkitools.engines.operators import token
 from nkitools.language.creation import private_hbm, psum, region, sbuf, shared_hbm
 from nkitools.rules.finding import not_modelled
@@ -76,7 +76,7 @@ def is_sbuf(buffer: Memory) -> bool:
 
 
 publish(globals(), "nki.language", dialect=MODERN)
-globals()["ndarray"] = annotation_of(globals()["ndarray"])
+globals()["ndarray"] = annotation_of(whole(globals(), "ndarray"))
 
 
 def __getattr__(name: str) -> Any:

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
 
-from nkitools.lint.checks import (
-    arithmetic,
-    classes,
-    counters,
-    interface,
-    loop_bodies,
-    masks,
-    operands,
-    registers,
-    results,
-    scalars,
-    shapes,
-    state,
-    subset,
-    truth,
-)
+from nkitools.lint.checks import classes, counters, loop_bodies, state, subset
 from nkitools.lint.context import Check, Checks
 
 # Of these a run would show nothing: the simulator runs such Python. `simulate` applies them too.
 UNSEEN_BY_RUNS = (subset, classes, state, loop_bodies, counters)
-# These a run shows as well, at the latest when it comes there.
-SEEN_BY_RUNS = (arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth)
 
 # The rules that source checks can report, those of nkitools.lint.legacy_scopes and of files included.
 RULES = frozenset({
@@ -44,3 +28,12 @@ def gathered(modules: Iterable[object]) -> Checks:
         for event, checks in listens.items():
             found[event] += checks
     return {event: tuple(checks) for event, checks in found.items()}
+
+
+@cache
+def all_checks() -> Checks:
+    """Return the checks of lint: those above, and those of what a run shows as well, at the latest when it is there."""
+    from nkitools.lint.checks import arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth
+
+    seen_by_runs = (arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth)
+    return gathered((*UNSEEN_BY_RUNS, *seen_by_runs))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from nkitools.lint.abstract_values import Container, Sequence, Tensor, Value
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.context import Context
-from nkitools.lint.outer_changes import KEEP, Change, changes_of_body, changes_of_function, traced_once_message
 from nkitools.lint.project import Found
 from nkitools.lint.scope import Function
+
+if TYPE_CHECKING:
+    from nkitools.lint.outer_changes import Change
 
 _GROWING = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
 _BEFORE = "Create the tensor in front of the loop, and let the body write into it."
@@ -67,18 +70,23 @@ def _left(context: Context, node: ast.AST, name: str) -> None:
 
 def traced_once(context: Context, node: Function, names: object) -> None:
     """Report the outer objects that a loop body changes, and those that the bodies of a function's own loops change."""
-    if not context.modern or not context.language.traced:
+    calls = list(loop_calls(context.scope))
+    if not context.modern or not context.language.traced or not (context.loop_body or calls):
         return
+    from nkitools.lint.outer_changes import changes_of_body, changes_of_function  # for loops on the device alone
+
     if context.loop_body and context.scope.outer is not None:
         found = Found(context.module, context.scope.outer, node)
         _changed(context, context.loop_body, changes_of_function(found, context.project))
-    for loop, body in loop_calls(context.scope):
+    for loop, body in calls:
         named = context.resolve(body) if isinstance(body, ast.Name) else None
         if named is None or named.scope is not context.scope:  # a nested function is looked at as one of its own
             _changed(context, loop, changes_of_body(body, context.module, context.scope, context.project))
 
 
 def _changed(context: Context, loop: str, changes: Iterable[Change]) -> None:
+    from nkitools.lint.outer_changes import KEEP, traced_once_message
+
     said = {(each.file, each.line) for each in context.findings if each.severity == "error"}
     for each in changes:
         if (each.module.path, getattr(each.node, "lineno", 0)) not in said:

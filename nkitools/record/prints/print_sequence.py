@@ -6,14 +6,15 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import SupportsIndex, TypeAlias, overload
+from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.facts import options
-from nkitools.record.prints.device_print import Print, missing_of
-from nkitools.record.prints.summaries import corners_of, summary_of
+
+if TYPE_CHECKING:
+    from nkitools.record.prints.device_print import Print
 
 _IN_ALL = 16  # so many values of the size of the limit are kept of one run
 _LISTED = 12  # prints that the repr lists
@@ -70,7 +71,7 @@ class PrintFilters:
         return list(dict.fromkeys(one.prefix for one in self.now))
 
 
-class Prints(PrintFilters, list[Print]):
+class Prints(PrintFilters, list["Print"]):
     """Device prints in order. Like a list, and ``prints["preds"]`` are those of one prefix.
 
     The filters give what fits, in a sequence of the same kind, which is empty where nothing does:
@@ -156,6 +157,9 @@ class Prints(PrintFilters, list[Print]):
         return True
 
     def _reduced(self, one: Print) -> Print:
+        from nkitools.record.prints.device_print import missing_of
+        from nkitools.record.prints.summaries import corners_of, summary_of
+
         summary = summary_of(one.value, missing_of(one.mask, one.unwritten))
         mask, unwritten = (None if each is None else corners_of(each) for each in (one.mask, one.unwritten))
         return replace(one, value=summary.corners, mask=mask, unwritten=unwritten, reduced=summary)

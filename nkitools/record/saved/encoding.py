@@ -30,6 +30,7 @@ from nkitools.chip.dtypes import DType, as_dtype
 from nkitools.chip.layout import Layout, layout_of
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.record.value_fields import fields_of
 
 _T = TypeVar("_T")
 
@@ -187,18 +188,6 @@ def _encoded_container(value: Any, *, compress: bool) -> Any:
     if fields is None:
         return {"text": repr(value), "of": of}
     return {"fields": [[name, encoded(each)] for name, each in fields.items()], "of": of}
-
-
-def fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the parts of a named tuple, a dataclass, or an object of NKI that carries arrays; None of other values."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return dict(value._asdict())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = (field.name for field in dataclasses.fields(value))
-        return {name: getattr(value, name) for name in names if hasattr(value, name)}
-    if getattr(type(value), "__nki_object__", False):
-        return dict(vars(value))
-    return None
 
 
 def as_array(value: Any) -> Array | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -22,12 +22,13 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.loop_counters import Moment, moment_of
-from nkitools.record.prints.summaries import numbers_only, summary_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
 from nkitools.record.run_listeners import added
 from nkitools.record.source_sites import Site, author_frame
-from nkitools.record.watch.written import Written
+
+if TYPE_CHECKING:
+    from nkitools.record.watch.written import Written
 
 BUDGET = 256 << 20  # bytes of values of one run that a watch keeps, unless it says otherwise
 MOST_PICTURES = 1 << 14  # summaries of a run that have a picture, up to 15 KiB: later ones have their numbers only
@@ -163,6 +164,9 @@ class WatchedValues(Observer):
         *,
         scattered: bool = False,
     ) -> Written:
+        from nkitools.record.prints.summaries import numbers_only, summary_of  # for runs that are watched
+        from nkitools.record.watch.written import Written
+
         storage, place = view.storage, record.sites[site]
         value, unwritten = digits_of(view), view.unwritten()
         moment = (record.moment or moment_of(author_frame(2))) if site >= 0 else Moment({}, ())

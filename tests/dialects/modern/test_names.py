@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, fields
 from typing import Any, Optional, Tuple  # noqa: UP035
 
@@ -259,3 +261,24 @@ def test_a_misspelt_name_gets_its_neighbour_suggested() -> None:
     """What is nearly a name of the module names that one."""
     with pytest.raises(nkitools.NotModelled, match=r"Did you mean softmax\?"):
         nl.sofmax  # noqa: B018
+
+
+@pytest.mark.process
+def test_names_are_there_before_they_are_used() -> None:
+    """`dir` lists the names that every version has, `import *` takes those of this one, each is one object always."""
+    code = """
+import nkitools; nkitools.install_stand_in()
+import sys
+import nki.isa, nki.language
+from nkitools.dialects.modern import isa
+
+loaded = "nkitools.isa.matmul" in sys.modules
+print(loaded, "nc_matmul" in dir(nki.isa), "exp" in dir(nki.language), "nc_matmul" in dir(isa), "copy" in dir(isa))
+print("nkitools.isa.matmul" in sys.modules, hasattr(nki.isa, "nc_matmul"), "nkitools.isa.matmul" in sys.modules)
+names = {}
+exec("from nki.isa import *", names)
+print(names["nc_matmul"] is nki.isa.nc_matmul is isa.nc_matmul, names["dma_copy"] is nki.isa.dma_copy)
+print({*dir(nki.isa)} >= {name for name in nki.isa.__all__ if name in dir(isa)})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", *["True"] * 3, "False", "False", *["True"] * 5]

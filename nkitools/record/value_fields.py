@@ -1,0 +1,18 @@
+"""The parts of an argument or a result that is an object of several values."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """Return the parts of a named tuple, a dataclass, or an object of NKI that carries arrays; None of other values."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = (field.name for field in dataclasses.fields(value))
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    if getattr(type(value), "__nki_object__", False):
+        return dict(vars(value))
+    return None
