@@ -1,1 +1,1 @@
-"""The code of authors: the names that a function reads, and the key of its content."""
+"""The code of authors: its text, positions and bytecode, what a function reads and calls, the key of its content."""

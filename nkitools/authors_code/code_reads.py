@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import builtins
-import dis
 from collections.abc import Iterator
+from dis import Instruction
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from nkitools.authors_code.instructions import instructions_of
 from nkitools.authors_code.known_modules import BUILTINS, FRAMES, is_of_python, is_outside, is_trusted
 from nkitools.authors_code.source_text import nested_codes
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _SHOWN = ("_should_repr_global_name", "_saferepr")  # functions of pytest's module below, called with one value
 _OF_PYTEST = "@pytest_ar"  # its name in a rewritten assertion; no source can spell it
-_LEFT_OUT = ("CACHE", "PUSH_NULL", "EXTENDED_ARG")
 MISSING = object()
 
 
@@ -37,7 +37,7 @@ def reads_of(function: FunctionType) -> Iterator[Read]:
 
 
 def _reads(code: CodeType, function: FunctionType) -> Iterator[Read]:
-    instructions = [each for each in dis.get_instructions(code) if each.opname not in _LEFT_OUT]
+    instructions = [each for each in instructions_of(code)[1] if each.opname != "PUSH_NULL"]
     stored = {each.argval for each in instructions if each.opname == "STORE_NAME"}
     for at, each in enumerate(instructions):
         name = str(each.argval)
@@ -50,7 +50,7 @@ def _reads(code: CodeType, function: FunctionType) -> Iterator[Read]:
             yield Read(name, None, f"{function.__qualname__} reads `{name}` of an object")
 
 
-def _global(name: str, function: FunctionType, following: list[dis.Instruction]) -> Read:
+def _global(name: str, function: FunctionType, following: list[Instruction]) -> Read:
     """Return a global variable or builtin; of a module the attribute that the next instructions read of it."""
     own, others = function.__globals__, vars(builtins)
     value = own.get(name, others.get(name, MISSING))
@@ -80,6 +80,6 @@ def _says(function: FunctionType) -> str:
     return f"`{function.__qualname__}`"
 
 
-def _is_shown(before: list[dis.Instruction]) -> bool:
+def _is_shown(before: list[Instruction]) -> bool:
     """Return True if pytest alone reads a name, to show it in a failed assertion, by the two instructions before it."""
     return len(before) == 2 and before[0].argval == _OF_PYTEST and before[1].argval in _SHOWN

@@ -17,6 +17,16 @@ _LOADERS_OF_PLUGINS = ("_pytest", "pluggy", "importlib.metadata", "importlib_met
 _PLUGIN = "nkitools.pytest_plugin"
 
 
+def is_import() -> bool:
+    """Return whether an import asks the caller, a finder; ``importlib.util.find_spec``, which looks, is none."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "_find_and_load_unlocked":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class ImportHint(MetaPathFinder):
     """The last finder: what it is asked for nothing else has found. It finds nothing, and explains a failing import.
 
@@ -27,7 +37,7 @@ class ImportHint(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return None. ModuleNotFoundError with the line to add, where a statement imports AWS's package."""
-        if fullname in _ROOTS and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+        if fullname in _ROOTS and is_import():
             raise ModuleNotFoundError(
                 f"No module named '{fullname}'. nkitools stands in for it after this line, which comes before the "
                 "first import of it: import nkitools; nkitools.install_stand_in()",

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Literal, Union
 
 from nkitools.dialects import torch_autoload
+from nkitools.dialects.import_hint import is_import
 
 _ROOM = "nkitools.dialects"
 _SOURCES = {
@@ -179,7 +180,7 @@ class StandInFinder(MetaPathFinder):
         first = fullname.partition(".")[0]
         if first == _TORCH:
             # A look whether it is installed is answered by what is.
-            serves = fullname in _OF_TORCH and "nki" in self.roots and _imports() and not _has_own_backend()
+            serves = fullname in _OF_TORCH and "nki" in self.roots and is_import() and not _has_own_backend()
             return _spec(fullname) if serves else None
         if first in _BESIDE:
             root, wanted = "nki", _installed_spec(first) is None
@@ -189,21 +190,11 @@ class StandInFinder(MetaPathFinder):
             return None
         if fullname in _SOURCES or fullname in _UNKNOWN:
             return _spec(fullname)
-        if _is_under(fullname, (root, *_BESIDE)) and not fullname.rpartition(".")[2].startswith("__") and _imports():
+        if _is_under(fullname, (root, *_BESIDE)) and not fullname.rpartition(".")[2].startswith("__") and is_import():
             from nkitools.dialects.absent import refuse_module
 
             refuse_module(fullname)
         return None
-
-
-def _imports() -> bool:
-    """Return whether an import asks; ``importlib.util.find_spec``, which looks for a module, is none."""
-    frame = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        if frame.f_code.co_name == "_find_and_load_unlocked":
-            return True
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
 
 
 def _has_own_backend() -> bool:

@@ -23,7 +23,7 @@ from nkitools.issue.element_maps import From
 from nkitools.issue.element_rules import Shape
 from nkitools.issue.nan_formula import expression
 from nkitools.issue.plan import Plan, Value
-from nkitools.issue.value_rules import Operand, first_of
+from nkitools.issue.value_operands import Operand, first_of
 from nkitools.rules.finding import report
 
 _ALL_FLAGS = frozenset({DIVIDED, INVALID, OVERFLOWED})

@@ -18,7 +18,8 @@ from nkitools.issue.noisy_call import add_quantisation_errors, add_rounding_erro
 from nkitools.issue.plan import DATA, WRITTEN
 from nkitools.issue.refused_instructions import leave_rows_undone
 from nkitools.issue.scatter_order import check_order
-from nkitools.issue.value_rules import Operand, judge
+from nkitools.issue.value_operands import Operand
+from nkitools.issue.value_rules import judge
 from nkitools.issue.written_arguments import open_views
 
 

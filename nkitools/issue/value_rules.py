@@ -17,21 +17,9 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.refused_instructions import depends_on_undone
+from nkitools.issue.value_operands import Operand, first_of
 from nkitools.record.run_session import current_findings
 from nkitools.rules.finding import report
-
-
-class Operand(NamedTuple):
-    """Data of an instruction: the author's argument, and its elements as they were computed with (or a number).
-
-    ``where``: which elements of an output were written, and of defined values; None for all.
-    """
-
-    name: str
-    value: Any
-    array: Any
-    written: bool
-    where: Array | None = None
 
 
 class Call(NamedTuple):
@@ -185,8 +173,3 @@ def _shown(number: Number) -> str:
     if isinstance(number, (bool, np.bool_)):
         return str(bool(number))
     return str(int(number)) if isinstance(number, (int, np.integer)) else str(np.float32(number))
-
-
-def first_of(where: Array) -> tuple[int, ...]:
-    """Return the index of the first true element."""
-    return tuple(int(each) for each in np.unravel_index(int(np.argmax(where)), where.shape))

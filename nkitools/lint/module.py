@@ -82,7 +82,7 @@ def _lines(text: str) -> list[str]:
 def parse(text: str, path: str, package: str = "", dialect: str = "") -> Module:
     """Return the file of a text. Raises `Unreadable`."""
     try:
-        tree = tree_of(text)  # of this file alone: functions are told apart by their nodes
+        tree = tree_of(text)  # of this file alone: nodes stand for functions
     except SyntaxError as error:
         raise Unreadable(f"it is not valid Python: {error.msg}", error.lineno or 1, error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -111,6 +111,32 @@ def test_reads_and_own_state_are_no_changes(body: str) -> None:
     assert [each for each in run_of(body)[0].findings if each.rule == "NK622"] == []
 
 
+def test_bodies_of_one_decorator_are_looked_at_one_by_one() -> None:
+    """The decorator's own function is the same code for each body that it wraps; the finding names the body's line."""
+    body = """pass
+
+    def traced(function):
+        @functools.wraps(function)
+        def inner(i):
+            return function(i)
+        return inner
+
+    @traced
+    def first(i):
+        len(state.items)
+
+    @traced
+    def second(i):
+        state.bump()
+
+    nl.fori_loop(0, 2, first)
+    nl.fori_loop(0, 2, second)
+""".replace("\n    ", "\n")
+    run, _ = run_of(body)
+    (found,) = [each for each in run.findings if each.rule == "NK622"]
+    assert (found.function, "state.count`" in found.message) == ("second", True)
+
+
 def test_python_ran_the_loops_of_the_former_version() -> None:
     """Before tracing there is no finding."""
     assert [each for each in run_of("state.bump()", "0.6")[0].findings if each.rule == "NK622"] == []

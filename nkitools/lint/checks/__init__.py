@@ -32,7 +32,7 @@ def gathered(modules: Iterable[object]) -> Checks:
 
 @cache
 def all_checks() -> Checks:
-    """Return the checks of lint: those above, and those of what a run shows as well, at the latest when it is there."""
+    """Return the checks of lint: those that `simulate` applies too, and those that a run makes itself."""
     from nkitools.lint.checks import arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth
 
     seen_by_runs = (arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth)
