@@ -24,7 +24,7 @@ def must_be_writable(folder: Path) -> None:
 
 
 def numbered(path: Path, count: int) -> list[Path]:
-    """Return a file for each of so many runs: ``path`` for one, ``giou-1.json``, ``giou-2.json``, ... for several."""
+    """Return a file for each of so many runs: ``path`` for one, ``giou-1.npz``, ``giou-2.npz``, ... for several."""
     names = (f"{path.stem}-{number}{path.suffix}" for number in range(1, count + 1))
     return [path] if count == 1 else [path.with_name(name) for name in names]
 

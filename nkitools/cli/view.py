@@ -94,12 +94,17 @@ def _run_script(script: Path, args: tuple[str, ...]) -> tuple[int, list[Run]]:
 
 def _arrays(path: Path) -> Any:
     """Return the arrays of a file; UsageError where it holds none."""
+    from zipfile import BadZipFile
+
     import numpy as np
 
     try:
-        found = np.load(path, allow_pickle=False)
-        return [found[name] for name in found.files] if hasattr(found, "files") else found
-    except (ValueError, OSError, EOFError, KeyError) as error:
+        with open(path, "rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if "run.json" in getattr(found, "files", ()):
+                raise click.UsageError(f"--expected: {path} is a saved run; nkitools diff --page FILE compares two")
+            return [found[name] for name in found.files] if hasattr(found, "files") else found
+    except (ValueError, OSError, EOFError, KeyError, BadZipFile) as error:
         raise click.UsageError(f"--expected: {path} is no .npy or .npz file of arrays: {error}") from None
 
 

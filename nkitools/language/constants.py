@@ -105,7 +105,8 @@ def _values(constant: Array | str | os.PathLike[str]) -> Array:
 
 def _read(path: str | os.PathLike[str]) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        with open(path, "rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)  # a pickle or an archive is a ValueError
     except (OSError, ValueError, EOFError) as error:
         refuse("NK609", f"nl.shared_constant: {os.fspath(path)!r} is not a .npy file that can be read: {error}")
 

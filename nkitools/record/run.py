@@ -106,7 +106,11 @@ class Run(RunContents):
         return notebook_frame(self)
 
     def save(self, path: str | os.PathLike[str], *, compress: bool = True) -> None:
-        """Write `to_json` to a file, which `nkitools.load_run` reads again. OSError where it cannot be written."""
+        """Write everything of the run to a file, a zip, for `nkitools.load_run`. OSError where it cannot be written.
+
+        ``compress``: whether the file is compressed where that makes it shorter. How it is laid out says
+        `nkitools.record.saved.saving`.
+        """
         from nkitools.record.saved.saving import save_run
 
         save_run(self, path, compress=compress)
@@ -120,11 +124,11 @@ def load_run(path: str | os.PathLike[str], *, most_bytes: int = 4 << 30) -> Run:
     ValueError) for what is no whole saved run that this version can read and for arrays of more than ``most_bytes``
     in all, OSError where the file cannot be read.
     """
-    from nkitools.record.saved.loading import SavedRunError, run_from_json
+    from nkitools.record.saved.loading import SavedRunError, run_of_file
 
     content = Path(path).read_bytes()
     try:
-        return run_from_json(content, Run, most_bytes)
+        return run_of_file(content, Run, most_bytes)
     except SavedRunError as error:
         raise SavedRunError(f"{os.fspath(path)}: {error}") from error.__cause__
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+def write_whole(path: str | os.PathLike[str], content: str | bytes | memoryview) -> None:
     """Write a file under a temporary name beside ``path``, and give the file its name then; a text as UTF-8.
 
     A failure, such as a full disk, leaves the earlier file or none. OSError where the file cannot be written.

@@ -168,7 +168,7 @@ def test_long_lists_are_cut_and_counted() -> None:
 def test_mistakes_are_exit_code_2(args: tuple[str, ...], said: str) -> None:
     """With a sentence that names the file or the option."""
     saved("a.json")
-    Path("cut.json").write_text(Path("a.json").read_text()[:200])
+    Path("cut.json").write_bytes(Path("a.json").read_bytes()[:200])
     done = nkitools_("diff", *args)
     assert done.exit_code == 2
     assert said in done.stderr

@@ -108,6 +108,7 @@ def test_a_report_directory_has_an_index() -> None:
         (("run.json", "-o", "a.html"), "options stand before RUN: nkitools view -o a.html run.json"),
         (("-o", "no/page.html", "run.json"), "page.html cannot be read or written: No such file or directory"),
         (("--expected", "cut.json", "run.json"), "cut.json is no .npy or .npz file of arrays"),
+        (("--expected", "run.json", "run.json"), "run.json is a saved run; nkitools diff --page FILE compares two"),
         (("empty",), "empty has no reports of tests; write them with pytest --nki-report=empty"),
         (("missing.json",), "does not exist"),
     ],

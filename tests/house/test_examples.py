@@ -129,7 +129,7 @@ def test_the_pages_of_the_how_to_page_are_written(tmp_path: Path) -> None:
     for name in ("test_reference.py", "double.py"):
         shutil.copy(DOCS / "how-to" / "example" / name, tmp_path)
     for day in ("yesterday", "today"):
-        run(tmp_path, "-m", "nkitools", "run", "--watch", "*", "--save", f"{day}.json", "double.py")
+        run(tmp_path, "-m", "nkitools", "run", "--watch", "*", "--save", f"{day}.npz", "double.py")
     commands = [line for block in blocks(PAGE, "sh") for line in block.splitlines()]
     assert [command.split()[0] for command in commands] == ["pytest", "nkitools", "nkitools", "nkitools"]
     for command in commands:
@@ -208,9 +208,9 @@ def test_estimates_and_slices_are_as_shown(tmp_path: Path) -> None:
     assert_shows(run(tmp_path, "script.py").stdout, ranked)
     (tmp_path / "wrong.py").write_text(blocks(WHY, "python")[0])
     assert_shows(run(tmp_path, "wrong.py").stdout, blocks(WHY, "text")[0])
-    saved = run(tmp_path, "-m", "nkitools", "run", "--watch", "*", "--save", "run.json", "wrong.py")
+    saved = run(tmp_path, "-m", "nkitools", "run", "--watch", "*", "--save", "run.npz", "wrong.py")
     assert saved.returncode == 0, saved.stderr
-    told = run(tmp_path, "-m", "nkitools", "why", "run.json", "--element", "3,400")
+    told = run(tmp_path, "-m", "nkitools", "why", "run.npz", "--element", "3,400")
     assert_shows(told.stdout, "...\n    a sum of 128 terms, the largest inf (number 5), 1 (number 0), 1 (number 1)")
 
 

@@ -107,7 +107,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "text.npy").write_text("no array")
     np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
     np.savez(tmp_path / "several.npz", a=np.ones(2), b=np.ones(2))
-    for name in ("missing.npy", "text.npy", "objects.npy", "several.npz", ""):
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "several.npz").read_bytes()[:100])
+    for name in ("missing.npy", "text.npy", "objects.npy", "several.npz", "cut.npz", ""):
         finding = refusal(nl.shared_constant, tmp_path / name)
         assert finding.rule == "NK609", name
 

@@ -25,7 +25,8 @@ from nkitools.record.loop_states import LoopStates
 from nkitools.record.record import Meeting, Record, StorageRecord
 from nkitools.record.rows import Access, Planned, RecordedPlan
 from nkitools.record.saved.beside_packing import beside_from, packed_beside
-from nkitools.record.saved.encoding import Column, decoded_field, encoded_field, field_names
+from nkitools.record.saved.decoding import Reader
+from nkitools.record.saved.encoding import Writer, field_names
 from nkitools.record.source_sites import Site
 from nkitools.record.watch.written import Written
 
@@ -33,15 +34,15 @@ _WRITES = ("writes", "inputs", "results")
 _LOOPS = ("parent", "site", "value")
 
 
-def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
+def packed_record(record: Record, writer: Writer) -> dict[str, Any]:
     """Return a record without its prints and findings, which are the run's."""
     tables = _Tables(record)
     loops = record.loop_states.columns()
     packed = {
         "rank": record.rank,
         "instructions": record.count,
-        "columns": tables.columns(),
-        "loops": {name: Column(loops[at]) for at, name in enumerate(_LOOPS)},
+        "columns": writer.columns(tables.columns()),
+        "loops": writer.columns(dict(zip(_LOOPS, loops, strict=True))),
         "ranges": list(record.ranges.items()),
         "plans": [_plan(planned.plan) for planned in record.plans.values()],
         "layouts": [LAYOUTS[number] for number in tables.layouts.tolist()],
@@ -52,12 +53,12 @@ def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
         "outputs": [(tables.storage(each.storage), each.layout, each.byte_offset) for each in record.outputs],
         "findings_left_out": record.findings_left_out,
         "rounded": record.rounded,
-        "beside": packed_beside(record, tables.places),
+        "beside": packed_beside(record, tables.places, writer),
         "reduced_writes": record.reduced_writes,
     }
     for name in _WRITES:
         packed[name] = [replace(each, storage=tables.storage(each.storage)) for each in getattr(record, name)]
-    plain: dict[str, Any] = encoded_field(packed, compress=compress)
+    plain: dict[str, Any] = writer.field(packed)
     for plan in plain["plans"]:
         del plan["id"]  # its place
     return plain
@@ -95,10 +96,10 @@ class _Tables:
         numbers = {-1: -1, **{place: len(self.storages) + at for at, place in enumerate(shared)}}
         return [replace(each, place=numbers[each.place]) for each in self.storages.values()]
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, Array]:
         """Return the columns of instructions and of operands."""
         columns = self._columns
-        arrays = {
+        return {
             "plan": _places(columns.plans, self.record.plans),
             "site": columns.sites,
             "loop": np.array(self.record.states, np.int64),
@@ -106,7 +107,6 @@ class _Tables:
             "layout": np.searchsorted(self.layouts, columns.layouts),
             "byte_offset": columns.byte_offsets,
         }
-        return {name: Column(array) for name, array in arrays.items()}
 
 
 def _places(values: Array, among: Collection[int]) -> Array:
@@ -133,39 +133,41 @@ def _plan(plan: RecordedPlan) -> RecordedPlan:
 class SavedRecord(Record):
     """A record out of a file: to be read only. ``writes``, ``inputs`` and ``results`` as of a watched run."""
 
-    def __init__(self, packed: Mapping[str, Any]) -> None:
+    def __init__(self, packed: Mapping[str, Any], reader: Reader) -> None:
         super().__init__()
         self.rank = packed["rank"]
         self.findings_left_out = int(packed["findings_left_out"])
         self.reduced_writes = int(packed["reduced_writes"])
         self.rounded = Counter(packed["rounded"])
-        self.sites.all = decoded_field(list[Site], packed["sites"])
-        self.storages = dict(enumerate(decoded_field(list[StorageRecord], packed["storages"])))
-        self.programs = decoded_field(list[tuple[int, tuple[int, ...]]], packed["programs"])
-        self.meetings = decoded_field(list[Meeting], packed["meetings"])
-        outputs = decoded_field(list[tuple[int, Layout, int]], packed["outputs"])
+        self.sites.all = reader.field(list[Site], packed["sites"])
+        self.storages = dict(enumerate(reader.field(list[StorageRecord], packed["storages"])))
+        self.programs = reader.field(list[tuple[int, tuple[int, ...]]], packed["programs"])
+        self.meetings = reader.field(list[Meeting], packed["meetings"])
+        outputs = reader.field(list[tuple[int, Layout, int]], packed["outputs"])
         self.outputs = [Access(storage, layout, byte_offset, False) for storage, layout, byte_offset in outputs]
-        plans = decoded_field(list[RecordedPlan], packed["plans"])
+        plans = reader.field(list[RecordedPlan], packed["plans"])
         self.plans = {at: Planned.of(_in_units(replace(each, id=at))) for at, each in enumerate(plans)}
-        self.writes, self.inputs, self.results = (decoded_field(list[Written], packed[name]) for name in _WRITES)
-        loops = [decoded_field(Column, packed["loops"][name]).values for name in _LOOPS]
+        self.writes, self.inputs, self.results = (reader.field(list[Written], packed[name]) for name in _WRITES)
+        self.ranges = dict(reader.field(list[tuple[int, str]], packed.get("ranges", [])))
+        self._fill_loops(reader.columns(packed["loops"]))
+        layouts = np.array([each.id for each in reader.field(list[Layout], packed["layouts"])], np.int64)
+        self._fill_rows(reader.columns(packed["columns"]), layouts, packed["instructions"])
+        if "beside" in packed:  # files of older versions have none
+            self.beside = beside_from(packed["beside"], self, reader)
+
+    def _fill_loops(self, columns: Mapping[str, Array]) -> None:
+        loops = [columns[name] for name in _LOOPS]
         _within(loops[0] - np.arange(loops[0].size), 0, "loop", least=-loops[0].size - 1)  # outer ones come first
         _within(loops[0], loops[0].size, "loop", least=-1)
         _within(loops[1], len(self.sites.all), "site", least=-1)
         made = np.array([each.site for each in self.storages.values()], np.int64)
         _within(made, len(self.sites.all), "site", least=-1)
         self.loop_states = LoopStates.of_columns(np.stack(loops))
-        self.ranges = dict(decoded_field(list[tuple[int, str]], packed.get("ranges", [])))
-        self._fill(packed)
-        if "beside" in packed:  # files of older versions have none
-            self.beside = beside_from(packed["beside"], self)
 
-    def _fill(self, packed: Mapping[str, Any]) -> None:
+    def _fill_rows(self, columns: Mapping[str, Array], layouts: Array, count: int) -> None:
         """Fill the rows of instructions and operands."""
-        columns = {name: decoded_field(Column, each).values for name, each in packed["columns"].items()}
-        layouts = np.array([each.id for each in decoded_field(list[Layout], packed["layouts"])], np.int64)
         plans, sites, states = columns["plan"], columns["site"], columns["loop"]
-        if not (plans.shape == sites.shape == states.shape == (packed["instructions"],)):
+        if not (plans.shape == sites.shape == states.shape == (count,)):
             raise ValueError("the columns of instructions differ in their lengths")
         _within(plans, len(self.plans), "plan")
         _within(sites, len(self.sites.all), "site", least=-1)

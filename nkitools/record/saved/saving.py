@@ -1,9 +1,11 @@
-"""A run as JSON: the layout of version 1, which ``run.schema.json`` beside this file states for machines.
+"""A run as a file: a zip that `numpy.load` opens, not compressed as a whole, with one JSON and the bytes of all arrays.
 
-All keys of a file are always there, ``format`` first. New keys may come at any time, and readers skip
-unknown ones; where a key leaves or changes its meaning ``version`` grows.
+``run.json`` has all but these bytes: the keys below, ``format`` first, ASCII and strict JSON. New keys may come at any
+time, and readers skip unknown ones; where a key leaves or changes its meaning ``version`` grows. ``arrays.npy`` is an
+array of uint8: the bytes of arrays one after the other (see `nkitools.record.saved.encoding`). Version 1, of
+`Run.to_json` and older files, is the JSON alone, with the bytes in it.
 
-- ``format``: ``"nkitools-run"``; ``version``: 1; ``made_by``: the version of nkitools
+- ``format``: ``"nkitools-run"``; ``version``: 2 (1: JSON alone); ``made_by``: the version of nkitools
 - ``kernel``, ``target``, ``chip``, ``precision``: as in the `Run`; ``settings``: the other settings of its launch
 - ``peak_bytes``: the most that its arguments and tensors in HBM took of the host at one time
 - ``call``: null, or the form of the call (`nkitools.launch.call_form`): the kernel's place, arguments without elements
@@ -21,8 +23,6 @@ unknown ones; where a key leaves or changes its meaning ``version`` grows.
   value like ``outputs``, and by what it was compared
 - ``more``: what runs of its kind have beside, of custom operators for example ``cores``: an object of values
 - ``sources``: the text of the author's files, as they were when the run was saved, by their paths
-
-A file is ASCII and strict JSON: numbers that JSON does not have are written as texts.
 """
 
 from __future__ import annotations
@@ -32,30 +32,49 @@ import json
 import os
 from functools import cache
 from importlib.metadata import version as version_of
-from typing import Any, cast
+from io import BytesIO
+from typing import Any
+from zipfile import ZipFile, ZipInfo
+
+import numpy as np
 
 from nkitools.record.run_contents import RunContents
-from nkitools.record.saved.encoding import encoded_field, encoded_value
+from nkitools.record.saved.encoding import Writer
 from nkitools.record.saved.packing import packed_record
 from nkitools.record.whole_file import write_whole
 
 FORMAT = "nkitools-run"
-VERSION = 1
+VERSION = 2
+JSON, ARRAYS = "run.json", "arrays.npy"  # the members of a file
 
 
 def run_as_json(run: RunContents, *, compress: bool = True) -> str:
     """Return the run as one line of JSON: `Run.to_json`."""
-    return json.dumps(run_as_plain(run, compress=compress), allow_nan=False, separators=(",", ":"))
+    return _text(run, Writer(compress=compress, inline=True), version=1)
 
 
-def run_as_plain(run: RunContents, *, compress: bool = True) -> dict[str, Any]:
-    """Return the run as dictionaries, lists, texts and numbers, laid out as above."""
+def save_run(run: RunContents, path: str | os.PathLike[str], *, compress: bool = True) -> None:
+    """`Run.save`: the file is there whole or not at all."""
+    writer, content = Writer(compress=compress), BytesIO()
+    text = _text(run, writer, VERSION)
+    with ZipFile(content, "w") as file:
+        file.writestr(ZipInfo(JSON), text)  # without a date, so that one run is one file
+        with file.open(ZipInfo(ARRAYS), "w", force_zip64=True) as member:
+            np.lib.format.write_array_header_1_0(
+                member, {"descr": "|u1", "fortran_order": False, "shape": (len(writer.beside),)}
+            )
+            member.write(writer.beside)
+    write_whole(path, content.getbuffer())
+
+
+def _text(run: RunContents, writer: Writer, version: int) -> str:
+    """Return the run laid out as above."""
     judged = [*run.findings, *run.allowed]
     places = {id(finding): place for place, finding in enumerate(judged)}
     reasons = run.reasons
     plain = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
         "made_by": _own_version(),
         "kernel": run.kernel,
         "target": run.target,
@@ -65,18 +84,18 @@ def run_as_plain(run: RunContents, *, compress: bool = True) -> dict[str, Any]:
         "peak_bytes": run.peak_bytes,
         "call": run.call,
         "error": _error(run),
-        "outputs": encoded_value(run.outputs, compress=compress),
+        "outputs": writer.value(run.outputs),
         "prints": run.prints,
         "findings": run.findings,
         "allowed": [{"finding": one, "reason": reasons[one.rule]} for one in run.allowed],
         "expected": [places[id(one)] for one in run.expected if id(one) in places],
         "ranks": bool(run.records),
-        "records": [packed_record(each, compress=compress) for each in run.all_records],
-        "reference": _reference(run, compress),
-        "more": {name: encoded_value(getattr(run, name), compress=compress) for name in _own_fields(run)},
+        "records": [packed_record(each, writer) for each in run.all_records],
+        "reference": _reference(run, writer),
+        "more": {name: writer.value(getattr(run, name)) for name in _own_fields(run)},
         "sources": run.sources,
     }
-    return cast("dict[str, Any]", encoded_field(plain, compress=compress))
+    return json.dumps(writer.field(plain), allow_nan=False, separators=(",", ":"))
 
 
 def _error(run: RunContents) -> dict[str, Any] | None:
@@ -87,13 +106,13 @@ def _error(run: RunContents) -> dict[str, Any] | None:
     return {"type": type(run.error).__name__, "text": str(run.error), "finding": place}
 
 
-def _reference(run: RunContents, compress: bool) -> dict[str, Any] | None:
+def _reference(run: RunContents, writer: Writer) -> dict[str, Any] | None:
     found = run.reference
     if found is None:
         return None
     stated = {"rtol": found.rtol, "atol": found.atol, "equal_nan": found.equal_nan}
     rules = [[each.rtol, each.atol] for each in found.rules]
-    return {"values": encoded_value(found.values, compress=compress), **stated, "rules": rules}
+    return {"values": writer.value(found.values), **stated, "rules": rules}
 
 
 def _own_fields(run: RunContents) -> list[str]:
@@ -105,8 +124,3 @@ def _own_fields(run: RunContents) -> list[str]:
 @cache
 def _own_version() -> str:
     return version_of("nkitools")
-
-
-def save_run(run: RunContents, path: str | os.PathLike[str], *, compress: bool = True) -> None:
-    """`Run.save`: the file is there whole or not at all."""
-    write_whole(path, run_as_json(run, compress=compress) + "\n")

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -23,18 +24,29 @@ from tests.launch.kernels import doubled
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 HOSTILE = "\x1b[31m\u202ename\r\n::error file=giou.py::yes\n  ::warning::\n##[error]no\u2028"
-COMMANDS = (["view", "-o", "page.html"], ["diff", "good.json"], ["why", "--element", "0,0"])
+COMMANDS = (["view", "-o", "page.html"], ["diff", "good.npz"], ["why", "--element", "0,0"])
 
 
 @pytest.fixture(autouse=True)
 def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory of the test's own, with a whole saved run in it."""
     monkeypatch.chdir(tmp_path)
-    nkitools.simulate(doubled, X).save("good.json")
+    nkitools.simulate(doubled, X).save("good.npz")
 
 
 def good() -> Any:
-    return json.loads(Path("good.json").read_text())
+    """The run as JSON with the bytes of its arrays inside, which files have, too, beside those that lie outside."""
+    return json.loads(nkitools.load_run("good.npz").to_json())
+
+
+def write(name: str, content: bytes, *, as_zip: bool) -> None:
+    """Write a run's JSON as a file, or as earlier versions did."""
+    if not as_zip:
+        Path(name).write_bytes(content)
+        return
+    with ZipFile(name, "w") as file:
+        file.writestr("run.json", content)
+        file.writestr("arrays.npy", b"")
 
 
 def command(*arguments: str) -> Result:
@@ -98,12 +110,13 @@ DAMAGE: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.parametrize("as_zip", [False, True])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_run_is_one_sentence(damage: str) -> None:
+def test_a_damaged_run_is_one_sentence(damage: str, as_zip: bool) -> None:
     """Whatever the command, and however late the damage shows."""
     plain = good()
     DAMAGE[damage](plain)
-    Path("bad.json").write_text(json.dumps(plain))
+    write("bad.json", json.dumps(plain).encode(), as_zip=as_zip)
     for each in COMMANDS:
         assert_clean(command(*each, "bad.json"), each)
 
@@ -113,9 +126,9 @@ def test_the_sentence_names_the_file() -> None:
     plain = good()
     flipped(plain)
     Path("bad.json").write_text(json.dumps(plain))
-    done = command("diff", "good.json", "bad.json")
+    done = command("diff", "good.npz", "bad.json")
     assert done.exit_code == 2
-    assert done.stderr.startswith("Error: bad.json: a saved run that is damaged: an array of shape [4096] cannot be ")
+    assert done.stderr.startswith("Error: bad.json: a saved run that is damaged: an array of 4096 bytes cannot be ")
 
 
 def test_a_small_file_cannot_fill_the_memory() -> None:
@@ -199,14 +212,21 @@ def with_other_signs(plain: Any, draw: random.Random) -> bytes:
 
 def cut_off(plain: Any, draw: random.Random) -> bytes:
     """The file ends early, as on a full disk, with zeros in place of the rest or without."""
-    whole = json.dumps(plain).encode()
+    return cut(json.dumps(plain).encode(), draw)
+
+
+def cut(whole: bytes, draw: random.Random) -> bytes:
     length = draw.randrange(len(whole))
     return whole[:length] + bytes(draw.choice([0, 0, len(whole) - length]))
 
 
 def with_other_bits(plain: Any, draw: random.Random) -> bytes:
     """Some bits of the bytes are others, which need be no UTF-8 any more."""
-    data = bytearray(json.dumps(plain).encode())
+    return flip(json.dumps(plain).encode(), draw)
+
+
+def flip(whole: bytes, draw: random.Random) -> bytes:
+    data = bytearray(whole)
     for _ in range(draw.choice([1, 8, 64])):
         data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
     return bytes(data)
@@ -237,12 +257,26 @@ def hostile(plain: Any, draw: random.Random) -> bytes:
 KINDS = [*[with_other_value] * 3, *[with_other_signs] * 3, cut_off, with_other_bits, newer, hostile]
 
 
+def file_cut_off(_: Any, draw: random.Random) -> bytes:
+    """A file that ends early."""
+    return cut(Path("good.npz").read_bytes(), draw)
+
+
+def file_with_other_bits(_: Any, draw: random.Random) -> bytes:
+    """Some bits of a file are others: of its table, of the JSON, of an array."""
+    return flip(Path("good.npz").read_bytes(), draw)
+
+
+FILES = [file_cut_off, file_with_other_bits]
+
+
 @pytest.mark.soak
 def test_no_file_leads_to_a_traceback() -> None:
     """20,000 changed files, each by one command: the command ends with 0, 1 or 2, and nothing else."""
     plain, draw = good(), random.Random(4711)
     for number in range(cases(20_000)):
-        Path("bad.json").write_bytes(draw.choice(KINDS)(copy.deepcopy(plain), draw))
+        changed = draw.choice([*KINDS, *FILES])(copy.deepcopy(plain), draw)
+        write("bad.json", changed, as_zip=not changed.startswith(b"PK") and draw.random() < 0.5)
         each = COMMANDS[number % 3]
         done = command(*each, "bad.json")
         assert_clean(done, (number, each))

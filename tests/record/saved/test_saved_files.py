@@ -7,6 +7,7 @@ import linecache
 import os
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
@@ -63,15 +64,60 @@ def test_a_link_is_followed_and_a_device_is_not_replaced(tmp_path: Path) -> None
     assert not Path(os.devnull).is_file()
 
 
-def test_a_file_that_is_cut_off_is_refused_wherever_that_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["file", "json"])
+def test_a_file_that_is_cut_off_is_refused_wherever_that_is(tmp_path: Path, form: str) -> None:
     """With its name and a sentence; never another exception."""
-    path = tmp_path / "run.json"
-    text = RUNS["watched"]().to_json(compress=False)
-    for end in [*range(0, 200, 7), *range(200, len(text) - 1, 997), len(text) - 1]:
-        path.write_text(text[:end])
+    path, run = tmp_path / "run.npz", RUNS["watched"]()
+    run.save(path, compress=False)
+    content = path.read_bytes() if form == "file" else run.to_json(compress=False).encode()
+    for end in [*range(0, 200, 7), *range(200, len(content) - 1, 997), len(content) - 1]:
+        path.write_bytes(content[:end])
         with pytest.raises(nkitools.SavedRunError) as error:
             nkitools.load_run(path)
         assert str(error.value).startswith(f"{path}: ")
+        assert "\n" not in str(error.value)
+
+
+def test_a_bit_that_is_another_is_seen_wherever_it_is(tmp_path: Path) -> None:
+    """In the JSON and among the bytes of arrays: a file keeps checksums of both."""
+    path = tmp_path / "run.npz"
+    RUNS["printing"]().save(path)
+    content = path.read_bytes()
+    with ZipFile(path) as file:
+        inside = [each.header_offset + 200 for each in file.infolist()]
+    for at in (*inside, len(content) // 2):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :])
+        with pytest.raises(nkitools.SavedRunError, match="damaged"):
+            nkitools.load_run(path)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({}, "this is a zip, but no saved run of nkitools .those have run.json and arrays.npy."),
+        ({"x.npy": b"1"}, "this is a zip, but no saved run"),
+        ({"run.json": b"{}"}, "this is a zip, but no saved run"),
+        ({"run.json": b"{}", "arrays.npy": b""}, "no saved run"),
+        ({"run.json": b'{"format":"nkitools-run","version":3}', "arrays.npy": b""}, "up to version 2"),
+        ({"run.json": b'{"format":"nkitools-run","version":2}', "arrays.npy": b""}, "damaged: it has no 'findings'"),
+    ],
+)
+def test_a_zip_that_is_no_saved_run_is_said(tmp_path: Path, members: dict[str, bytes], said: str) -> None:
+    """Other archives, a member too few, a later version, nothing in it."""
+    with ZipFile(tmp_path / "run.npz", "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    with pytest.raises(nkitools.SavedRunError, match=said):
+        nkitools.load_run(tmp_path / "run.npz")
+
+
+def test_a_small_zip_is_no_large_run(tmp_path: Path) -> None:
+    """Members that were compressed could be of any size; they are refused before they are unpacked."""
+    with ZipFile(tmp_path / "run.npz", "w", ZIP_DEFLATED) as file:
+        file.writestr("run.json", b" " * (64 << 20))
+        file.writestr("arrays.npy", b"")
+    with pytest.raises(nkitools.SavedRunError, match=r"run\.json is compressed"):
+        nkitools.load_run(tmp_path / "run.npz")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +130,7 @@ def test_a_file_that_is_cut_off_is_refused_wherever_that_is(tmp_path: Path) -> N
         ("import nki\n", "no saved run"),
         ("[" * 100_000, "no saved run"),
         ('{"format":"nkitools-run","version":"1"}', "version '1'"),
-        ('{"format":"nkitools-run","version":2,"made_by":"9.0"}', r"version 2, made by nkitools 9\.0.*up to version 1"),
+        ('{"format":"nkitools-run","version":3,"made_by":"9.0"}', r"version 3, made by nkitools 9\.0.*up to version 2"),
         ('{"format":"nkitools-run","version":1}', "damaged: it has no 'findings'"),
         ('{"format":"nkitools-run","version":1,"findings"', "cut off or damaged"),
     ],
