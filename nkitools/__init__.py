@@ -9,10 +9,7 @@ from nkitools.dialects.import_hint import explain_failing_imports
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 from nkitools.facts import __version__
 from nkitools.platforms import is_own_command, refusal
-from nkitools.record.notebook import offer_notebook_frame
-from nkitools.record.slice_offer import offer_slices
-from nkitools.record.time_estimate import offer_estimate
-from nkitools.record.tolerance_offer import offer_tolerance
+from nkitools.record.offers import offer
 
 if TYPE_CHECKING:
     from nkitools import customop, mx, pallas, strategies
@@ -20,15 +17,12 @@ if TYPE_CHECKING:
     from nkitools.launch.simulate import simulate
     from nkitools.precision.split import precision_split
     from nkitools.record.allowed_rules import allow_findings
-    from nkitools.record.element_slice import Slice
-    from nkitools.record.explained_errors import ExplainedErrors
     from nkitools.record.prints.device_print import Print
     from nkitools.record.prints.print_listeners import capture_prints
     from nkitools.record.prints.print_sequence import Prints
     from nkitools.record.run import Run, load_run
     from nkitools.record.run_listeners import collect_runs
     from nkitools.record.saved.loading import SavedRunError
-    from nkitools.record.time_estimate import Estimate
     from nkitools.record.watch.probes import WatchWarning
     from nkitools.record.watch.watching import watching
     from nkitools.report.page.document import page, write_page
@@ -91,45 +85,11 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and complains of a
         raise AttributeError(f"module 'nkitools' has no attribute {name!r}")
 
 
-def _notebook_frame(run: Run) -> str:
-    """Return the page of a run in a frame, with the room of reports imported when a notebook first asks for it."""
-    from nkitools.report.page.document import in_frame
-
-    return in_frame(run)
-
-
-offer_notebook_frame(_notebook_frame)
 explain_failing_imports()
-
-
-def _slice(run: Run, output: Any, index: Any) -> Slice:
-    """Return a backward slice of a run, with its room imported when one is first asked for."""
-    from nkitools.why.element_slices import slice_of
-
-    return slice_of(run, output, index)
-
-
-offer_slices(_slice)
-
-
-def _estimate(run: Run) -> Estimate:
-    """Return the estimate of a run, with the room of timing imported when it is first asked for."""
-    from nkitools.timing.estimate import estimate
-
-    return estimate(run)
-
-
-offer_estimate(_estimate)
-
-
-def _tolerance(run: Run) -> ExplainedErrors:
-    """Return the errors that a run explains, with the room of precision imported when they are first asked for."""
-    from nkitools.precision.explained import explained_errors
-
-    return explained_errors(run)
-
-
-offer_tolerance(_tolerance)
+offer("estimate", lambda: import_module("nkitools.timing.estimate").estimate)
+offer("notebook_frame", lambda: import_module("nkitools.report.page.document").in_frame)
+offer("slice", lambda: import_module("nkitools.why.element_slices").slice_of)
+offer("tolerance", lambda: import_module("nkitools.precision.explained").explained_errors)
 
 
 def load_ipython_extension(shell: Any) -> None:

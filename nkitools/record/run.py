@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from nkitools.record.notebook import notebook_frame
+from nkitools.record.offers import answer
 from nkitools.record.run_contents import RunContents
-from nkitools.record.slice_offer import Index, Output, slice_of_run
-from nkitools.record.time_estimate import estimate_of_run
-from nkitools.record.tolerance_offer import errors_of_run
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import FrameworkArray
     from nkitools.record.dependences import Dependences
     from nkitools.record.element_slice import Slice
     from nkitools.record.explained_errors import ExplainedErrors
     from nkitools.record.time_estimate import Estimate
 
+
+Index: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
+"""Elements of an output, as an array takes them."""
+
+Output: TypeAlias = "int | str | FrameworkArray"
+"""A result by its number, a tensor by its name, or an array that is a result."""
 
 _LISTED = 4  # outputs that the text of a run names
 
@@ -53,14 +58,14 @@ class Run(RunContents):
         The values are those of a second run on the arguments as they were, or of a watched run that was saved; where
         they are not known the slice says why. IndexError, ValueError, TypeError for what is not there.
         """
-        return slice_of_run(self, output, index)
+        return cast("Slice", answer("slice", self, output, index))
 
     def estimate(self) -> Estimate:
         """Return the time that the kernel would take on the run's chip, with its error band, and what bounds it.
 
         It is computed when it is asked for, and no part of a run. ValueError for a run without instructions.
         """
-        return estimate_of_run(self)
+        return cast("Estimate", answer("estimate", self))
 
     def tolerance(self) -> ExplainedErrors:
         """Return the error of each output that this run's dtypes, sums and functions explain.
@@ -69,7 +74,7 @@ class Run(RunContents):
         that, so that it will flake, or far above it, so that it would not see a lost tile. The kernel runs five times
         more on the arguments as they were. ValueError where that cannot be: a run of ranks, out of a file, of a device.
         """
-        return errors_of_run(self)
+        return cast("ExplainedErrors", answer("tolerance", self))
 
     def to_json(self, *, compress: bool = True) -> str:
         """Return everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.
@@ -103,7 +108,7 @@ class Run(RunContents):
 
     def _repr_html_(self) -> str:
         """Return the page of the run in a frame, which notebooks show where this is the last value of a cell."""
-        return notebook_frame(self)
+        return str(answer("notebook_frame", self))
 
     def save(self, path: str | os.PathLike[str], *, compress: bool = True) -> None:
         """Write everything of the run to a file, a zip, for `nkitools.load_run`. OSError where it cannot be written.

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from nkitools.record.run_contents import RunContents
-
-_makers: list[Callable[[Any], Estimate]] = []
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,13 +96,3 @@ class Estimate:
         for each, tensor in zip(plain["traffic"], self.traffic, strict=True):
             each["loads"] = tensor.loads
         return plain
-
-
-def offer_estimate(make: Callable[[Any], Estimate]) -> None:
-    """Let ``make`` return the estimate of a run."""
-    _makers[:] = [make]
-
-
-def estimate_of_run(run: RunContents) -> Estimate:
-    """Return the estimate of a run."""
-    return _makers[0](run)

@@ -133,7 +133,9 @@ def named_by(node: ast.AST, importer: str) -> list[str]:
             origin = absolute(node, importer)
             members = [f"{origin}.{alias.name}" for alias in node.names]
             return [member if member in MODULES else origin for member in members]
-        case ast.Call(func=ast.Name(id="__import__") | ast.Attribute(attr="import_module"), args=[first, *_]):
+        case ast.Call(
+            func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module"), args=[first, *_]
+        ):
             return [first.value] if isinstance(first, ast.Constant) and isinstance(first.value, str) else []
     return []
 
