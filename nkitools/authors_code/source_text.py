@@ -15,12 +15,14 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from nkitools.facts.kept import Kept
+
 _FEATURES = sum(getattr(future, name).compiler_flag for name in future.all_feature_names)
 _OF_PYTEST = "@pytest_ar"  # a name in assertions that pytest has rewritten
-_MOST = 4096  # codes whose text is kept
-_texts: dict[str, tuple[list[str], str]] = {}  # file: the lines that linecache keeps of it, and them as one text
-_kept: dict[tuple[str, CodeType], str] = {}
-_shown: dict[str, str] = {}
+_MANY = "a large project's files and functions"
+_texts = Kept[str, tuple[list[str], str]]("the lines of files and their texts, while linecache has them", 4096, _MANY)
+_kept = Kept[tuple[str, CodeType], str]("the texts that codes were made of", 4096, _MANY)
+_shown = Kept[str, str]("the texts of files as the code that runs has them", 4096, _MANY)
 
 
 class SourceChanged(UserWarning):
@@ -50,8 +52,6 @@ def is_changed(code: CodeType) -> bool:
 
 def keep_text(code: CodeType, text: str) -> None:
     """Keep a text as the source of a code, and of the functions in it."""
-    if len(_kept) >= _MOST:
-        _kept.clear()
     for each in nested_codes(code):
         _kept[code.co_filename, each] = text
 
@@ -73,8 +73,6 @@ def current_text(file: str) -> str:
     linecache.checkcache(file)
     lines = linecache.getlines(file)
     if file not in _texts or _texts[file][0] is not lines:
-        if len(_texts) >= _MOST:
-            _texts.clear()
         _texts[file] = lines, "".join(lines)
     return _texts[file][1]
 

@@ -16,6 +16,7 @@ from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.engines.cast_on_write import like, put, widened
 from nkitools.engines.operators import Operator
+from nkitools.facts.kept import Kept
 
 # Native integer arithmetic has no such operator: these are computed in float64, which holds every 32-bit integer.
 _NOT_INTEGER = frozenset({"divide", "power", "rsqrt", "reciprocal"})
@@ -24,7 +25,6 @@ _NOT_INTEGER = frozenset({"divide", "power", "rsqrt", "reciprocal"})
 _QUICK_ROWS = (np.maximum, np.minimum)
 _WIDE = 64  # elements
 
-_MOST_NUMBERS = 1024  # that are kept as arrays
 
 Step = Callable[[Any, Any, Array], Any]
 Operand = Array | float | None  # a tile, a vector or a number; None beside an operator of one operand
@@ -144,7 +144,7 @@ def _beside_a_row(function: np.ufunc, first: Any, second: Any, out: Array) -> No
     function(first, second, out=out)
 
 
-_arrays: dict[float, Array] = {}  # of numbers that instructions were given
+_arrays = Kept[float, Array]("numbers that instructions were given, as arrays", 1024, "a kernel has a few")
 
 
 def _array_of(number: float) -> Any:
@@ -156,7 +156,7 @@ def _array_of(number: float) -> Any:
     if known is not None:
         return known
     found = np.float32(number)
-    if found and np.isfinite(found) and len(_arrays) < _MOST_NUMBERS:
+    if found and np.isfinite(found):
         _arrays[number] = np.array(found)
     return found
 

@@ -33,7 +33,7 @@ The module needs the standard library only, so that options and rules can name i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -284,7 +284,7 @@ def _of_parameters() -> dict[str, list[Row]]:
     return found
 
 
-@cache
+@lru_cache(maxsize=4096)
 def parameters_of(module: str, name: str) -> tuple[Row, ...]:
     """Return the rows of the parameters of ``name``, and of those of any function of the dialect."""
     own = [row for row in _of_parameters().get(name, ()) if row.module == module]

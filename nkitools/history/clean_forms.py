@@ -14,16 +14,16 @@ from operator import attrgetter
 
 import numpy as np
 
+from nkitools.facts.kept import Kept
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record, StorageRecord
 from nkitools.record.rows import Access
 
-_MOST = 4096  # forms that are remembered, 16 bytes each
 _LONG = 20_000  # instructions; a digest of more takes as long as the rules
 
 _FACTS = attrgetter(*(name for name in StorageRecord.__slots__ if name != "place"))
 
-_clean: dict[bytes, None] = {}
+_clean = Kept[bytes, None]("forms of runs in which nothing was found", 4096, "16 bytes each")
 
 
 def form_of(columns: Columns, results: Iterable[Access], inputs: Iterable[int], *around: Hashable) -> bytes | None:
@@ -51,10 +51,8 @@ def is_clean(form: bytes | None) -> bool:
 
 
 def keep_clean(form: bytes | None) -> None:
-    """Remember that nothing was found in a run of this form; the oldest of too many is forgotten."""
+    """Remember that nothing was found in a run of this form."""
     if form is not None:
-        if len(_clean) >= _MOST:
-            del _clean[next(iter(_clean))]
         _clean[form] = None
 
 

@@ -19,6 +19,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.facts.kept import Kept
 from nkitools.record.columns import Columns, distinct
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -27,9 +28,10 @@ from nkitools.rules.finding import report
 
 _MOST = 20_000  # instructions that are gone through
 _MOST_ELEMENTS = 1 << 22  # of all tiles that are followed
-_REMEMBERED = 256
 
-_known: dict[bytes, tuple[_Mixture, ...]] = {}
+_known = Kept[bytes, "tuple[_Mixture, ...]"](
+    "instructions that mix turns, by the form of the run", 256, "each has arrays of elements"
+)
 
 
 class _Mixture(NamedTuple):
@@ -48,8 +50,6 @@ def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
         return
     form = _form(columns)
     if form not in _known:
-        if len(_known) >= _REMEMBERED:
-            _known.clear()
         _known[form] = tuple(_Turns(columns, firsts).mixtures())
     sites: set[int] = set()
     for each in _known[form]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, SupportsIndex
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.instructions import begins_loop
@@ -23,7 +23,8 @@ from nkitools.chip.core import CORE
 _changing = Lock()
 _users: Counter[int] = Counter()
 """How many runs, in all threads, count the loops of a module, by the identity of its variables, which the runs hold."""
-_namespaces: WeakKeyDictionary[FunctionType, list[dict[str, Any]]] = WeakKeyDictionary()
+_named: WeakKeyDictionary[FunctionType, list[ref[FunctionType]]] = WeakKeyDictionary()
+"""By kernel: a function of each module whose variables are meant. They name the kernel, so they are not held here."""
 
 
 class _Counting(type):
@@ -88,15 +89,16 @@ def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
     plain = plain_function(function)
     if plain is None:
         return []
-    found = _namespaces.get(plain)
-    if found is None:
-        found = _namespaces[plain] = _found_namespaces(plain)
-    return found
+    found = [each() for each in _named.get(plain, ())]
+    if not found or None in found:
+        found = list(_found_functions(plain))
+        _named[plain] = [ref(each) for each in found if each is not None]
+    return [each.__globals__ for each in found if each is not None]
 
 
-def _found_namespaces(function: FunctionType) -> list[dict[str, Any]]:
-    """Return the same of a plain function; functions are also named as attributes of modules."""
-    found: dict[int, dict[str, Any]] = {}
+def _found_functions(function: FunctionType) -> Iterable[FunctionType]:
+    """Return a function of each of these modules; functions are also named as attributes of modules."""
+    found: dict[int, FunctionType] = {}
     waiting: list[Any] = [function]
     seen: set[int] = set()
     while waiting:
@@ -104,8 +106,8 @@ def _found_namespaces(function: FunctionType) -> list[dict[str, Any]]:
             if id(named) in seen:
                 continue
             seen.add(id(named))
-            found[id(named.__globals__)] = named.__globals__
+            found.setdefault(id(named.__globals__), named)
             modules = [value for value in globals_named(named).values() if isinstance(value, ModuleType)]
             names = names_in(named.__code__)
             waiting += [value for module in modules for value in attributes_named(module, names).values()]
-    return list(found.values())
+    return found.values()

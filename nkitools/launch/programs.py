@@ -13,6 +13,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import generation_of
+from nkitools.facts.kept import Kept
 from nkitools.facts.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
 from nkitools.history.changed_arguments import report_changed_arguments
@@ -50,8 +51,8 @@ from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, refuse, report
 from nkitools.rules.finding import Reporter as Report
 
-_MAX_PLANS = 1_200  # of a chip, level, version and kind; a plan takes about 1.4 KiB
-_plans: dict[tuple[str, str, LanguageVersion, str], dict[tuple[Any, ...], Any]] = {}
+_MAX_PLANS = 1_200  # of a chip, level, version and kind
+_plans: dict[tuple[str, str, LanguageVersion, str], Kept[tuple[Any, ...], Any]] = {}
 
 
 @probed
@@ -339,13 +340,12 @@ class Programs:
                 )
 
 
-def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str) -> dict[tuple[Any, ...], Any]:
-    """Return the kept plans: a memo only, whose older half is forgotten where it has grown too large."""
-    plans = _plans.setdefault((generation, level, language, kind), {})
-    if len(plans) > _MAX_PLANS:
-        for key in list(plans)[: len(plans) // 2]:
-            del plans[key]
-    return plans
+def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str) -> Kept[tuple[Any, ...], Any]:
+    """Return the kept plans of a chip, level, version and kind."""
+    key = generation, level, language, kind
+    if key not in _plans:
+        _plans[key] = Kept(f"plans of instructions on {generation}", _MAX_PLANS, "a plan takes about 1.4 KiB")
+    return _plans[key]
 
 
 def _enter(

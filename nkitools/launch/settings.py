@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from nkitools.chip.chosen_chip import VARIABLES, resolve_chip
 from nkitools.facts import options, versions
+from nkitools.facts.kept import Kept
 from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
 from nkitools.launch.launch import Launch
 
 _PRECISE = "NKI_PRECISE_FP"
 _OPTIONS = ("chip", "rules", "precision", "schedule_seed", "nki_version", "replay", "replay_threads")
 _DECIDING = (*(options.OPTIONS[name].env for name in _OPTIONS), *VARIABLES, _PRECISE, options.FRONT_END, DEGREE)
-_MOST = 64  # settings that are kept
 LEVELS = options.OPTIONS["rules"].choices
 PRECISIONS = ("precise", "full")
 _AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
@@ -37,8 +37,9 @@ class Settings(NamedTuple):
         }  # fmt: skip
 
 
-_kept: dict[tuple[Any, ...], tuple[Any, Settings]] = {}
-"""Settings by what decides them, each with the overrides that held then: another object each time."""
+_kept = Kept[tuple[Any, ...], tuple[Any, Settings]](
+    "settings by what decides them, each with the overrides that held then", 64, "a session of tests has a few"
+)
 
 
 def settings_of(launch: Launch) -> Settings:
@@ -66,8 +67,6 @@ def settings_of(launch: Launch) -> Settings:
     asked = options.value("nki_version") if launch.nki_version is None else launch.nki_version
     wanted = lnc_degree_wanted(deciding[-1]) if launch.dialect.has_lnc_degrees else 0
     found = Settings(*deciding, str(asked), wanted)
-    if len(_kept) >= _MOST:
-        _kept.clear()
     _kept[key] = over, found
     return found
 

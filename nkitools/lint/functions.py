@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from nkitools.authors_code.called_functions import function_called, named_functions, plain_function
 from nkitools.authors_code.source_text import is_at, shown_text, text_of
 from nkitools.facts import options
+from nkitools.facts.kept import Kept
 from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.engine import UNSEEN, look_at_function
@@ -69,16 +70,15 @@ def shows_changes(body: Callable[..., Any]) -> bool:
     return False
 
 
-_by_node: dict[tuple[ast.AST, LanguageVersion, bool], tuple[Finding, ...]] = {}
-_MOST_NODES = 4096
+_by_node = Kept[tuple[ast.AST, LanguageVersion, bool], tuple[Finding, ...]](
+    "findings in functions that kernels call", 4096, "a large project's functions; the tree of its file stays with each"
+)
 
 
 def _of_one(found: Found, language: LanguageVersion, *, launched: bool) -> tuple[Finding, ...]:
     """Return the findings of one function; they are made once."""
     key = (found.node, language, launched)
     if key not in _by_node:
-        if len(_by_node) >= _MOST_NODES:
-            _by_node.clear()
         spoken = look_at_function(found, "modern", _project, UNSEEN, kernel=launched, language=language)
         told = [each for each in spoken if each.severity != "hint"]
         _by_node[key] = tuple(each for each in told if without_ignored([each], ignores_of(shown_text(each.file))))

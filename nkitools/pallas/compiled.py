@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from nkitools.facts.kept import Kept
 from nkitools.pallas.calls import Call
 from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import Chip
@@ -112,17 +113,15 @@ class Prepared:
         return findings
 
 
-# Tests run one function many times, with other values; what depends on shapes alone is found out once.
-_KEPT = 256
-_prepared: dict[tuple[str, str], Prepared] = {}
+_prepared = Kept[tuple[str, str], Prepared](
+    "Pallas calls that were looked at and lowered", 256, "tests run one function many times, with other values"
+)
 
 
 def prepared(call: Call, chip: Chip) -> Prepared:
     """Look at a call and lower it, once for calls that are the same."""
     key = (call.key, chip.name)
     if key not in _prepared:
-        while len(_prepared) >= _KEPT:
-            del _prepared[next(iter(_prepared))]
         _prepared[key] = Prepared(call, chip, static_findings(call, chip), lower(call, chip))
     return _prepared[key]
 

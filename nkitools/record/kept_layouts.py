@@ -13,6 +13,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from nkitools.chip import layout
+from nkitools.facts.kept import on_forget
 
 LEAST = 4096  # layouts, from which on those of no use are looked for
 
@@ -47,10 +48,16 @@ def note_record(record: Names) -> None:
 def begin_run() -> None:
     """Keep all layouts until `end_run`; before it, forget those of no use where they have become many."""
     with _lock:
-        if not _kept.runs and len(layout.LAYOUTS) > _kept.most:
-            layout.forget_unused({number for record in _kept.records for number in record.layout_numbers()})
-            _kept.most = max(LEAST, 2 * len(layout.LAYOUTS))
+        if len(layout.LAYOUTS) > _kept.most:
+            _forget_unused()
         _kept.runs += 1
+
+
+def _forget_unused() -> None:
+    """Forget the layouts that no record names and nothing else refers to, where no run goes on."""
+    if not _kept.runs:
+        layout.forget_unused({number for record in _kept.records for number in record.layout_numbers()})
+        _kept.most = max(LEAST, 2 * len(layout.LAYOUTS))
 
 
 def end_run() -> None:
@@ -67,3 +74,11 @@ def layouts_in_use() -> Iterator[None]:
         yield
     finally:
         end_run()
+
+
+def _forget() -> None:
+    with _lock:
+        _forget_unused()
+
+
+on_forget(_forget)

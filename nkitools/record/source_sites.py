@@ -11,9 +11,10 @@ from types import CodeType, FrameType, TracebackType
 from nkitools.authors_code.instructions import beginning, bound_name, is_returned, returned_element, unpacked_name
 from nkitools.authors_code.positions import line_at, position_of
 from nkitools.authors_code.source_text import shown_text
+from nkitools.facts.kept import Kept
 from nkitools.rules.finding import is_own
 
-_internal: dict[str, bool] = {}
+_internal = Kept[str, bool]("whether files are of nkitools itself", 16_384, "a large environment's files")
 
 
 def is_internal(filename: str) -> bool:

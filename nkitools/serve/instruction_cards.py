@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from nkitools.dialects.public import whole
@@ -37,7 +37,7 @@ class Card:
         return re.split(r"(?<=[.:;])\s", text)[0].rstrip(":;")
 
 
-@cache
+@lru_cache(maxsize=1024)
 def card(name: str) -> Card | None:
     """Return the card of a dotted name, ``nki.isa.nc_matmul``; None for a name that NKI does not have."""
     module, _, word = name.rpartition(".")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from enum import EnumMeta
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
@@ -98,7 +98,7 @@ def _shown(signature: inspect.Signature) -> str:
     return written_signature(signature.replace(parameters=bare, return_annotation=signature.empty)).replace("'", "")
 
 
-@cache
+@lru_cache(maxsize=1024)
 def module_of(dotted: str) -> ModuleType | None:
     """Return the module that stands in for one of AWS's; None for an unknown one."""
     source = source_of(dotted)
@@ -115,7 +115,7 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
     return None, words
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _missing(name: str, language: versions.LanguageVersion) -> tuple[str, str, str] | None:
     module, rest = _split(name)
     foreign = name.partition(".")[0] not in ("nki", "neuronxcc")
@@ -154,7 +154,7 @@ def _signature(name: str) -> inspect.Signature | None:
     return found if found is None else narrowed(found, _changes(name), language_here())
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _whole_signature(name: str) -> inspect.Signature | None:
     module, rest = _split(name)
     if module is None or len(rest) != 1 or rest[0] not in module.__all__:

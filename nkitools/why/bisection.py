@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -235,7 +235,7 @@ def loop_line(file: str, line: int, counter: str) -> int:
     return found
 
 
-@cache
+@lru_cache(maxsize=64)
 def _loops(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     """Return the first and last lines of the loops of a source, and the names of their counters."""
     return tuple(

@@ -26,7 +26,7 @@ room("platforms")  # what differs by operating system
 room("processes", "platforms")  # children of this process
 room("output_streams")
 room("facts", "platforms")
-room("authors_code")  # what code of authors names, reads and says
+room("authors_code", "facts")  # what code of authors names, reads and says
 room("rules", "authors_code", "facts")  # the catalogue, and what a broken rule says
 room("comparison")
 room("examples")  # the example kernels, which the wheel has in this place

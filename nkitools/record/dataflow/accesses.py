@@ -13,6 +13,7 @@ import numpy as np
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.facts.kept import Kept
 from nkitools.record import rows
 from nkitools.record.beside_rows import BesideRows, Part
 from nkitools.record.columns import Columns, adds
@@ -25,11 +26,11 @@ from nkitools.record.rows import RecordedPlan
 _COLUMNS = "places", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"
 _KIND_BITS = 4  # of the kind of an access
 _MOST_BITS = 62  # of a number without its sign
-_MOST_KEPT = 256  # memories whose pieces are kept for other runs
 _MOST_VIEWS = 1024  # of such a memory
 
-_kept: dict[bytes, Pieces] = {}
-"""The pieces of memories by their views, with all elements: the same kernel makes the same views in every run."""
+_kept = Kept[bytes, Pieces](
+    "pieces of memories by their views, with all elements", 256, "a kernel makes the same views in every run"
+)
 
 
 class Views(NamedTuple):
@@ -148,8 +149,6 @@ class Accesses:
             key, kept = keys[first * width : last * width], known if self.parts or last - first > _MOST_VIEWS else _kept
             cut = kept.get(key)
             if cut is None:
-                if len(_kept) >= _MOST_KEPT:
-                    _kept.clear()
                 cut = kept[key] = self._cut(slice(first, last), forms)
             if not cut.are_apart:
                 cuts.append((first, last, cut))

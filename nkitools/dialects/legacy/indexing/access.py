@@ -17,6 +17,7 @@ from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.chip.view_checks import describe, name_of
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
 from nkitools.dialects.legacy.indexing.masks import Box, Subscript
+from nkitools.facts.kept import Kept
 from nkitools.rules.finding import NO_FACTS, Drawing, KernelError, refuse
 
 _new = object.__new__
@@ -153,9 +154,11 @@ def is_advanced(item: Subscript) -> bool:
     return isinstance(item, (Index, NonAffine))
 
 
-_MAX_PATTERNS = 50_000
-_patterns: dict[tuple[Any, ...], Pattern] = {}  # of index tuples that were found to be good
-_views: dict[tuple[Any, ...], tuple[Layout, int]] = {}  # of pairs of indices within a tensor: layouts and byte offsets
+_SEVERAL = "kernels with long loops index ten thousand places; an entry takes about 1 KiB"
+_patterns = Kept[tuple[Any, ...], Pattern]("patterns of index tuples that are good", 50_000, _SEVERAL)
+_views = Kept[tuple[Any, ...], tuple[Layout, int]](
+    "layouts and byte offsets of pairs of indices within a tensor", 50_000, _SEVERAL
+)
 
 
 def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
@@ -176,8 +179,6 @@ def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
     key = tuple(form)
     pattern = _patterns.get(key)
     if pattern is None:
-        if len(_patterns) > _MAX_PATTERNS:
-            _patterns.clear()
         pattern = _patterns[key] = _checked_access(tensor, items).pattern
     return Access(tensor, constants, pattern)
 
@@ -207,8 +208,6 @@ def known_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
             return _view_at(tensor, *known)
         found = _view_of_pattern(tensor, items)
         if found is not None:
-            if len(_views) > _MAX_PATTERNS:
-                _views.clear()
             _views[key] = (found.layout, found.byte_offset)
         return found
     return _view_of_pattern(tensor, items)

@@ -21,6 +21,7 @@ from nkitools.authors_code.positions import line_of
 from nkitools.authors_code.source_text import nodes_of, text_of
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.indexing.mask_and import waits, was_lost, with_left_side
+from nkitools.facts.kept import Kept
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import refuse
 
@@ -28,8 +29,9 @@ from nkitools.rules.finding import refuse
 Subscript: TypeAlias = "SupportsIndex | slice | EllipsisType | Sequence[Any] | Affine | None"
 Box: TypeAlias = tuple[tuple[int, int], ...]  # first and end position along each axis of a tile
 
-_MAX_LANES = 50_000
-_lanes: dict[tuple[Any, ...], Lanes | None] = {}  # by shape and form: what masks leave of a tile, None for all of it
+_lanes = Kept["tuple[Any, ...]", "Lanes | None"](
+    "what masks leave of a tile, by shape and form; None for all of it", 50_000, "masks of long loops; boxes alone"
+)
 
 _FORM = "Compare affine expressions of indices, loop counters and program ids with <, <=, >, >= or ==, and join with &."
 
@@ -262,8 +264,6 @@ def lanes_of(mask: MaskLike, shape: tuple[int, ...], what: str) -> Lanes | None:
             lanes = mask.lanes(shape, what)
             if lanes.where is not None:
                 return lanes  # an array for each of them would take up memory
-            if len(_lanes) > _MAX_LANES:
-                _lanes.clear()
             _lanes[key] = None if lanes.box == tuple((0, size) for size in shape) else lanes
         return _lanes[key]
     if isinstance(mask, (bool, np.bool_)):

@@ -20,6 +20,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile
+from nkitools.facts.kept import Kept
 from nkitools.isa.move import tensor_copy
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME
@@ -29,7 +30,9 @@ from nkitools.issue.overwritten import report_lost
 from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.finding import report
 
-_adding_plans: dict[int, Plan] = {}  # by the plan of the same matmul that overwrites
+_adding_plans = Kept[int, Plan](
+    "plans of matmuls that add, by the plans that overwrite", 1_200, "as many as plans of a chip are kept"
+)
 
 # Which memories an engine writes to. Elsewhere the compiler needs a copy indeed.
 _REACHES = {
