@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from types import FrameType, FunctionType, ModuleType
@@ -89,14 +89,17 @@ def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
     plain = plain_function(function)
     if plain is None:
         return []
-    found = [each() for each in _named.get(plain, ())]
-    if not found or None in found:
-        found = list(_found_functions(plain))
-        _named[plain] = [ref(each) for each in found if each is not None]
-    return [each.__globals__ for each in found if each is not None]
+    known = _named.get(plain)
+    if known is not None:
+        spaces = [found.__globals__ for each in known if (found := each()) is not None]
+        if len(spaces) == len(known):
+            return spaces
+    functions = _found_functions(plain)
+    _named[plain] = [ref(each) for each in functions]
+    return [each.__globals__ for each in functions]
 
 
-def _found_functions(function: FunctionType) -> Iterable[FunctionType]:
+def _found_functions(function: FunctionType) -> list[FunctionType]:
     """Return a function of each of these modules; functions are also named as attributes of modules."""
     found: dict[int, FunctionType] = {}
     waiting: list[Any] = [function]
@@ -110,4 +113,4 @@ def _found_functions(function: FunctionType) -> Iterable[FunctionType]:
             modules = [value for value in globals_named(named).values() if isinstance(value, ModuleType)]
             names = names_in(named.__code__)
             waiting += [value for module in modules for value in attributes_named(module, names).values()]
-    return found.values()
+    return list(found.values())
