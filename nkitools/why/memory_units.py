@@ -38,10 +38,14 @@ class Memories:
 
     def first_byte(self, access: Access) -> int:
         """Return where a view begins in its memory."""
-        known = self.record.storages.get(access.storage)
+        return access.byte_offset + self._origin(access.storage)
+
+    def _origin(self, storage: int) -> int:
+        """Return where a storage begins in its memory."""
+        known = self.record.storages.get(storage)
         if known is None or known.place < 0:
-            return access.byte_offset
-        return access.byte_offset + known.start_partition * known.partition_bytes + known.start_byte
+            return 0
+        return known.start_partition * known.partition_bytes + known.start_byte
 
     def storages_of(self, memory: Memory) -> list[int]:
         """Return the storages that lie in a memory."""
@@ -60,7 +64,7 @@ class Memories:
         if memory not in self._units:
             found = 0
             for storage in self.storages_of(memory):
-                origin = self.first_byte(Access(storage, LAYOUTS[0], 0, written=False))
+                origin = self._origin(storage)
                 found = gcd(found, origin, *self._steps.of(storage).reshape(-1).tolist())
             self._units[memory] = found or 1
         return self._units[memory]
@@ -113,10 +117,7 @@ class Memories:
         """
         unit = self.unit(memory)
         low, high = int(units[0]) * unit, int(units[-1] + 1) * unit
-        columns = [
-            (*self._writes.of(storage), self.first_byte(Access(storage, LAYOUTS[0], 0, written=False)))
-            for storage in self.storages_of(memory)
-        ]
+        columns = [(*self._writes.of(storage), self._origin(storage)) for storage in self.storages_of(memory)]
         ends, size = [int(np.searchsorted(positions, before)) for positions, _, _, _ in columns], _STRETCH
         while any(ends):
             # All writes from here on to the last ones that were looked at: those of the storage with the latest ones.

@@ -166,6 +166,15 @@ def test_forget_empties_all_and_changes_no_answer() -> None:
     assert list(again.instructions) == list(first.instructions)
 
 
+@pytest.mark.usefixtures("few")
+def test_a_slice_needs_no_layout_of_earlier_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first layouts of the process are gone, and a new run says why an element is what it is."""
+    forget()
+    monkeypatch.delitem(LAYOUTS, 0, raising=False)
+    run = nkitools.simulate(modern_kernel(5), np.ones((4, 5), np.float32), rules="report")
+    assert [each.position for each in run.why(0, (1, 2)).steps] == [2, 1, 0]
+
+
 def test_tables_that_are_no_memos_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the table of layouts, which forgets those that nothing names."""
     called: list[str] = []
