@@ -11,6 +11,7 @@ import click
 
 from nkitools.cli.terminal import printing_apart
 from nkitools.facts import options
+from nkitools.facts.generations import CHIPS
 from nkitools.kernel_settings import settings_of
 
 Command: TypeAlias = Callable[..., Any]
@@ -66,7 +67,7 @@ def _deciding(name: str, command: Command) -> Command:
 
 
 _HELP = {
-    "chip": "trn1, inf2, trn2 or trn3.  [default: the option's]",
+    "chip": f"{', '.join(options.OPTIONS['chip'].choices)}.  [default: the option's]",
     "nki_version": f"{options.OPTIONS['nki_version'].help}.  [default: the option's]",
 }
 
@@ -79,7 +80,7 @@ def chips_option(command: Command) -> Command:
         default="",
         metavar="A,B",
         callback=_chips,
-        help="Chips, side by side: trn1, inf2, trn2, trn3.  [default: the option's]",
+        help=f"Chips, side by side: {', '.join(CHIPS)}.  [default: the option's]",
     )(command)
 
 
