@@ -41,11 +41,11 @@ def test_disagreements(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_a_simulator_that_fails(tmp_path: Path) -> None:
-    """An example that AWS's simulator alone refuses stands in the table with AWS's own words."""
+    """An example that AWS's simulator alone refuses stands in the table with AWS's own words, and its place."""
     page = tmp_path / "practice.md"
     options = ("--python", sys.executable, "--examples", "NK401/good.py")
     assert compared(page, *options, FAKE_NEURON="lame")[0] == 0
-    row = "| NK401/good.py | AWS's simulator refuses, nkitools computes | RuntimeError: the simulator gives up |"
+    row = "| NK401/good.py | AWS's simulator refuses, nkitools computes | RuntimeError: the simulator gives up ("
     assert row in page.read_text(encoding="utf-8")
 
 
