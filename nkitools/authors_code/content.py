@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from nkitools.authors_code.code_reads import MISSING, reads_of
 from nkitools.authors_code.data_content import MOST_BYTES, Content, DataWalk
+from nkitools.authors_code.instructions import constants_of
 from nkitools.authors_code.known_modules import BUILTINS, is_of_python, is_outside, is_trusted, module_name
 
 _CALLABLE_PARTS = (
@@ -74,6 +75,8 @@ class _Walk(DataWalk):
         elif isinstance(value, functools.cached_property):
             self._say("cached_property")
             self.add(value.func, what)
+        elif isinstance(value, functools.singledispatchmethod):  # beside these it has a memo, from Python 3.13 on
+            self._mapping("singledispatchmethod", enumerate((value.dispatcher, value.func)), what)
         elif isinstance(value, functools.partial):
             self._mapping("partial", enumerate((value.func, value.args, value.keywords, vars(value))), what)
         else:
@@ -116,7 +119,7 @@ class _Walk(DataWalk):
         constants = [repr(each) for each in code.co_consts if type(each) in (int, float, str, bytes)]
         parts = (place, code.co_linetable.hex(), code.co_code.hex(), code.co_names, *constants)
         self._code.update("\n".join(map(str, parts)).encode("utf-8", "surrogatepass"))
-        for constant in code.co_consts:
+        for constant in constants_of(code):
             if isinstance(constant, CodeType):
                 self._add_code_object(constant)
             else:

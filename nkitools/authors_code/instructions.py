@@ -34,6 +34,20 @@ def instructions_of(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
     return [each.offset for each in instructions], instructions
 
 
+def constants_of(code: CodeType) -> list[object]:
+    """Return the constants of a code, without the line that the body of a class notes from Python 3.13 on."""
+    if "__firstlineno__" not in code.co_names:
+        return list(code.co_consts)
+    _, instructions = instructions_of(code)
+    loaded = [each.arg for each in instructions if each.opname == "LOAD_CONST"]
+    noted = {
+        before.arg
+        for before, each in itertools.pairwise(instructions)
+        if each.argval == "__firstlineno__" and before.opname == "LOAD_CONST" and loaded.count(before.arg) == 1
+    }
+    return [constant for number, constant in enumerate(code.co_consts) if number not in noted]
+
+
 def begins_import_from(frame: FrameType) -> bool:
     """Return whether ``frame`` stands in a ``from module import name``, at one of its names."""
     return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]

@@ -56,6 +56,13 @@ def test_what_is_the_same_has_the_same_content(source: Source) -> None:
     assert content_of(made(source._replace(head=f"\n\n{source.head}"))["k"]).key == first.key
 
 
+def test_a_value_that_is_the_line_of_its_class_counts() -> None:
+    """From Python 3.13 on a class notes its line among its constants; a value of the same number is another one."""
+    bodies = ["def h():\n    class X: v=2\n    return X.v", "\ndef h():\n    class X: v=3\n    return X.v"]
+    keys = {content_of(made(Source("", text, "h()"))["k"]).key for text in bodies}
+    assert len(keys) == 2
+
+
 def test_lines_are_in_the_key_of_the_code_alone() -> None:
     """Code at other lines, or of other numbers, is other code; a global number is none."""
     first = content_of(made(Source("", "S = 2.0", "S"))["k"])
