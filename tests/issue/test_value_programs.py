@@ -152,18 +152,27 @@ def kernel_of(dialect: str, names: list[str], program: list[Step]) -> Any:
     return kernel if dialect == "modern" else legacy.jit(kernel)
 
 
-def findings(
-    dialect: str, tiles: list[np.ndarray], names: list[str], program: list[Step]
-) -> list[tuple[int, str, Any]]:
-    """Step, rule and the number of elements of each finding of the two rules."""
+ELEMENTS = re.compile(r"(\d+) of \d+ elements")
+Told = tuple[list[tuple[int, str, int]], int]
+
+
+def findings(dialect: str, tiles: list[np.ndarray], names: list[str], program: list[Step]) -> Told:
+    """Step, rule and the number of elements of each place of the two rules, and how many casts are told of in all.
+
+    A finding of several turns has the places of the first three and of the last.
+    """
     run = nkitools.simulate(kernel_of(dialect, names, program), *tiles, rules="report")
     assert {each.rule for each in run.findings} <= {"NK304", "NK305", "NK404", "NK513", "NK615"}
-    counted = [(each, re.search(r"(\d+) of \d+ elements", each.message)) for each in run.findings]
-    return [
-        (each.loops["_number"], each.rule, int(found[1]))
-        for each, found in counted
-        if each.rule in ("NK304", "NK404") and found is not None
+    of_values = [
+        each for each in run.findings if each.rule in ("NK304", "NK404") and ELEMENTS.search(each.message) is not None
     ]
+    places = {
+        (place.loops["_number"], each.rule, int(found[1]))
+        for each in of_values
+        for place in (*(each.places or (each.place,)), each.last or each.place)
+        if (found := ELEMENTS.search(place.message)) is not None
+    }
+    return sorted(places), sum(each.count for each in of_values if each.rule == "NK304")
 
 
 @st.composite
@@ -191,8 +200,11 @@ def test_the_first_finding_is_where_the_numbers_end(
         for number, each in enumerate(judged)
         if each.lost or each.broken
     ]
-    found = findings(dialect, *given_program)
+    found, casts = findings(dialect, *given_program)
     assert found[:1] == expected[:1]
     # Every cast is told of, however many there were before.
-    lost = [(number, count) for number, rule, count in expected if rule == "NK304"]
-    assert [(number, count) for number, rule, count in found if rule == "NK304"] == lost
+    lost = [each for each in expected if each[1] == "NK304"]
+    told = [each for each in found if each[1] == "NK304"]
+    assert casts == len(lost)
+    assert told == [each for each in lost if each in told]
+    assert len(told) >= min(casts, 4)
