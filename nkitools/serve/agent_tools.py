@@ -69,6 +69,8 @@ class Workplace:
             is_file = found.is_file()
         except (RuntimeError, ValueError, OSError) as error:  # a link to itself, a NUL, a name that is too long
             raise Refused(f"{path} names no file: {error}") from None
+        if found.is_symlink():  # from Python 3.13 on such a link is no error
+            raise Refused(f"{path} names no file: it is a link that leads to itself")
         if not found.is_relative_to(self.root):
             raise Refused(f"{path} lies outside of the root of this server")
         if found.suffix != ".py" or not is_file:

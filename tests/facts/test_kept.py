@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ def _sizes() -> Iterator[tuple[str, str, int]]:
         for name, value in list(vars(sys.modules[module]).items()):
             if isinstance(value, (dict, list, set, WeakKeyDictionary)) and not name.startswith("__"):
                 yield module, name, len(value)
-            elif hasattr(value, "cache_info"):
+            elif isinstance(value, functools._lru_cache_wrapper):
                 yield module, name, value.cache_info().currsize
 
 

@@ -64,7 +64,8 @@ def save_run(run: RunContents, path: str | os.PathLike[str], *, compress: bool =
                 member, {"descr": "|u1", "fortran_order": False, "shape": (len(writer.beside),)}
             )
             member.write(writer.beside)
-    write_whole(path, content.getbuffer())
+    with content.getbuffer() as view:  # given back whatever happens, or the content could not be
+        write_whole(path, view)
 
 
 def _text(run: RunContents, writer: Writer, version: int) -> str:
