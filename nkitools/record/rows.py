@@ -294,6 +294,10 @@ class Rows:
         if is_new or (operands and (operands[0] < oldest or operands[-2] < oldest)):
             self._check_ages(plan, operands)
 
+    def leave_out_unfinished(self) -> None:
+        """Leave out an instruction that Ctrl-C came into, which has its loop state and no words yet."""
+        del self.states[head_places(np.array(self.row_words)).size :]
+
     def check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
         """Refuse an instruction with an operand older than this run (NK611), before it is added."""
         if operands[0] < self.least_word or operands[-2] < self.least_word or plan.id not in self.plans:

@@ -153,6 +153,8 @@ class session:  # noqa: N801 - it is used as a function
         if error is not None and not ends_quietly:
             self.run.error = error
             self.findings.add_error(error)
+            for record in self.run.all_records:
+                record.leave_out_unfinished()
         end_run()
         _current.reset(self._token)
         conclude(self.run)

@@ -122,3 +122,14 @@ def test_older_accesses_are_those_of_each_row(
         for number, operand in enumerate(added[position][2])
         if operand[0] < storage
     ]
+
+
+def test_an_instruction_that_ctrl_c_came_into_is_left_out() -> None:
+    """It has a loop state and no words yet; the others stay, and nothing is left out where all are whole."""
+    rows = Rows()
+    rows.begin_storage(5)
+    rows.add(PLANS[1], 3, [*words_of_view(5, LAYOUTS[0], 0)])
+    rows.states.append(-1)
+    rows.leave_out_unfinished()
+    rows.leave_out_unfinished()
+    assert (rows.count, [row.site for row in rows.rows_between()]) == (1, [3])
