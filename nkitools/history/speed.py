@@ -19,8 +19,9 @@ from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.record.columns import FEW, Columns
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.reporter import Reporter
-from nkitools.record.rows import RecordedPlan, plan_of, site_of
+from nkitools.record.rows import plan_of, site_of
 from nkitools.rules.finding import report
 
 _MANY = 256  # instructions

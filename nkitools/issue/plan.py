@@ -20,7 +20,7 @@ from nkitools.facts.generations import Generation
 from nkitools.facts.versions import LanguageVersion
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
-from nkitools.record.rows import RecordedPlan
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.rules.finding import Fact, StopRun, refuse, report
 
 # Roles of parameters, named by their annotations in an instruction's signature.

@@ -10,8 +10,8 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.record import rows
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.record import Record
-from nkitools.record.rows import RecordedPlan
 
 FEW = 4096  # up to so many numbers become a set in Python sooner than NumPy is called
 

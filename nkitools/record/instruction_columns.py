@@ -13,15 +13,15 @@ from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns, programs_at
+from nkitools.record.instruction_record import SHOWN_COUNTERS, SHOWN_OF_PLANS, InstructionRecord
 from nkitools.record.record import Record
 from nkitools.record.source_sites import UNKNOWN
 
+_KINDS: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}  # of annotations; objects else
 _INSTRUCTION = np.dtype(
     [
-        ("name", object),
-        ("engine", object),
-        ("cycles", np.float64),
-        ("nanoseconds", np.float64),
+        *[(name, _KINDS.get(InstructionRecord.__annotations__[name], object)) for name in SHOWN_OF_PLANS],
+        *[(name, np.int64) for name in SHOWN_COUNTERS],
         ("operand", np.int64),
         ("operands", np.int64),
         ("file", object),
@@ -83,10 +83,10 @@ def _fill_instructions(made: Array, columns: Columns, operand: int, loop: int) -
     sites = [*record.sites.all, UNKNOWN]  # the site -1 is the last one
     programs = [*(program for _, program in record.programs), ()]
     states = np.array(record.states, np.int64)
-    made["name"] = _objects(plan.name for plan in plans)[which]
-    made["engine"] = _objects(plan.engine for plan in plans)[which]
-    for each in ("cycles", "nanoseconds"):
-        made[each] = np.array([getattr(plan, each) for plan in plans], np.float64)[which]
+    for name in SHOWN_OF_PLANS:
+        made[name] = np.fromiter((getattr(plan, name) for plan in plans), made.dtype[name])[which]
+    for name in SHOWN_COUNTERS:
+        made[name] = record.counted[name]
     made["operand"] = columns.first_operands[:-1] + operand
     made["operands"] = np.diff(columns.first_operands)
     made["file"] = _objects(site.file for site in sites)[columns.sites]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nkitools.chip.memory_region import MEMORY_NAMES
-from nkitools.record.instruction_record import InstructionRecord, OperandRecord
+from nkitools.record.instruction_record import SHOWN_COUNTERS, SHOWN_OF_PLANS, InstructionRecord, OperandRecord
 from nkitools.record.record import Record
 from nkitools.record.rows import access_of, packed_operands
 
@@ -57,6 +57,8 @@ def instructions_between(record: Record, first: int, last: int) -> Iterator[Inst
         fields.update(shared)
         fields["program"] = program
         fields["loops"] = loops.copy()
+        for name in SHOWN_COUNTERS:
+            fields[name] = record.counted[name][position]
         fields["_read"] = operands, packed
         yield found
 
@@ -66,10 +68,7 @@ def _shared(record: Record, position: int) -> dict[str, Any]:
     row = record.row(position)
     site = record.sites[row.site]
     return {
-        "name": row.plan.name,
-        "engine": row.plan.engine,
-        "cycles": row.plan.cycles,
-        "nanoseconds": row.plan.nanoseconds,
+        **{name: getattr(row.plan, name) for name in SHOWN_OF_PLANS},
         "file": site.file,
         "line": site.line,
         "rank": record.rank,

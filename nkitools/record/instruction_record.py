@@ -1,11 +1,61 @@
-"""An issued instruction and its operands, as a run shows them."""
+"""The fields of an instruction, in the record and as a run shows them: all stand here, and nowhere else.
+
+A field of `RecordedPlan` that `InstructionRecord` has too is read from the plan of the instruction, a counter of
+`Counters` from its row. Rows, columns and saved files take names, types and defaults from here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from nkitools.rules.shown_text import shown_file, shown_line
+
+
+@dataclass(slots=True)
+class RecordedPlan:
+    """The part of an instruction's plan that the record reads, and that a file keeps; see `nkitools.issue.plan.Plan`.
+
+    In a file ``touches`` and ``chooses`` are kept as truth values.
+    """
+
+    engine: str
+    cycles: float  # of the engine's clock, 0 for a transfer
+    _: KW_ONLY
+    nanoseconds: float = 0.0  # of a transfer with its completion, 0 for others
+    wants_fresh: bool = False  # compute also gets fresh=, the lanes of the destination that were never written
+    adds_always: bool = False  # never written lanes of the destination are a finding (NK401)
+    overwrites: bool = False  # a matmul that makes a region its own: no earlier value of it is a source
+    touches: Any = ()  # for each tensor operand a mask of the lanes read or written, or None for all
+    # Makes these masks from the arrays, before compute; ``touches`` is then not empty where outputs may be partial.
+    chooses: Any = None
+    names_only: bool = False  # the operands are neither read nor written
+    passes: int = 1  # how often a matmul streams its moving operand through the array
+    tiled: bool = False  # a matmul that uses a part of the array, beside others
+    elsewhere: tuple[tuple[str, float], ...] = ()  # engines and cycles that a compiler may choose instead
+    name: str = ""
+    arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
+    written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output
+    operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
+    registers: tuple[str, ...] = ()  # names of the arguments that are registers
+    element_map: str = ""  # of a plan out of a file: which operand elements make which result elements
+    id: int = -1
+
+    def element_text(self) -> str:
+        """Return the element map as text."""
+        return self.element_map
+
+
+class Counters:
+    """Numbers that the record notes of each instruction: its attributes are those of the next one.
+
+    A file that was saved before a counter was there has the number that stands here for all instructions.
+    """
+
+    loop: int = -1  # the loop state: the counters of the loops around the instruction
+
+
+COUNTERS = tuple(Counters.__annotations__)
 
 
 @dataclass(frozen=True)
@@ -63,3 +113,8 @@ class InstructionRecord:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields, for pickles and copies."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+_SHOWN = InstructionRecord.__dataclass_fields__.keys() - {"operands"}
+SHOWN_OF_PLANS = tuple(name for name in RecordedPlan.__dataclass_fields__ if name in _SHOWN)
+SHOWN_COUNTERS = tuple(name for name in COUNTERS if name in _SHOWN)

@@ -15,8 +15,9 @@ import numpy as np
 
 from nkitools.chip.memory import Storage
 from nkitools.record.beside_rows import BesideRows, OperandPart
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.loop_counters import Moment, moment_of
-from nkitools.record.rows import RecordedPlan, Rows, is_destination, layout_column, operand_count, with_destination
+from nkitools.record.rows import Rows, counters_of, is_destination, layout_column, operand_count, with_destination
 from nkitools.record.source_sites import author_frame
 
 _new = object.__new__
@@ -32,7 +33,7 @@ class OpenInstruction:
     plan: Any  # None: the call has issued nothing, or nothing that may write elsewhere
     site: int
     operands: list[int]  # their words
-    loop: int
+    counters: int | tuple[int, ...]  # as `counters_of` returns them
     tile: Storage | None = None  # that the call returns: alive until the instruction is in the record
     is_only_writer: bool = False  # no other instruction of the call has written to that tile
     is_closed: bool = False
@@ -105,7 +106,7 @@ class OpenRows(Rows):
             return self.open
         if is_masked:
             self.close()
-            self.open = OpenInstruction(None, -1, [], self.loop, is_closed=True)
+            self.open = OpenInstruction(None, -1, [], counters_of(self), is_closed=True)
             return self.open
         return None
 
@@ -119,7 +120,7 @@ class OpenRows(Rows):
         opened.plan = plan
         opened.site = site
         opened.operands = operands
-        opened.loop = self.loop
+        opened.counters = counters_of(self)
         opened.tile = tile
         opened.is_only_writer = self._writers == 1
         if self.observers:
@@ -130,7 +131,7 @@ class OpenRows(Rows):
         opened, self.open = self.open, None
         if opened is None or opened.is_closed:
             return
-        if self.observers or opened.loop != self.loop:
+        if self.observers or opened.counters != counters_of(self):
             self._add(opened)
         else:
             opened.is_closed = True
@@ -173,6 +174,8 @@ class OpenRows(Rows):
         if parts:
             self.beside.put_parts(len(self.states), parts)
         opened.is_closed = True
-        loop, self.loop, self.moment = self.loop, opened.loop, opened.moment
+        counters, self.moment = counters_of(self), opened.moment
+        self.count_with(opened.counters)
         self.add_shown(opened.plan, opened.site, opened.operands)
-        self.loop, self.moment = loop, None
+        self.count_with(counters)
+        self.moment = None

@@ -16,11 +16,12 @@ from nkitools.authors_code.truth_values import is_attribute_test, is_tested, is_
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.device_turns import LoopTurns
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
 from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.print_sequence import Prints
-from nkitools.record.rows import Access, RecordedPlan, Row
+from nkitools.record.rows import Access, Row
 from nkitools.record.source_sites import Site, Sites, author_frame
 from nkitools.rules.shown_text import shown_file
 

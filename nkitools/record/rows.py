@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
 from nkitools.record.beside_rows import ascending
+from nkitools.record.instruction_record import COUNTERS, Counters, RecordedPlan
 from nkitools.record.kept_layouts import note_record
 from nkitools.rules.finding import refuse
 
@@ -168,40 +170,6 @@ def _unpacked(packed: bytes) -> array[int]:
     return array("q", packed)
 
 
-@dataclass(slots=True)
-class RecordedPlan:
-    """The part of an instruction's plan that the record reads, and that a file keeps; see `nkitools.issue.plan.Plan`.
-
-    In a file ``touches`` and ``chooses`` are kept as truth values.
-    """
-
-    engine: str
-    cycles: float  # of the engine's clock, 0 for a transfer
-    _: KW_ONLY
-    nanoseconds: float = 0.0  # of a transfer with its completion, 0 for others
-    wants_fresh: bool = False  # compute also gets fresh=, the lanes of the destination that were never written
-    adds_always: bool = False  # never written lanes of the destination are a finding (NK401)
-    overwrites: bool = False  # a matmul that makes a region its own: no earlier value of it is a source
-    touches: Any = ()  # for each tensor operand a mask of the lanes read or written, or None for all
-    # Makes these masks from the arrays, before compute; ``touches`` is then not empty where outputs may be partial.
-    chooses: Any = None
-    names_only: bool = False  # the operands are neither read nor written
-    passes: int = 1  # how often a matmul streams its moving operand through the array
-    tiled: bool = False  # a matmul that uses a part of the array, beside others
-    elsewhere: tuple[tuple[str, float], ...] = ()  # engines and cycles that a compiler may choose instead
-    name: str = ""
-    arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
-    written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output
-    operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
-    registers: tuple[str, ...] = ()  # names of the arguments that are registers
-    element_map: str = ""  # of a plan out of a file: which operand elements make which result elements
-    id: int = -1
-
-    def element_text(self) -> str:
-        """Return the element map as text."""
-        return self.element_map
-
-
 class Row(NamedTuple):
     """One instruction as its row says it."""
 
@@ -251,22 +219,37 @@ def _packer(words: int) -> Callable[..., bytes]:
     return PACKERS[words - 1] if words <= len(PACKERS) else Struct(f"{words}n").pack
 
 
+counters_of = attrgetter(*COUNTERS)
+"""The counters of the next instruction of some rows."""
+
 # `Rows.add` as generated source, for a plan and a site that the run has met, with operands that belong to it.
-ROW_LINES = ("record.states.append(record.loop)", "record.row_words.frombytes(packers[len(words)](head, *words))")
+ROW_LINES = (
+    *[f"record.counted[{name!r}].append(record.{name})" for name in COUNTERS],
+    "record.row_words.frombytes(packers[len(words)](head, *words))",
+)
 
 
-class Rows:
-    """The instructions of one run, a row and a loop state each."""
+class Rows(Counters):
+    """The instructions of one run, a row and counters each."""
 
     def __init__(self) -> None:
         self.row_words = array("q")
-        self.states = array("i")
+        self.counted = {name: array("i") for name in COUNTERS}
         self.plans: dict[int, Planned] = {}
-        self.loop = -1  # the loop state of the next instruction
         self.oldest = 1 << 62  # of the run's storages, whose ids only grow
         self.least_word = self.oldest  # the least word of an operand of this run
         self._starts = array("q")
         note_record(self)
+
+    def count_with(self, counters: int | tuple[int, ...]) -> None:
+        """Let the next instruction have the counters that `counters_of` has returned."""
+        for name, number in zip(COUNTERS, (counters,) if isinstance(counters, int) else counters, strict=True):
+            setattr(self, name, number)
+
+    @property
+    def states(self) -> array[int]:
+        """The loop state of each instruction."""
+        return self.counted["loop"]
 
     def begin_storage(self, storage: int) -> None:
         """Let operands lie in this storage: it belongs to the run."""
@@ -288,15 +271,18 @@ class Rows:
         is_new = planned is None
         if planned is None:
             planned = self.plans[plan.id] = Planned.of(plan, operand_count(operands))
-        self.states.append(self.loop)
+        for name, numbers in self.counted.items():
+            numbers.append(getattr(self, name))
         self.row_words.frombytes(planned.packed(head_of(plan, site), *operands))
         oldest = self.least_word
         if is_new or (operands and (operands[0] < oldest or operands[-2] < oldest)):
             self._check_ages(plan, operands)
 
     def leave_out_unfinished(self) -> None:
-        """Leave out an instruction that Ctrl-C came into, which has its loop state and no words yet."""
-        del self.states[head_places(np.array(self.row_words)).size :]
+        """Leave out an instruction that Ctrl-C came into, which has counters and no words yet."""
+        whole = head_places(np.array(self.row_words)).size
+        for numbers in self.counted.values():
+            del numbers[whole:]
 
     def check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
         """Refuse an instruction with an operand older than this run (NK611), before it is added."""
@@ -317,7 +303,7 @@ class Rows:
     def fill(self, columns: Mapping[str, Array], layouts: Array) -> None:
         """Take the instructions out of columns, which the plans of the record belong to.
 
-        The columns are ``plan``, ``site`` and ``loop`` of each instruction; ``storage``, ``layout`` (a place in
+        The columns are ``plan``, ``site`` and the counters of each instruction; ``storage``, ``layout`` (a place in
         ``layouts``, which holds numbers) and ``byte_offset`` of each operand. ValueError for operands too few or many.
         """
         words = np.array([planned.words for planned in self.plans.values()], np.int64)
@@ -330,7 +316,7 @@ class Rows:
         firsts = columns["storage"] << _HALF | layouts[columns["layout"]]
         rows[of_operands] = np.stack([firsts, columns["byte_offset"]], axis=1).reshape(-1)
         self.row_words = array("q", rows.tobytes())
-        self.states = array("i", columns["loop"].astype(np.int32).tobytes())
+        self.counted = {name: array("i", columns[name].astype(np.int32).tobytes()) for name in COUNTERS}
 
     @property
     def count(self) -> int:

@@ -17,7 +17,7 @@ from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
-from nkitools.record.rows import RecordedPlan
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.timing.knobs import Knobs
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma", "left out")

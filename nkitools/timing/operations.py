@@ -12,7 +12,7 @@ from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.dependences import CompressedRows
-from nkitools.record.rows import RecordedPlan
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.timing.repeated import mixed, sums
 
 

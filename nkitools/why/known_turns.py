@@ -13,7 +13,8 @@ from nkitools.issue.element_map_text import elements_from
 from nkitools.issue.element_maps import STATES, Elements, From
 from nkitools.record.dataflow.accesses import writes_of
 from nkitools.record.dataflow.last_accesses import ADDS, READS
-from nkitools.record.rows import Access, RecordedPlan, Row
+from nkitools.record.instruction_record import RecordedPlan
+from nkitools.record.rows import Access, Row
 from nkitools.why.meetings import Node
 from nkitools.why.memory_units import Memories, Memory
 from nkitools.why.visits import Read, Visit

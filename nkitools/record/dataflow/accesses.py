@@ -20,8 +20,8 @@ from nkitools.record.columns import Columns, adds
 from nkitools.record.dataflow.elements import ONE_ROW, Forms, pitches_of
 from nkitools.record.dataflow.last_accesses import ADDS, MAY_WRITE, READS, WRITES
 from nkitools.record.dataflow.pieces import Pieces, View, pieces_of
+from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.record import Record, StorageRecord
-from nkitools.record.rows import RecordedPlan
 
 _COLUMNS = "places", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"
 _KIND_BITS = 4  # of the kind of an access

@@ -1,11 +1,11 @@
 """The compact record as columns of numbers and small tables, and back: what a saved run keeps of its instructions.
 
-One column has an entry for each instruction (``plan``, ``site``, ``loop``) or for each operand, one instruction after
-the other (``storage``, ``layout``, ``byte_offset``); their entries are places in the tables ``plans``, ``sites``,
-``storages`` and ``layouts``. How many operands an instruction has is the length of ``written`` of its plan. A ``loop``
-is a place in ``loops``, whose columns say of each iteration of a loop its parent (-1: none), the site of the loop
-and the counter's value; -1 is outside of all. ``ranges`` says of the site of a loop what its range is called.
-``programs`` says from which instruction on which program was running.
+One column has an entry for each instruction (``plan``, ``site``, and counters, as ``loop``) or for each operand, one
+instruction after the other (``storage``, ``layout``, ``byte_offset``); their entries are places in the tables
+``plans``, ``sites``, ``storages`` and ``layouts``. How many operands an instruction has is the length of ``written`` of
+its plan. A ``loop`` is a place in ``loops``, whose columns say of each iteration of a loop its parent (-1: none), the
+site of the loop and the counter's value; -1 is outside of all. ``ranges`` says of the site of a loop what its range is
+called. ``programs`` says from which instruction on which program was running.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
+from nkitools.record.instruction_record import COUNTERS, Counters, RecordedPlan
 from nkitools.record.loop_states import LoopStates
 from nkitools.record.record import Meeting, Record, StorageRecord
-from nkitools.record.rows import Access, Planned, RecordedPlan
+from nkitools.record.rows import Access, Planned
 from nkitools.record.saved.beside_packing import beside_from, packed_beside
 from nkitools.record.saved.decoding import Reader
 from nkitools.record.saved.encoding import Writer, field_names
@@ -102,7 +103,7 @@ class _Tables:
         return {
             "plan": _places(columns.plans, self.record.plans),
             "site": columns.sites,
-            "loop": np.array(self.record.states, np.int64),
+            **{name: np.array(numbers, np.int64) for name, numbers in self.record.counted.items()},
             "storage": _places(columns.storages, self.places),
             "layout": np.searchsorted(self.layouts, columns.layouts),
             "byte_offset": columns.byte_offsets,
@@ -174,7 +175,8 @@ class SavedRecord(Record):
         _within(states, self.loop_states.count, "loop", least=-1)
         _within(columns["layout"], layouts.size, "layout")
         _within(columns["storage"], len(self.storages), "storage")
-        self.fill(columns, layouts)
+        counters = {name: np.full(count, getattr(Counters, name)) for name in COUNTERS if name not in columns}
+        self.fill({**columns, **counters}, layouts)
 
 
 def _within(values: Array, size: int, what: str, least: int = 0) -> None:
