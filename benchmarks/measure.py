@@ -30,6 +30,7 @@ from benchmarks.workloads import Workload, workloads
 
 HERE = Path(__file__).parent.parent
 CHAIN, ALLOCATED = 5000, 2000  # instructions of the chain, and tiles that a kernel allocates
+FILLED, ELEMENTS, LAUNCHES = 512, 256, 20  # columns of a tile, elements that are copied one by one, launches
 ACTIONS = "single actions"
 FAULTS = "page faults"
 
@@ -156,6 +157,25 @@ def action_calls() -> Calls:
         nl.store(out, tile)
         return out
 
+    @nki.jit
+    def columns(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, FILLED), dtype=nl.float32, buffer=nl.sbuf)
+        column = nl.load(x)
+        for at in range(count):
+            nisa.tensor_tensor(dst=tile[:, at : at + 1], data1=column, data2=column, op=nl.add)
+        nl.store(out, column)
+        return out
+
+    @nki.jit
+    def elements(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile, copied = nl.load(x), nl.ndarray((1, ELEMENTS), dtype=nl.float32, buffer=nl.sbuf)
+        for at in range(count):
+            copied[0:1, at] = tile[0:1, 0]
+        nl.store(out, tile)
+        return out
+
     x, larger = np.ones((128, 1), np.float32), np.empty((128, 1), np.float32)
 
     def bare() -> None:
@@ -170,6 +190,9 @@ def action_calls() -> Calls:
         "numpy": bare,
         "row": lambda: nkitools.simulate(row, x, ALLOCATED),
         "no row": lambda: nkitools.simulate(row, x, 0),
+        "columns": lambda: nkitools.simulate(columns, x, FILLED),
+        "elements": lambda: nkitools.simulate(elements, x, ELEMENTS),
+        "launches": lambda: [nkitools.simulate(chain, x, 1) for _ in range(LAUNCHES)],
     }
     for call in calls.values():
         call()
@@ -191,6 +214,9 @@ def figures(name: str, times: dict[str, float]) -> dict[str, float]:
             "us an instruction on an address": 1e6 * (times["placed"] - times["no chain"]) / CHAIN,
             "us an instruction on a tile written in part": 1e6 * (times["partly written"] - times["no chain"]) / CHAIN,
             "us an allocation": 1e6 * (times["row"] - times["no row"]) / ALLOCATED,
+            "us a column of a tile": 1e6 * (times["columns"] - times["no chain"]) / FILLED,
+            "us an element": 1e6 * (times["elements"] - times["no chain"]) / ELEMENTS,
+            "us a launch of three instructions": 1e6 * times["launches"] / LAUNCHES,
         }
     found = {
         "over NumPy": times["simulator"] / times["numpy"],

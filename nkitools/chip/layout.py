@@ -24,7 +24,7 @@ class Layout:
     dtype: DType
     memory: MemoryRegion
     start_partition: int  # on chip; 0 in HBM
-    free_offset: int  # within its PSUM bank; 0 in HBM
+    free_offset: int  # within its PSUM bank; 0 elsewhere
     partition_step: int  # 1: the partitions are neighbours, as in HBM
     placed_to_fit: bool  # the compiler puts the storage where this view may begin, see `Storage`
     reinterprets: bool  # the storage's elements have another dtype

@@ -17,7 +17,7 @@ from nkitools.facts import versions
 from nkitools.rules.finding import refuse
 
 _new = object.__new__
-_BANK_BYTES = 2048  # guards look at alignment and at the place within a PSUM bank: no more of an offset is kept
+_BANK_BYTES = 2048  # guards look at the place within a PSUM bank: no more of an offset is kept, and none in SBUF
 
 
 class Selection(Protocol):
@@ -136,7 +136,7 @@ class StridedView:
             if storage.on_chip:
                 partition, byte = divmod(self.byte_offset, storage.partition_bytes)
                 partition += storage.start_partition
-                byte = (byte + storage.start_byte) % _BANK_BYTES
+                byte = (byte + storage.start_byte) % _BANK_BYTES if storage.memory is MemoryRegion.psum else 0
                 if shape[0] > 1:
                     step = strides[0] // storage.partition_bytes
                 # At partition 0 it makes no difference: one layout for both, so that plans are shared.

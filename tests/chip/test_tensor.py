@@ -66,6 +66,8 @@ def test_offsets_in_a_layout_are_kept_within_a_psum_bank() -> None:
     assert t[:, 512:1024].layout is t[:, 1024:1536].layout
     assert t[:, 512:1024].layout.free_offset == 0
     assert t[:, 513:1024].layout.free_offset == 4
+    sbuf = tensor((128, 2048))
+    assert sbuf[:, 1:2].layout is sbuf[:, 7:8].layout
 
 
 def test_its_repr_shows_values_and_their_state() -> None:
