@@ -24,7 +24,7 @@ from nkitools.record.last_writer import bytes_of
 from nkitools.record.rows import Access, Row
 from nkitools.record.run import Run
 from nkitools.why.indirect_views import IndirectView
-from nkitools.why.known_turns import LastWriters, RepeatedVisits, elements_of
+from nkitools.why.last_writers import LastWriters, elements_of
 from nkitools.why.meetings import Meetings, Node
 from nkitools.why.memory_units import Memories, Memory
 from nkitools.why.visits import INDEX, Read, Visit
@@ -56,7 +56,6 @@ class Backward:
         self._todo: list[tuple[int, int]] = []
         self._places: dict[tuple[int, int, int], Array | None] = {}
         self._last_writers = LastWriters(self._dependences, self.memories)
-        self._repeated = RepeatedVisits(self, self._last_writers)
 
     def reads(self) -> Iterator[Read]:
         """Yield all that was read: what was asked for, then by each instruction."""
@@ -85,9 +84,7 @@ class Backward:
             at, number = heapq.heappop(self._todo)
             node = number, -at
             if node in self._pending:
-                made = self._pending.pop(node)
-                if not self._repeated.visit(node, made):
-                    self._visit(node, made)
+                self._visit(node, self._pending.pop(node))
 
     # --- one instruction --------------------------------------------------------------------------------------------
 
@@ -100,7 +97,7 @@ class Backward:
         shapes |= dict.fromkeys(row.plan.registers, ())
         for result, wanted in made.items():
             if result in shapes and result in names:
-                visit.results = {**visit.results, result: accesses[names.index(result)]}
+                visit.results[result] = accesses[names.index(result)]
                 self._read_index(node, names.index(result), wanted)
             for source, mask in self.sources(node, row, elements, result, wanted, shapes):
                 if source.operand in STATES:
@@ -295,8 +292,6 @@ class Backward:
             return
         known = visit.made.get(result)
         if known is not None:
-            if known is mask:
-                return
             mask = mask & ~known
             if not mask.any():
                 return

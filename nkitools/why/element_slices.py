@@ -97,7 +97,7 @@ class _Told:
     def __init__(self, run: Run, way: _Way) -> None:
         self._back, self._values, self._reason = way.back, way.values, way.reason
         self._bases = run.dependences.bases
-        # By view and mask, which ways back through alike turns share: what does not depend on the instruction.
+        # By view and mask: a result is looked at as what was read of it, too.
         self._views: dict[tuple[int, int, int, int, int], _View] = {}
 
     def details(self) -> SliceDetails:

@@ -32,6 +32,6 @@ class Visit:
     """An instruction on the way: the elements that it has made, by result, and those that it has read."""
 
     made: dict[str, Array] = field(default_factory=dict)
-    results: dict[str, Access] = field(default_factory=dict)  # shared by turns that are alike: never changed
+    results: dict[str, Access] = field(default_factory=dict)
     reads: dict[tuple[int, int, int], Read] = field(default_factory=dict)
     registers: set[int] = field(default_factory=set)  # positions of the instructions that made its registers

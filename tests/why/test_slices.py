@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.chip.element_boxes import boxes_text
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.why.asked_elements import asked_of
-from nkitools.why.backward import Backward
-from nkitools.why.known_turns import RepeatedVisits
 
 K, M, N = 512, 128, 64
 
@@ -252,55 +248,3 @@ def small_tiles(a: Any, b: Any) -> Any:
             nisa.tensor_copy(made, total)
             nisa.dma_copy(out[m * step : (m + 1) * step, n * step : (n + 1) * step], made)
     return out
-
-
-@pytest.mark.soak
-def test_one_element_of_a_hundred_thousand_instructions() -> None:
-    """The slice of one element has the loads and matmuls of its own tile, the copy and the store."""
-    a = numbers(512, 512)
-    run = nkitools.simulate(small_tiles, a, a, rules="off")
-    assert len(run.instructions) == 100_352
-    assert run.why(0, (3, 17)).positions.size == 32 * 3 + 2
-
-
-def test_boxes_cover_a_mask() -> None:
-    """At most three boxes in the tensor's own indices, then how many more elements."""
-    mask = np.zeros((8, 8), np.bool_)
-    mask[2:4, 0:8] = mask[5, 1] = True
-    assert boxes_text("x", mask) == "x[2:4, 0:8], x[5, 1]"
-    mask[0, ::2] = True
-    assert boxes_text("x", mask) == "x[0, 0], x[0, 2], x[0, 4] and 18 more elements"
-    assert boxes_text("x", np.zeros((2, 2), np.bool_)) == ""
-
-
-def turned(x: Any, y: Any) -> Any:
-    """Turns of a loop that are alike, but for a shift in place and a partly overwritten tile."""
-    out = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm)
-    t, s = nl.ndarray(x.shape, nl.float32, buffer=nl.sbuf), nl.ndarray(x.shape, nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(t, x)
-    nisa.dma_copy(s, y)
-    for turn in range(6):
-        nisa.tensor_tensor(t[:, 1:], t[:, :-1] if turn % 2 else t[:, 1:], s[:, 1:], nl.add)
-        nisa.tensor_scalar(s[:, turn : turn + 2], t[:, turn : turn + 2], nl.multiply, 0.5)
-    nisa.dma_copy(out, t)
-    return out
-
-
-def test_turns_that_are_alike_are_followed_as_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found once for all turns is what is found for each: elements made and read, and who wrote them."""
-    run = nkitools.simulate(turned, numbers(8, 16), numbers(8, 16, seed=1), rules="report")
-
-    def way() -> list[Any]:
-        back = Backward(run)
-        back.start(*asked_of(run, 0, (3, slice(4, 9))))
-        made = [(node, name, mask.tolist()) for node, each in back.visits.items() for name, mask in each.made.items()]
-        reads = [
-            (each.position, each.operand, each.wanted.tolist(), sorted(map(str, each.writers.items())))
-            for each in back.reads()
-        ]
-        return [sorted(made), sorted(reads)]
-
-    short = way()
-    monkeypatch.setattr(RepeatedVisits, "visit", lambda *_: False)
-    assert way() == short
-    assert len(short[1]) == 20
