@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from nkitools.customop.abi import LOCAL, MAX_PROCESSES, OUTPUT, SCALAR_TYPES, Event
 from nkitools.customop.event_context import Context, Message
 from nkitools.customop.symbols import Place
 from nkitools.rules.finding import NO_FACTS, Fact, Finding
 
+_PLAIN = Path(__file__).with_name("event_sentences.toml")
 _SIGNALS = {
     4: "an illegal instruction (a function that ends without its return?)",
     6: "abort()",
@@ -317,68 +320,20 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     _WRITES: _out_of_bounds("write"),
     _ELEMENT: _element_index,
     4: _too_small,
-    5: _sentence(
-        "CO104",
-        "a copy with {tensor} uses a TCM block of {event.a} bytes{line_c} after its tcm_free{line_d}",
-        "Free a block after its last use.",
-    ),
     6: _null_use,
-    7: _sentence(
-        "CO104",
-        "a copy with {tensor} is given memory that is no block of tcm_malloc",
-        "Copy to and from buffers of tcm_malloc.",
-        "warning",
-    ),
     8: _leak,
     9: _bad_free,
     10: _overrun,
     11: _in_multicore,
-    12: _sentence("CO108", "operator `{operator}` runs on several cores and never calls get_dst_tensor()"),
     13: _wrong_dtype,
     14: _wrong_dims,
-    15: _sentence("CO117", "{text} is given tensors of different shapes"),
-    16: _sentence(
-        "CO107",
-        "the shape function of `{operator}` uses the elements of {tensor}; it runs while the model is compiled, when "
-        "there are none",
-        "Use the sizes of the arguments alone.",
-    ),
     18: _past_end,
     19: _closed,
     20: _incoherent,
-    21: _sentence(
-        "CO113",
-        "{event.a} streams are open at once; from the fifth on they are as slow as element accessors",
-        "Close streams that are done with, or use TCM accessors.",
-        "warning",
-    ),
-    22: _sentence("CO115", "printf is called on a core other than core 0"),
     23: _crash,
-    24: _sentence("CO103", "the {who} throws an exception that it does not catch: {text}"),
-    25: _sentence("CO103", "assertion failed: {text}"),
-    26: _sentence(
-        "CO103",
-        "the core was still running when its time was over",
-        "Look at the loop in this line.",
-        facts={"ended_by": "time"},
-    ),
-    28: _sentence("CO114", "kernel `{operator}` has {event.a} bytes on the stack (as a host counts them)"),
-    29: _sentence("CO112", "{text}"),
     30: _limit,
-    32: _sentence("CO103", "the {who} calls {text}({event.a}), which ends its process; nothing is returned"),
     _READ_OF_OTHERS: _read_of_others,
-    35: _sentence(
-        "CO103",
-        "the {who} forks more than {event.a} times",
-        "Compute in this process: a device has no others.",
-        facts={"ended_by": "forks"},
-    ),
-    34: _sentence(
-        "CO104",
-        "a copy between {tensor} and the TCM block of {event.d} bytes{line_c} is given an address that is no multiple "
-        "of {event.a}, the bytes of an element",
-        "Begin at an element of the block: the start of a block plus a multiple of the size of an element.",
-    ),
+    **{int(kind): _sentence(**said) for kind, said in tomllib.loads(_PLAIN.read_text(encoding="utf-8")).items()},
 }
 # Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
 # looks like unwritten memory is copied to a tensor).

@@ -7,7 +7,6 @@ it; a test compares ``pyproject.toml`` with it.
 
 from __future__ import annotations
 
-import csv
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
+
+from nkitools.facts.tsv import rows_of
 
 _TABLE = Path(__file__).with_name("supported_versions.tsv")
 PYTHON = "Python"
@@ -45,9 +46,7 @@ def release(version: str) -> tuple[int, ...]:
 @cache
 def table() -> tuple[TestedVersion, ...]:
     """Return all rows: packages in the order of the file, versions ascending."""
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return tuple(TestedVersion(row["package"], row["version"], row["tested"], row["note"]) for row in rows)
+    return tuple(TestedVersion(*row.values()) for row in rows_of(_TABLE))
 
 
 @cache

@@ -24,22 +24,7 @@ COLUMNS = (
     "hash", "kernel", "case_key", "code", "recipe", "versions", "values_json", "chip", "outcome", "findings", "error",
     "max_error", "low_precision", "remaining", "estimate_us", "seconds", "finished", "left_out",
 )  # fmt: skip
-_TABLES = """
-CREATE TABLE IF NOT EXISTS cases (
-    hash TEXT PRIMARY KEY, kernel TEXT NOT NULL, case_key TEXT NOT NULL, code TEXT NOT NULL, recipe TEXT NOT NULL,
-    versions TEXT NOT NULL, values_json TEXT NOT NULL, chip TEXT NOT NULL, outcome TEXT NOT NULL,
-    findings TEXT NOT NULL, error TEXT NOT NULL, max_error REAL, low_precision REAL, remaining REAL, estimate_us REAL,
-    seconds REAL NOT NULL, finished REAL NOT NULL, left_out INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sweeps (
-    sweep TEXT PRIMARY KEY, kernel TEXT NOT NULL, file TEXT NOT NULL, code TEXT NOT NULL, call TEXT NOT NULL,
-    began REAL NOT NULL, wanted INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS members (
-    sweep TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (sweep, hash)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS cases_by_key ON cases (case_key);
-"""
+_TABLES = Path(__file__).with_name("store.sql")
 _FROM_VERSION_1 = ("ALTER TABLE cases ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0",)
 _INSERT = f"INSERT OR REPLACE INTO cases ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
@@ -84,7 +69,8 @@ class Store:
         if version < VERSION:
             with self._writing():
                 version = self._version()  # another sweep may have made it in between
-                made = {0: _TABLES.split(";")[:-1], 1: _FROM_VERSION_1}.get(version, ())
+                tables = _TABLES.read_text(encoding="utf-8").split(";")[:-1]
+                made = {0: tables, 1: _FROM_VERSION_1}.get(version, ())
                 for statement in (*made, *[f"PRAGMA user_version = {VERSION}"] * (version < VERSION)):
                     self._database.execute(statement)
         if version > VERSION:

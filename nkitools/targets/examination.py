@@ -6,11 +6,13 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from nkitools import platforms
 from nkitools.facts import supported_versions
 from nkitools.facts.generations import generation_of
+from nkitools.facts.tsv import rows_of
 from nkitools.targets.choice import COMPILER, DEVICES
 from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron import NeuronDevice
@@ -21,6 +23,7 @@ from nkitools.targets.packages import aws_package, is_installed, is_placeholder,
 from nkitools.targets.target import Device
 
 KNOWN = "Known of these versions"
+_FOLDER = Path(__file__).parent
 _FROM_AWS = "install {} from AWS's own package index (AWS Neuron documentation, Setup); PyPI's is a placeholder"
 
 
@@ -67,33 +70,11 @@ def _python() -> Iterator[Part]:
     yield Part("Python", "Python", True, system, "kernels in simulation")
 
 
-# Distribution, what it enables, how to get it.
-_DISTRIBUTIONS = (
-    ("numpy", "the simulator", ""),
-    ("ml_dtypes", "the narrow dtypes of NKI", ""),
-    ("pytest", "-m sim and -m hw", "pip install pytest"),
-    ("pytest-benchmark", "kernel_benchmark", "pip install pytest-benchmark"),
-    ("hypothesis", "nkitools.strategies", "pip install hypothesis"),
-    ("jax", "Pallas kernels", "pip install 'nkitools[pallas]'"),
-    ("libtpu", "the TPU compiler without a TPU (Linux x86-64)", "pip install 'nkitools[tpu-aot]'"),
-    ("torch", "torch tensors as arguments; custom operators under torch.ops", "pip install torch"),
-    ("torch-neuronx", "torch on a NeuronCore, from 2.10 on natively", _FROM_AWS.format("torch-neuronx")),
-    (
-        "torch-xla",
-        "torch on trn1 and inf2 with torch-neuronx 2.9, custom operators",
-        _FROM_AWS.format("torch-neuronx==2.9.*"),
-    ),
-    ("libneuronxla", "JAX on a NeuronCore", _FROM_AWS.format("jax-neuronx")),
-    ("nrtpy", "the time of a NeuronCore; nki brings a copy", _FROM_AWS.format("nki")),
-)
-
-
 def _packages() -> Iterator[Part]:
-    for name, enables, remedy in _DISTRIBUTIONS:
-        version = version_of(name)
-        yield Part(
-            "Packages", name, version is not None, version or "not installed", enables, "" if version else remedy
-        )
+    for row in rows_of(_FOLDER / "distributions.tsv"):
+        version = version_of(row["name"])
+        found, remedy = (version, "") if version else ("not installed", row["remedy"])
+        yield Part("Packages", row["name"], version is not None, found, row["enables"], remedy)
     for package, part, distribution in (("nki", "isa", "nki"), ("neuronxcc", "nki", "neuronx-cc")):
         present = aws_package(package, part) is not None
         found = version_of(distribution) or "installed" if present else "not installed"
@@ -181,32 +162,8 @@ def _compilers() -> Iterator[Part]:
     yield Part("Compilers", "C++", True, f"{compiler.version.partition(chr(10))[0]} ({compiler.path})", enables)
 
 
-# Variables that decide something before a framework is imported, and what nkitools does about them.
-_VARIABLES = (
-    ("NKITOOLS_CHIP", "the chip that is simulated"),
-    ("NEURON_PLATFORM_TARGET_OVERRIDE", "the chip, where NKITOOLS_CHIP is not set; hw tests set it to the device's"),
-    ("NKI_PRECISE_FP", "0 keeps narrow dtypes in float32 in simulation"),
-    ("NEURON_RT_VISIBLE_CORES", "the cores that hw tests may take; each process of theirs is given one"),
-    ("NEURON_LOGICAL_NC_CONFIG", "how many cores kernel[lnc] joins; it must be that lnc (nki.jit docs)"),
-    ("NEURON_RT_NUM_CORES", "how many cores the runtime takes; hw tests name theirs"),
-    ("NEURON_RT_VIRTUAL_CORE_SIZE", "an older name of NEURON_LOGICAL_NC_CONFIG"),
-    ("NKI_SIMULATOR", "1 makes AWS's nki simulate; hw tests take it out"),
-    ("NKI_ARTIFACTS_DIR", "where AWS's nki leaves compiled kernels; hw tests have a folder of their own"),
-    ("NKI_DEBUG_INFO", "lines of the kernel in compiled kernels, for AWS's profiler"),
-    ("NKI_COMPILER_FRONTEND", "the front end of AWS's nki"),
-    ("NEURON_CC_FLAGS", "further switches of AWS's compiler"),
-    ("NEURON_COMPILE_CACHE_URL", "where torch-xla and JAX keep what is compiled"),
-    ("TORCH_NEURONX_NEFF_CACHE_DIR", "where the native torch-neuronx keeps what is compiled"),
-    ("TORCH_NEURONX_COMPILE_ONLY", "1 keeps the native torch-neuronx from running graphs; hw tests take it out"),
-    ("TORCH_DEVICE_BACKEND_AUTOLOAD", "0 keeps torch from loading AWS's backend; set while nkitools stands in for nki"),
-    ("CUDA_VISIBLE_DEVICES", "the GPUs that hw tests may take; each process of theirs is given one"),
-    ("XLA_PYTHON_CLIENT_PREALLOCATE", "hw tests on a GPU set it to false where it is not set"),
-    ("JAX_PLATFORMS", "what jax.devices() shows; tpu or proxy makes hw tests look for a remote TPU"),
-    ("ALLOW_MULTIPLE_LIBTPU_LOAD", "nkitools sets it to 1 in processes that compile for a TPU"),
-)
-
-
 def _environment() -> Iterator[Part]:
-    for name, meaning in _VARIABLES:
-        value = os.environ.get(name, "")
-        yield Part("Environment", name, bool(value), value or "not set", meaning)
+    """Yield the variables that decide something before a framework is imported, and what nkitools does about them."""
+    for row in rows_of(_FOLDER / "variables.tsv"):
+        value = os.environ.get(row["name"], "")
+        yield Part("Environment", row["name"], bool(value), value or "not set", row["meaning"])

@@ -5,12 +5,12 @@ The table is ``known_bugs.tsv``: package, first version, first version without, 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from nkitools.facts.supported_versions import release
+from nkitools.facts.tsv import rows_of
 from nkitools.targets.packages import version_of
 
 _TABLE = Path(__file__).with_name("known_bugs.tsv")
@@ -35,13 +35,12 @@ class KnownBug(NamedTuple):
 
 def known_bugs(chip: str, version: Callable[[str], str | None] = version_of) -> Iterator[KnownBug]:
     """Yield what is known of the versions that are installed here, for ``chip`` (empty: unknown)."""
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            installed = version(row["package"])
-            if installed is None or (row["chips"] and chip not in row["chips"].split()):
-                continue
-            if _within(installed, row["from"], row["below"]):
-                yield KnownBug(row["package"], installed, row["what"], row["source"])
+    for row in rows_of(_TABLE):
+        installed = version(row["package"])
+        if installed is None or (row["chips"] and chip not in row["chips"].split()):
+            continue
+        if _within(installed, row["from"], row["below"]):
+            yield KnownBug(row["package"], installed, row["what"], row["source"])
 
 
 def _within(version: str, first: str, below: str) -> bool:

@@ -6,11 +6,12 @@ error codes); codes that stand in no documentation are from public reports.
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from nkitools.facts.tsv import rows_of
 
 _TABLE = Path(__file__).with_name("neuron_codes.tsv")
 PAGES = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/"
@@ -64,13 +65,7 @@ class Code:
 @cache
 def codes() -> tuple[Code, ...]:
     """Return the table."""
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return tuple(_code(*row) for row in rows)
-
-
-def _code(code: str, number: str, pattern: str, kind: str, meaning: str, cause: str, page: str, rules: str) -> Code:
-    return Code(code, number, pattern, kind, meaning, cause, page, tuple(rules.split()))
+    return tuple(Code(**{**row, "rules": tuple(row["rules"].split())}) for row in rows_of(_TABLE))  # type: ignore[arg-type]
 
 
 @cache

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from nkitools.dialects.stand_in import StandInFinder
+from nkitools.facts.tsv import rows_of
 from nkitools.targets import examination, neuron, neuron_packages, packages
 from nkitools.targets import jax_devices as jax_targets
 from nkitools.targets.examination import Part, examine
 from nkitools.targets.neuron import NeuronDevice
 from tests.fakes import machines
 
-VARIABLES = tuple(name for name, _ in examination._VARIABLES)
+VARIABLES = tuple(row["name"] for row in rows_of(Path(examination.__file__).with_name("variables.tsv")))
 AWS_NAMES = ("nki", "neuronxcc")
 Machine = Callable[..., dict[tuple[str, str], Part]]
 
