@@ -137,24 +137,27 @@ def _run_of(side: str, request: dict[str, Any], place: Path, *, keeps: bool) -> 
     request = {**request, "side": side, "save": str(saved), "options": dict(options.overrides() or {})}
     if keeps:
         request["keep"] = str(place / "inputs.npz")
-    status, said = awaited(side, [sys.executable, "-m", "nkitools.targets.comparison_worker", json.dumps(request)])
-    if status == 2:
-        raise click.UsageError(said)
-    if status != 0 or not saved.exists():
-        raise click.ClickException(f"{side} failed ({described_end(status)}):\n{said}")
+    let_answer(side, request)
     return read_run(str(saved))
 
 
-def awaited(side: str, command: list[str]) -> tuple[int, str]:
-    """Return the exit status of a process and its stderr. The process ends in time, with all that it has started."""
+def let_answer(name: str, request: dict[str, Any]) -> None:
+    """Let a process of its own answer a request into its file ``save``. UsageError for what it cannot take.
+
+    The process ends in time, with all that it has started. ``name``: of the one that answers, for sentences.
+    """
     from nkitools.processes import TimedOut, output_of
 
+    command = [sys.executable, "-m", "nkitools.targets.comparison_worker", json.dumps(request)]
     try:
         output = output_of(command, float(str(options.value("timeout"))), stdout=_STDERR)
     except TimedOut as late:
-        said = f"{side} {late} (NKITOOLS_TIMEOUT). Where it stands:\n{late.stacks}"
+        said = f"{name} {late} (NKITOOLS_TIMEOUT). Where it stands:\n{late.stacks}"
         raise click.ClickException(said) from None
-    return output.end.status, output.stderr
+    if output.end.status == 2:
+        raise click.UsageError(output.stderr)
+    if output.end.status != 0 or not Path(request["save"]).exists():
+        raise click.ClickException(f"{name} failed ({described_end(output.end.status)}):\n{output.stderr}")
 
 
 def _keep_outputs(place: Path, sides: list[str], runs: list[Run]) -> None:

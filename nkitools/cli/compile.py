@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
 
-from nkitools.cli.compare import awaited
+from nkitools.cli.compare import let_answer
 from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
 from nkitools.cli.terminal import say, say_json
 from nkitools.facts import options
 from nkitools.kernel_file import seen
 from nkitools.kernel_settings import texts_of
-from nkitools.platforms import described_end
 
 
 @click.command("compile", short_help="Compile a kernel by AWS's compiler, without a device.")
@@ -56,15 +54,10 @@ def compile_kernel(
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Return what the process of the compiler has written; UsageError for a request that it cannot take."""
+    """Return what the process of the compiler has written."""
     with tempfile.TemporaryDirectory() as scratch:
         saved = Path(scratch) / "answer.json"
-        command = [sys.executable, "-m", "nkitools.targets.compile_worker"]
-        status, said = awaited("the compiler", [*command, json.dumps({**request, "save": str(saved)})])
-        if status == 2:
-            raise click.UsageError(said)
-        if status != 0 or not saved.exists():
-            raise click.ClickException(f"the compiler failed ({described_end(status)}):\n{said}")
+        let_answer("the compiler", {**request, "side": "compile", "save": str(saved)})
         told: dict[str, Any] = json.loads(saved.read_text(encoding="utf-8"))
         return told
 
