@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nkitools.authors_code.positions import line_at
-from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.compared_arrays import ComparedArrays, compared
 from nkitools.comparison.rule import EXACT, Rule
-from nkitools.record.saved.encoding import as_array
+from nkitools.record.saved.encoding import as_array, leaves
 
 if TYPE_CHECKING:
     from nkitools.chip.numerics import Array
+    from nkitools.record.run import Run
 
 _PAIRS = (("actual", "desired"), ("actual", "expected"), ("x", "y"), ("a", "b"))
 """The names that functions which compare arrays have for what came out, and for what should have."""
@@ -59,7 +61,44 @@ def compared_pairs(traceback: TracebackType | None, *, of_library: bool = False)
             yield from _by_line(frame, line, rule)
 
 
-def is_same(result: Array, seen: Array) -> bool:
+@dataclass(frozen=True, eq=False)
+class ComparedOutput:
+    """An output of a run that a failed assertion has compared: its place among the outputs, and what it should be."""
+
+    run: Run
+    place: int
+    output: Array
+    expected: Array
+    rule: Rule
+
+    @cached_property
+    def elements(self) -> ComparedArrays:
+        """The two, compared by the assertion's rule."""
+        return compared(self.output, self.expected, self.rule)
+
+
+def compared_outputs(
+    failure: BaseException, runs: Sequence[Run], *, of_library: bool = False, either_side: bool = False
+) -> Iterator[ComparedOutput]:
+    """Yield the outputs of runs, the last run first, that the frames of a failure compare.
+
+    ``of_library``: see `compared_pairs`. ``either_side``: also where what came out stands as what should have.
+    """
+    outputs = [
+        (run, place, value)
+        for run in reversed(runs)
+        for place, (_, value) in enumerate(leaves(run.outputs))
+        if isinstance(value, np.ndarray) and value.dtype.names is None
+    ]
+    for pair in compared_pairs(failure.__traceback__, of_library=of_library):
+        sides = ((pair.actual, pair.expected), (pair.expected, pair.actual))
+        for mine, other in sides if either_side else sides[:1]:
+            for run, place, output in outputs:
+                if _is_same(output, mine):
+                    yield ComparedOutput(run, place, output, other, pair.rule)
+
+
+def _is_same(result: Array, seen: Array) -> bool:
     """Return whether an array is a result, or holds the same numbers."""
     if result.shape != seen.shape or seen.dtype.names is not None:
         return False

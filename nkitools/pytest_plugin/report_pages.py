@@ -9,9 +9,6 @@ import pytest
 from nkitools.pytest_plugin.recording import Recorder
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nkitools.pytest_plugin.compared_arguments import Pair
     from nkitools.record.run import Run
 
 
@@ -39,34 +36,13 @@ class Pages:
 
 def _learn(failure: BaseException, runs: list[Run]) -> None:
     """Take what a failed assertion has compared an output with for its run's reference."""
-    from nkitools.pytest_plugin.compared_arguments import compared_pairs
-
-    for pair in compared_pairs(failure.__traceback__, of_library=True):
-        for run in reversed(runs):
-            if run.reference is None and _take(run, pair):
-                return
-
-
-def _take(run: Run, pair: Pair) -> bool:
-    """Return whether one of two compared arrays is an output of the run; the other is then what that should be."""
+    from nkitools.pytest_plugin.compared_arguments import compared_outputs
     from nkitools.record.expected_outputs import Reference
     from nkitools.record.saved.encoding import leaves
 
-    outputs = [value for _, value in leaves(run.outputs)]
-    for ours, theirs in ((pair.actual, pair.expected), (pair.expected, pair.actual)):
-        at = next((at for at, each in enumerate(outputs) if _is_same(each, ours)), None)
-        if at is not None:
-            known: list[Any] = [None] * len(outputs)
-            known[at] = theirs
-            run.reference = Reference(known, pair.rule.rtol, pair.rule.atol, pair.rule.equal_nan)
-            return True
-    return False
-
-
-def _is_same(output: Any, array: NDArray[Any]) -> bool:
-    """Return whether two arrays are one, or hold the same."""
-    import numpy as np
-
-    if not isinstance(output, np.ndarray) or output.shape != array.shape:
-        return False
-    return output is array or np.shares_memory(output, array) or output.tobytes() == array.tobytes()
+    unknown = [run for run in runs if run.reference is None]
+    found = next(compared_outputs(failure, unknown, of_library=True, either_side=True), None)
+    if found is not None:
+        known: list[Any] = [None for _ in leaves(found.run.outputs)]
+        known[found.place] = found.expected
+        found.run.reference = Reference(known, found.rule.rtol, found.rule.atol, found.rule.equal_nan)

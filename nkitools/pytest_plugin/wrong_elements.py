@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import sha1
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from nkitools.comparison.compared_arrays import ComparedArrays, compared
-from nkitools.comparison.rule import Rule
 from nkitools.facts import options
-from nkitools.pytest_plugin.compared_arguments import compared_pairs, is_same
-from nkitools.record.saved.encoding import leaves
+from nkitools.pytest_plugin.compared_arguments import ComparedOutput, compared_outputs
 from nkitools.rules.shown_text import shown
 from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
@@ -33,45 +28,19 @@ _MOST_BISECTED = 5_000  # instructions of a run whose first wrong line is looked
 _MOST_SAVED = 200_000  # instructions of a run that is saved for the command
 
 
-@dataclass(frozen=True, eq=False)
-class _Difference:
-    """A result of a run, compared with what a test has expected of it, by the rule of the test."""
-
-    run: Run
-    place: int
-    elements: ComparedArrays
-    rule: Rule
-
-
 def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, runs: Sequence[Run]) -> list[str]:
     """Return five lines about a failed assertion on a result of some runs; none where it is about something else."""
     if options.value("why") == "off" or not isinstance(failure, AssertionError):
         return []
-    found = next(_differences(failure.__traceback__, runs), None)
+    outputs = compared_outputs(failure, [run for run in runs if run.all_records])
+    found = next((each for each in outputs if each.elements.count), None)
     return [] if found is None else [shown(line) for line in _lines(config, nodeid, found)]
-
-
-def _differences(traceback: TracebackType | None, runs: Sequence[Run]) -> Iterator[_Difference]:
-    """Yield the results that the frames of a failure compare, and that differ by the rule of the comparison."""
-    results = [
-        (run, place, array)
-        for run in reversed(runs)
-        if run.all_records
-        for place, (_, array) in enumerate(leaves(run.outputs))
-        if isinstance(array, np.ndarray) and array.dtype.names is None
-    ]
-    for pair in compared_pairs(traceback):
-        for run, place, result in results:
-            if is_same(result, pair.actual):
-                found = compared(result, pair.expected, pair.rule)
-                if found.count:
-                    yield _Difference(run, place, found, pair.rule)
 
 
 # --- what is said of it ---------------------------------------------------------------------------------------------
 
 
-def _lines(config: pytest.Config, nodeid: str, found: _Difference) -> list[str]:
+def _lines(config: pytest.Config, nodeid: str, found: ComparedOutput) -> list[str]:
     first = found.elements.first
     number, access = [
         (number, access) for number, record in enumerate(found.run.all_records) for access in record.outputs
@@ -91,7 +60,7 @@ def _lines(config: pytest.Config, nodeid: str, found: _Difference) -> list[str]:
     return [*lines, *_too_close(found), *_bisected(found.run), f"more: {_command(config, nodeid, found, first)}"]
 
 
-def _too_close(found: _Difference) -> list[str]:
+def _too_close(found: ComparedOutput) -> list[str]:
     """Return a sentence where the test allows less than its run's dtypes and sums explain."""
     if not (found.rule.rtol or found.rule.atol) or len(found.run.instructions) > _MOST_BISECTED:
         return []
@@ -127,7 +96,7 @@ def _place(one: InstructionRecord) -> str:
     return f"{os.path.basename(one.file)}:{one.line} {one.name}" + (f" ({', '.join(where)})" if where else "")
 
 
-def _command(config: pytest.Config, nodeid: str, found: _Difference, index: tuple[int, ...]) -> str:
+def _command(config: pytest.Config, nodeid: str, found: ComparedOutput, index: tuple[int, ...]) -> str:
     """Return what tells more: a command on the saved run, or, where no cache keeps it, the call in Python."""
     call = f"run_kernel.run.why({found.place}, {index})"
     cache = getattr(config, "cache", None)

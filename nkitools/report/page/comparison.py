@@ -4,14 +4,14 @@ writer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.comparison.compared_arrays import ComparedArrays
 from nkitools.comparison.compared_arrays import compared as compared_arrays
 from nkitools.comparison.rule import Rule
 from nkitools.record.columns import Columns
@@ -26,33 +26,13 @@ _TILES = 200  # wrong tiles that are listed
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """An output and what it should be.
+class Comparison(ComparedArrays):
+    """An output and what it should be. ``tolerance``: where it comes from, ``stated``, ``dtype``, or ``none``."""
 
-    ``message`` says why they cannot be compared, else ''. ``wrong`` is a mask, ``distance`` the absolute difference
-    (NaN where one of the two is no number). ``worst`` is the index of the largest difference, among the wrong elements
-    where there are any, a NaN before all others. ``tiles`` are the instructions that wrote wrong elements last:
-    position and how many.
-    """
-
-    message: str = ""
-    expected: Array | None = None
-    wrong: Array | None = None
-    distance: Array | None = None
-    rtol: float = 0.0
-    atol: float = 0.0
-    tolerance: str = ""  # where it comes from: stated, dtype, or none
-    worst: tuple[int, ...] = ()
-    tiles: Sequence[tuple[int, int]] = ()
-
-    @property
-    def count(self) -> int:
-        """Return the number of wrong elements."""
-        return 0 if self.wrong is None else int(np.count_nonzero(self.wrong))
+    tolerance: str = ""
 
     def histogram(self) -> dict[str, Any]:
         """Return how many elements differ by how much: decades of the absolute difference, and those that are equal."""
-        assert self.distance is not None
         known = self.distance[np.isfinite(self.distance)]
         some = known[known > 0]
         counts = {"equal": int(known.size - some.size), "unknown": int(self.distance.size - known.size)}
@@ -75,7 +55,7 @@ def compared(outputs: Any, reference: Reference, *, passed: bool = False, is_sec
     theirs = list(leaves(reference.values, "reference"))
     if len(ours) != len(theirs):
         message = f"the kernel returns {len(ours)} arrays, the reference has {len(theirs)}"
-        return [Comparison(message) for _ in ours]
+        return [_not_compared(message) for _ in ours]
     pairs = zip(ours, theirs, strict=True)
     found, places = [], count()
     for (_, mine), (_, other) in pairs:
@@ -86,20 +66,21 @@ def compared(outputs: Any, reference: Reference, *, passed: bool = False, is_sec
 
 def _compare(ours: Any, theirs: Any, rule: Rule, *, passed: bool, is_second: bool) -> Comparison:
     if theirs is None:
-        return Comparison("no reference was given for this output")
+        return _not_compared("no reference was given for this output")
     if not isinstance(ours, np.ndarray) or not isinstance(theirs, (np.ndarray, int, float)):
-        return Comparison("only arrays can be compared")
+        return _not_compared("only arrays can be compared")
     actual, expected = (theirs, ours) if is_second else (ours, theirs)
     found = compared_arrays(actual, expected, rule)
     if found.message:
-        return Comparison(f"the output and the reference cannot be compared: {found.message}")
-    tolerance = "stated" if rule.is_stated else "dtype"
-    if passed:
-        tolerance = "none"
-        found = replace(found, wrong=found.wrong & ~np.isfinite(found.distance))
-    return Comparison(
-        "", np.asarray(theirs), found.wrong, found.distance, found.rtol, found.atol, tolerance, found.worst
-    )
+        return _not_compared(f"the output and the reference cannot be compared: {found.message}")
+    tolerance = "none" if passed else "stated" if rule.is_stated else "dtype"
+    wrong = found.wrong & ~np.isfinite(found.distance) if passed else found.wrong
+    return Comparison(found.actual, found.expected, wrong, found.rtol, found.atol, tolerance=tolerance)
+
+
+def _not_compared(message: str) -> Comparison:
+    nothing: Array = np.zeros(0, np.bool_)
+    return Comparison(nothing, nothing, nothing, message=message)
 
 
 def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[list[int]]:

@@ -363,7 +363,7 @@ class Gathering:
         return about
 
     def _comparison(self, value: Any, found: Comparison, place: tuple[int, Access] | None) -> dict[str, Any]:
-        if found.message or found.wrong is None or found.distance is None or found.expected is None:
+        if found.message:
             return {"message": found.message}
         tiles: list[list[int]] = []
         if place is not None and found.count:
@@ -374,7 +374,7 @@ class Gathering:
                 tiles = [[self._bases[at] + position, *about] for position, *about in rows]
         elif found.count:
             tiles = self._traced.writers(found.wrong)
-        expected = np.broadcast_to(found.expected, value.shape)
+        expected = found.actual if self.is_second else found.expected
         return {
             "message": "",
             "count": found.count,
@@ -392,7 +392,7 @@ class Gathering:
                 Shown(value.shape, found.distance.astype(np.float32), weight=_RESULT, is_rounded=True)
             ),
             "wrong": self._tile(Shown(value.shape, found.wrong, weight=_RESULT)),
-            "expected": self._tile(Shown(value.shape, np.array(expected), weight=_RESULT)),
+            "expected": self._tile(Shown(value.shape, expected, weight=_RESULT)),
         }
 
     def _add_memory(self) -> dict[str, Any]:
