@@ -161,29 +161,15 @@ def _plain(found: Sweep) -> dict[str, Any]:
 
 def failure_line(row: dict[str, Any]) -> str:
     """Return a case that does not pass, in one line."""
-    named = ", ".join(f"{name}={value!r}" for name, value in row.items() if name not in _ROW)
+    from nkitools.sweeps.checked_call import ROW
+
+    named = ", ".join(f"{name}={value!r}" for name, value in row.items() if name not in ROW)
     said = row["error"].splitlines()[:1] or [
         f"{each['rule']} at {os.path.basename(each['file'])}:{each['line']}" for each in row["findings"][:1]
     ]
     if row["outcome"] == "wrong" and row["max_error"] is not None:
         said = [f"off by {row['max_error']:.3g}"]
     return f"{row['outcome']}: {named} on {row['chip']}: {' '.join(said)}"
-
-
-_ROW = frozenset(
-    (
-        "chip",
-        "outcome",
-        "findings",
-        "max_error",
-        "estimate_us",
-        "seconds",
-        "low_precision",
-        "remaining",
-        "error",
-        "left_out",
-    )
-)
 
 
 def _arguments_of(file: KernelFile, space: Any) -> Any:

@@ -109,7 +109,7 @@ def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the row of a test's case; one that the store has is not run again."""
     from nkitools.pytest_plugin.reference_check import TiedChoicesWarning
     from nkitools.sweeps.answers import left_out_of
-    from nkitools.sweeps.in_process import InProcess
+    from nkitools.sweeps.local_engine import InProcess
     from nkitools.sweeps.sweep import not_reused, run_cases
 
     marked: MarkedCase = request.param

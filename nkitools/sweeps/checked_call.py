@@ -35,7 +35,18 @@ from nkitools.targets.gpsimd import is_custom_operator
 from nkitools.targets.imports import stand_in
 
 LAUNCH = ("grid", "ranks")  # names of a space that say how an NKI kernel is launched
-RESERVED = ("chip", "outcome", "findings", "max_error", "estimate_us", "seconds", "left_out")  # what a row has besides
+ROW = (  # what a row has besides the names of a case
+    "chip",
+    "outcome",
+    "findings",
+    "max_error",
+    "estimate_us",
+    "seconds",
+    "low_precision",
+    "remaining",
+    "error",
+    "left_out",
+)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from nkitools.facts.generations import chips_with, generation_of
 from nkitools.kernel_settings import constants_of, keywords_of
 from nkitools.sweeps.answers import left_out_of
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
-from nkitools.sweeps.checked_call import LAUNCH, RESERVED, Case, CheckedCall, kind_of, taken
+from nkitools.sweeps.checked_call import LAUNCH, ROW, Case, CheckedCall, kind_of, taken
 from nkitools.sweeps.local_engine import MEMORY, Ended, LocalEngine
 from nkitools.sweeps.reuse import NUMBERS, ReusingCall, Task, digest_of, no_results
 from nkitools.sweeps.store import Store
@@ -168,7 +168,7 @@ def chips_of(kind: str, chips: str | Sequence[str] | None) -> tuple[str, ...]:
 def check_names(call: CheckedCall, values: Mapping[str, Any]) -> None:
     """ValueError for a name of a space that a row has already, and for one that changes nothing."""
     for name in values:
-        if name in RESERVED:
+        if name in ROW:
             raise ValueError(f"{name} of the space is what a row calls something else; give it another name")
     used = {*LAUNCH, *constants_of(call.kernel), *keywords_of(call.kernel, values)}
     used |= call.arguments.axes() if isinstance(call.arguments, ArgumentRecipe) else set(taken(call.arguments, values))
@@ -260,19 +260,7 @@ class _Told:
 
 def row_of(stored: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a case, as `Sweep` has it."""
-    names = (
-        "chip",
-        "outcome",
-        "findings",
-        "max_error",
-        "estimate_us",
-        "seconds",
-        "low_precision",
-        "remaining",
-        "error",
-        "left_out",
-    )
-    return {**values, **{name: stored[name] for name in names}}
+    return {**values, **{name: stored[name] for name in ROW}}
 
 
 @dataclass(frozen=True)

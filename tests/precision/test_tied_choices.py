@@ -20,7 +20,7 @@ from nkitools.precision.tied_choices import TiedChoices
 from nkitools.pytest_plugin.reference_check import TiedChoicesWarning
 from nkitools.record.explained_errors import ExplainedError
 from nkitools.sweeps.checked_call import Case, CheckedCall
-from nkitools.sweeps.in_process import InProcess
+from nkitools.sweeps.local_engine import InProcess
 from nkitools.sweeps.sweep import run_cases
 
 RANDOM = np.random.default_rng(5)

@@ -17,7 +17,7 @@ from nkitools.cli import main
 from nkitools.comparison.form import NothingCompared
 from nkitools.serve import simulated_file
 from nkitools.sweeps.checked_call import Case
-from nkitools.sweeps.in_process import InProcess
+from nkitools.sweeps.local_engine import InProcess
 from nkitools.sweeps.sweep import checked_call, run_cases
 
 X = np.full((4, 8), 3, np.float32)

@@ -14,7 +14,7 @@ import nkitools
 from nkitools.cli import main
 from nkitools.sweeps.answers import clusters, pareto, pass_map, regressions
 from nkitools.sweeps.checked_call import Case, CheckedCall
-from nkitools.sweeps.in_process import InProcess
+from nkitools.sweeps.local_engine import InProcess
 from nkitools.sweeps.smallest import as_test, smallest
 from nkitools.sweeps.store import Store
 from nkitools.sweeps.sweep import run_cases

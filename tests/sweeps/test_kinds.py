@@ -13,7 +13,7 @@ from kernels.nki.legacy.relu import relu
 from kernels.nki.ring_all_gather import ring_all_gather
 from kernels.nki.rotary import rotary
 from nkitools.sweeps.checked_call import Case, CheckedCall, kind_of
-from nkitools.sweeps.in_process import InProcess
+from nkitools.sweeps.local_engine import InProcess
 from nkitools.sweeps.sweep import check_names, chips_of, run_cases
 from tests import cases
 

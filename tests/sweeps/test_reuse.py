@@ -14,7 +14,7 @@ import pytest
 
 import nkitools
 from nkitools.sweeps.checked_call import Case, CheckedCall
-from nkitools.sweeps.in_process import InProcess
+from nkitools.sweeps.local_engine import InProcess
 from nkitools.sweeps.reuse import ReusingCall, Task
 from nkitools.sweeps.sweep import StoreWarning, Sweep, run_cases
 

@@ -11,8 +11,7 @@ import pytest
 
 import nkitools
 from nkitools.sweeps.checked_call import Case, CheckedCall
-from nkitools.sweeps.in_process import InProcess
-from nkitools.sweeps.local_engine import Ended
+from nkitools.sweeps.local_engine import Ended, InProcess
 from nkitools.sweeps.store import Store, StoreError
 from nkitools.sweeps.sweep import run_cases
 from tests.children import python, started
