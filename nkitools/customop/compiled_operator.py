@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from nkitools.customop.abi import MAX_CORES, Call
 from nkitools.customop.build import Built, contents_of
 from nkitools.customop.cache import digest
+from nkitools.customop.errors import BuildError
+from nkitools.customop.process import Worker, WorkerLost, forget, worker_held
 from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.facts.options import OPTIONS
@@ -104,6 +107,22 @@ class CompiledOperator:
         call.multicore = self.library.multicore
         call.threads = settings.threads and self.library.multicore
         call.stack_limit = max(_HOST_STACK, self.library.stack_size or 0)
+
+    @contextmanager
+    def worker(self) -> Iterator[Worker]:
+        """Hold the worker of the library for one call. BuildError where it is ended from outside."""
+        with worker_held(self.library.built.shape, self.library.built.compute) as worker:
+            try:
+                yield worker
+            except WorkerLost:
+                forget(worker)
+                raise BuildError(
+                    f"the process that runs operator `{self.name}` has been ended from outside; the next call starts "
+                    "another"
+                ) from None
+            except BaseException:
+                forget(worker)  # it was interrupted, and must not go on with its work
+                raise
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from nkitools.customop.abi import GUARDS, LOCAL, MAX_FORKS, NO_GUARD, OUTPUT, TI
 from nkitools.customop.arguments import Arguments, argument_name, give_back, numpy_dtype
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.core_trace import CoreTrace
-from nkitools.customop.errors import BuildError, DamagedCall
+from nkitools.customop.errors import DamagedCall
 from nkitools.customop.event_context import Context, Message
 from nkitools.customop.events import EXCESSES, accesses_beyond, finding_at, findings_of
 from nkitools.customop.output import (
@@ -29,7 +29,7 @@ from nkitools.customop.output import (
     unwritten_elements,
 )
 from nkitools.customop.printed import printed
-from nkitools.customop.returned_call import ASKED, check_returned
+from nkitools.customop.returned_call import ask, check_returned
 from nkitools.customop.run import CoreCounters
 from nkitools.record.prints.device_print import Print
 from nkitools.record.trace import Trace
@@ -84,27 +84,13 @@ class OperatorCall:
         """Return the call, judged."""
         if self.settings.isolation == "none":
             return self._here()
-        built = self.operator.library.built
-        with process.worker_held(built.shape, built.compute) as worker:
-            try:
-                return self._judge_all(lambda canary: self._ask(worker, canary))
-            except process.WorkerLost:
-                process.forget(worker)
-                raise BuildError(
-                    f"the process that runs operator `{self.operator.name}` has been ended from outside; the next call "
-                    "starts another"
-                ) from None
-            except BaseException:
-                process.forget(worker)  # it was interrupted, and must not go on with its work
-                raise
+        with self.operator.worker() as worker:
+            return self._judge_all(lambda canary: self._ask(worker, canary))
 
     def _ask(self, worker: process.Worker, canary: int) -> CallResult:
         call = worker.memory.begin(self.arguments.size())
         self._fill(call, worker.memory.buffer, canary)
-        call.trap = 1
-        call.timeout_ms = int(self.settings.timeout * 1000)
-        call.memory = self.settings.memory_limit
-        asked, end = ctypes.string_at(ctypes.addressof(call), ASKED), call.end
+        asked, end = ask(call, self.settings.timeout, self.settings.memory_limit)
         del call  # or the memory could not be given back when it grows
         answer = worker.call(self.settings.timeout, self.settings.memory_limit)
         text = worker.text()

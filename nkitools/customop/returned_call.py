@@ -26,6 +26,15 @@ _FLAGS = ("by_reference", "went_on")
 _COUNTS = ("forks", "events_dropped", "moves_used", "print_bytes", "unwritten", "overlapping")
 
 
+def ask(call: Call, timeout: float, memory_limit: int) -> tuple[bytes, int]:
+    """Set the limits of a call for a worker, and return what is asked for and the end of the arguments, to be checked.
+
+    ``timeout`` and ``memory_limit``: as of `Operator.run`.
+    """
+    call.trap, call.timeout_ms, call.memory = 1, int(timeout * 1000), memory_limit
+    return ctypes.string_at(ctypes.addressof(call), ASKED), call.end
+
+
 def check_returned(call: Call, asked: bytes, end: int, size: int) -> None:
     """Raise `DamagedCall` where a call holds what no operator leaves.
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 from nkitools.customop.abi import CALL_BYTES, Call, aligned
 from nkitools.customop.compiled_operator import CompiledOperator
-from nkitools.customop.errors import BuildError, DamagedCall
+from nkitools.customop.errors import DamagedCall
 from nkitools.customop.event_context import Context, Message
 from nkitools.customop.events import EXCESSES, finding_at, findings_of
-from nkitools.customop.process import WorkerLost, forget, worker_held
-from nkitools.customop.returned_call import ASKED, check_returned
+from nkitools.customop.returned_call import ask, check_returned
 from nkitools.rules.finding import Finding
 
 
@@ -23,25 +21,13 @@ def shape_of(
     ``fill`` writes into the call what is asked for. ``timeout`` and ``memory_limit``: as of `Operator.run`. BuildError
     where the worker is ended from outside.
     """
-    built = operator.library.built
-    with worker_held(built.shape, built.compute) as worker:
-        try:
-            call = worker.memory.begin(aligned(CALL_BYTES))
-            fill(call)
-            call.trap, call.timeout_ms, call.memory = 1, int(timeout * 1000), memory_limit
-            asked, end = ctypes.string_at(ctypes.addressof(call), ASKED), call.end
-            del call  # or the memory could not be given back when it grows
-            answer = worker.call(timeout, memory_limit, only_shape=True)
-            made = Call.from_buffer_copy(worker.memory.end())
-        except WorkerLost:
-            forget(worker)
-            raise BuildError(
-                f"the process that runs operator `{operator.name}` has been ended from outside; the next call starts "
-                "another"
-            ) from None
-        except BaseException:
-            forget(worker)  # it was interrupted, and must not go on with its work
-            raise
+    with operator.worker() as worker:
+        call = worker.memory.begin(aligned(CALL_BYTES))
+        fill(call)
+        asked, end = ask(call, timeout, memory_limit)
+        del call  # or the memory could not be given back when it grows
+        answer = worker.call(timeout, memory_limit, only_shape=True)
+        made = Call.from_buffer_copy(worker.memory.end())
     place = operator.shape_place()
     try:
         check_returned(made, asked, end, end)
