@@ -1,4 +1,4 @@
-"""The one table of options: each declared once, read by the launch, the pytest plugin and the command line.
+"""The one table of options, options.tsv: each declared once, read by the launch, pytest and the command line.
 
 An option is decided by the first of: what ``override`` says, the environment variable, the default. The pytest plugin
 enters the command-line flag and the ini key as overrides, so that in a test session the order is
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from nkitools.facts import versions
 from nkitools.facts.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
+from nkitools.facts.tsv import rows_of
 from nkitools.platforms import user_cache
 
 Value = str | bool | None
@@ -97,173 +98,26 @@ def _switch(value: Value, said_by: str) -> bool:
     return word in _TRUE
 
 
-_TABLE = (
-    Option(
-        name="chip",
-        choices=(*CHIPS, *(name for name in GENERATIONS if name not in CHIPS)),
-        help="chip generation to simulate (default: NEURON_PLATFORM_TARGET_OVERRIDE, else NKI_NC_VERSION, else "
-        f"{DEFAULT_CHIP})",
-    ),
-    Option(
-        name="nki_version",
-        choices=versions.choices(),
-        default=versions.AUTO,
-        help="NKI version whose names and signatures hold; auto: the newest, where what it removed runs, with NK618",
-    ),
-    Option(
-        name="rules",
-        choices=("error", "strict", "report", "off"),
-        default="error",
-        help="what a broken rule does: raise at the first error (strict: warning too), collect and go on, or nothing",
-    ),
-    Option(
-        name="precision",
-        choices=("precise", "full"),
-        help="keep values as their dtype rounds them, or all in float32 (default: NKI_PRECISE_FP=1 or 0, else precise)",
-    ),
-    Option(
-        name="simulator",
-        choices=("builtin", "official"),
-        default="builtin",
-        help="simulator of the sim tests: nkitools' own, or AWS's where its package is installed",
-    ),
-    Option(
-        name="report",
-        metavar="DIR",
-        help="write into DIR a page for every run of a kernel in a test, and a JSON file for the test",
-    ),
-    Option(
-        name="report_pages",
-        choices=("wrong", "all"),
-        default="wrong",
-        help="with a report: pages of tests that failed or found something, or those of all tests",
-    ),
-    Option(
-        name="report_limit",
-        metavar="MIB",
-        default="200",
-        is_number=True,
-        help="MiB up to which the pages of a report directory grow; what is left out its index says",
-    ),
-    Option(
-        name="target",
-        choices=("neuron", "tpu", "gpu", "compile"),
-        help="device of the hw tests (default: the first one present of those that a test's kernel can run on); "
-        "compile: AWS's compiler in the place of a NeuronCore, for NKI kernels",
-    ),
-    Option(
-        name="timeout",
-        default="600",
-        metavar="SECONDS",
-        help="when a hw test counts as hung: its process is ended and the next test gets a new one",
-    ),
-    Option(
-        name="isolate",
-        choices=("process", "none"),
-        default="process",
-        help="run hw tests in a process made for the device, or in pytest's own (as --pdb does)",
-    ),
-    Option(
-        name="compare",
-        choices=("sim,hw", "sim,official"),
-        help="compare what kernels return on the two targets, test by test, and fail where they differ",
-    ),
-    Option(
-        name="device_time",
-        choices=("on", "off"),
-        default="on",
-        help="measure the time of the NeuronCore itself beside the rounds of kernel_benchmark, for which the kernel is "
-        "compiled once more",
-    ),
-    Option(name="require_hw", default=False, help="fail hw tests whose device is missing, where they would be skipped"),
-    Option(
-        name="require_run",
-        default=False,
-        help="fail a test with a fixture of nkitools in which no kernel has run, and one whose own code has caught a "
-        "finding: a library took its fallback",
-    ),
-    Option(name="prints", default=False, help="show device prints of passing tests too"),
-    Option(
-        name="findings",
-        choices=("all", "failed"),
-        default="all",
-        help="show the findings of all tests, or at the failures only (those of passing tests are counted)",
-    ),
-    Option(
-        name="print_limit",
-        metavar="MIB",
-        default="64",
-        is_number=True,
-        help="MiB up to which a device print is kept by value (all of a run: 16 times that); beyond, its summary",
-    ),
-    Option(
-        name="page_limit",
-        metavar="MIB",
-        default="9",
-        is_number=True,
-        help="MiB up to which a page grows for the values that it shows; what is left out is said where it would stand",
-    ),
-    Option(
-        name="memory",
-        metavar="GIB",
-        is_number=True,
-        help="GiB that the tensors of a run may take of the host (default: three quarters of the free memory)",
-    ),
-    Option(
-        name="watch",
-        metavar="NAME",
-        is_list=True,
-        help="record every write to tensors of this name, or by a line (file.py:57), as a print; commas separate",
-    ),
-    Option(
-        name="pallas_modes",
-        metavar="MODES",
-        default="interpret,tpu_interpret,lower,aot",
-        help="how run_kernel checks JAX functions with Pallas calls: some of interpret,tpu_interpret,lower,aot",
-    ),
-    Option(
-        name="pallas_chips",
-        metavar="CHIPS",
-        default="v5e",
-        help="the TPUs that run_kernel lowers and compiles Pallas calls for: some of v4,v5e,v5p,v6e,tpu7x",
-    ),
-    Option(
-        name="schedule_seed",
-        metavar="N",
-        help="interleave the programs of a launch in an order drawn from this number (default: one after the other)",
-    ),
-    Option(
-        name="replay_threads",
-        metavar="N",
-        is_number=True,
-        help="does nothing, and the next version refuses it: no run is replayed",
-    ),
-    Option(
-        name="replay",
-        choices=("off", "auto", "on"),
-        help="does nothing, and the next version refuses it: no run is replayed",
-    ),
-    Option(
-        name="marks",
-        default=False,
-        has_flag=False,
-        help="the marks sim and hw are nkitools' own on tests that use none of its fixtures too",
-    ),
-    Option(
-        name="why",
-        choices=("on", "off"),
-        default="on",
-        help="say of a failed assertion on a result which elements are wrong, and what wrote them",
-    ),
-    Option(
-        name="stand_in",
-        has_flag=False,
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="whether `import nki` finds nkitools: where AWS's package is absent (auto), always, or never",
-    ),
-)
+# What the table does not say of itself.
+_CHOICES = {"CHIPS": tuple(dict.fromkeys((*CHIPS, *GENERATIONS))), "VERSIONS": versions.choices()}
 
+
+def _option(row: Mapping[str, str]) -> Option:
+    """Return an option by its row: an empty field says nothing, and a switch is off by default."""
+    choices, kind = row["choices"], row["kind"]
+    return Option(
+        row["name"],
+        row["help"].replace("DEFAULT_CHIP", DEFAULT_CHIP),
+        _CHOICES.get(choices) or tuple(choices.split()),
+        False if kind == "switch" else row["default"] or None,
+        row["metavar"] or None,
+        is_list=kind == "list",
+        is_number=kind == "number",
+        has_flag=row["flag"] == "yes",
+    )
+
+
+_TABLE = tuple(_option(row) for row in rows_of(Path(__file__).with_suffix(".tsv")))
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 _VARIABLES = {option.name: (option.env,) for option in _TABLE}
 
