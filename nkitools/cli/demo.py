@@ -23,20 +23,7 @@ if TYPE_CHECKING:
 _SEED = 0
 _WIDTH = 29  # characters of the arguments' shapes
 
-_BROKEN = """\
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-
-@nki.jit
-def doubled(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    for i in range(x.shape[0] // 128):
-        tile = nl.load(x[128 * i : 128 * i + 128])
-        nl.store(out[128 * i : 128 * i + 128], nl.multiply(tile, 2.0))
-    return out
-"""
+_BROKEN = Path(__file__).with_name("demo_mistake.txt")
 
 
 @click.command("demo", short_help="Show the example kernels, a finding, a print and a page.", cls=ArrayCommand)
@@ -242,9 +229,10 @@ def mistaken_run(folder: Path) -> Run:
     from nkitools.launch.simulate import simulate
 
     file = folder / "doubled.py"
-    file.write_text(_BROKEN, encoding="utf-8")
+    text = _BROKEN.read_text(encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     names: dict[str, Any] = {"__name__": "doubled"}
-    exec(compile(_BROKEN, str(file), "exec"), names)
+    exec(compile(text, str(file), "exec"), names)
     return simulate(names["doubled"], np.ones((300, 64), np.float32), rules="report")
 
 

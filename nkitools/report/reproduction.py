@@ -10,28 +10,14 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from nkitools.facts.options import OPTIONS
 from nkitools.record.run_contents import RunContents
 from nkitools.rules.top_level import bound_by
 
-_ENDING = '''
-
-def arguments():
-    """Return arguments of the form that the run had, with other elements."""
-    random = np.random.default_rng(0)
-    return {args}, {kwargs}
-
-
-if __name__ == "__main__":
-    args, kwargs = arguments()
-    run = nkitools.simulate({function}, *args, {settings}, **kwargs)
-    for finding in run.findings:
-        print(finding)
-    print(f"{{len(run.findings)}} findings, {{len(run.instructions)}} instructions")
-'''
+_ENDING = Path(__file__).with_name("reproduction_ending.txt")
 _MODULE = """
 _module = types.ModuleType({name!r})
 sys.modules[{name!r}] = _module
@@ -61,6 +47,7 @@ def reproduction(run: RunContents, renamed: Mapping[str, str] | None = None) -> 
     modules = list(_modules(body, call["file"], run.sources))
     args = f"({''.join(f'{_made(each)}, ' for each in call['args'])})"
     kwargs = f"{{{', '.join(f'{key!r}: {_made(each)}' for key, each in call['kwargs'].items())}}}"
+    ending = _ENDING.read_text(encoding="utf-8")
     parts = [
         _heading(run, name),
         "\n"
@@ -69,7 +56,7 @@ def reproduction(run: RunContents, renamed: Mapping[str, str] | None = None) -> 
         "\nimport nkitools\n\nnkitools.install_stand_in()\n",
         *modules,
         "\n" + body,
-        _ENDING.format(args=args, kwargs=kwargs, function=name, settings=_settings(run)),
+        "\n\n" + ending.format(args=args, kwargs=kwargs, function=name, settings=_settings(run)),
     ]
     return _renamed("".join(parts), renamed or {})
 
