@@ -11,9 +11,8 @@ from nkitools.pallas import launch
 from nkitools.pallas.check_modes import Plan, chosen_modes
 from nkitools.pallas.chips import chosen, in_topology
 from nkitools.pallas.device_axes import axes_of, on_simulated_devices
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import jax_module, without_jax_warnings
 from nkitools.pallas.jax_types import Argument, DeviceMesh
-from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.one_check import Check, CheckedRun
 from nkitools.record.run_session import session
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from nkitools.pallas import jax_internals
 from nkitools.pallas.chips import Chip
-from nkitools.pallas.compiler_refusals import refuse
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import jax_module, refuse
 from nkitools.pallas.jax_types import DeviceMesh
 
 Axes: TypeAlias = tuple[tuple[str, int], ...]  # the name and the size of each axis

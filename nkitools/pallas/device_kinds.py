@@ -20,16 +20,15 @@ def simulated_kinds(chip: Chip) -> Iterator[None]:
         return
     module = _module()
     kind, cores = module.get_device_kind, module.get_num_device_cores
-    own = {"get_device_kind": lambda: _instead(kind(), chip.device_kind), "get_num_device_cores": lambda: _count(cores)}
-    before = {name: getattr(module, name) for name in own}
-    for name, ours in own.items():
-        setattr(module, name, ours)
-    module.get_tpu_info.cache_clear()  # it keeps its answers by the mesh, and the mesh of a CPU now is another chip
+    ours = {
+        (module, "get_device_kind"): lambda: _instead(kind(), chip.device_kind),
+        (module, "get_num_device_cores"): lambda: _count(cores),
+    }
     try:
-        yield
+        with jax_internals.replaced(ours):
+            module.get_tpu_info.cache_clear()  # its answers are by the mesh, and that of a CPU now is another chip
+            yield
     finally:
-        for name, theirs in before.items():
-            setattr(module, name, theirs)
         module.get_tpu_info.cache_clear()
 
 

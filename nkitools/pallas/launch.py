@@ -12,16 +12,14 @@ import numpy as np
 from nkitools.pallas import jax_internals
 from nkitools.pallas.calls import compiling_for
 from nkitools.pallas.chips import CHIPS, DEFAULT, Chip
-from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.detect_pallas import is_pallas_function
 from nkitools.pallas.device_kinds import simulated_kinds
 from nkitools.pallas.grid_prints import placing_prints
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import jax_module, refuse, without_jax_warnings
 from nkitools.pallas.interpret import interpret_mode, interpreted
 from nkitools.pallas.interpreter_limits import gpu_language
 from nkitools.pallas.interrupts import ended_by_ctrl_c
 from nkitools.pallas.jax_types import Argument
-from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
 from nkitools.pallas.reported_races import Races, gpu_mode, reporting_races
 from nkitools.record.prints.device_print import Print

@@ -11,8 +11,8 @@ import numpy as np
 from nkitools.pallas import launch, source_places
 from nkitools.pallas.calls import Call, compiling_for
 from nkitools.pallas.check_modes import Plan
-from nkitools.pallas.compiler_refusals import finding as not_possible
 from nkitools.pallas.findings import in_order
+from nkitools.pallas.imports import finding as not_possible
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpreted
 from nkitools.pallas.interpreter_events import Otherwise, Watch

@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 
 from nkitools.pallas.calls import equations
 from nkitools.pallas.chips import CHIPS
-from nkitools.pallas.compiler_refusals import refuse
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import jax_module, refuse, without_jax_warnings
 from nkitools.pallas.jax_types import Argument, Device, DTypeLike, Jaxpr
-from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.launch import name_of
 
 

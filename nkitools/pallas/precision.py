@@ -8,9 +8,8 @@ from typing import Any
 
 from nkitools.pallas.chips import CHIPS, DEFAULT
 from nkitools.pallas.device_kinds import simulated_kinds
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import jax_module, without_jax_warnings
 from nkitools.pallas.jax_types import Argument
-from nkitools.pallas.jax_warnings import without_jax_warnings
 from nkitools.pallas.launch import TARGET, as_given, run
 from nkitools.pallas.widened import Widening
 from nkitools.precision.difference import exact

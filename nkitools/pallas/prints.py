@@ -21,8 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from nkitools.pallas.compiler_refusals import finding, refuse
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import finding, jax_module, refuse
 from nkitools.pallas.jax_internals import DEBUGGING as _MODULE
 from nkitools.pallas.jax_types import Shaped
 from nkitools.record.prints.device_print import Print

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from nkitools.pallas.block_traffic import traffic
-from nkitools.pallas.calls import Call, compiling_for, points
+import numpy as np
+
+from nkitools.pallas.calls import Call, Operand, compiling_for, points
 from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen
 from nkitools.pallas.compiler import Crashed, why_not
-from nkitools.pallas.compiler_refusals import refuse
-from nkitools.pallas.imports import jax_module
-from nkitools.pallas.jax_types import Argument, Array, ClosedJaxpr
-from nkitools.pallas.jax_warnings import without_jax_warnings
+from nkitools.pallas.imports import jax_module, of_arrays, refuse, without_jax_warnings
+from nkitools.pallas.jax_types import Argument, ClosedJaxpr
 from nkitools.pallas.launch import name_of
 from nkitools.pallas.lowering import Program, lower
+from nkitools.pallas.measuring import profiler
 from nkitools.pallas.performance import PEAKS
-from nkitools.pallas.static_profile import profiler
-from nkitools.pallas.whole_function import calls_to_compile
+from nkitools.pallas.static import bit_width_in_memory
+from nkitools.pallas.whole_function import WholeFunction, calls_to_compile
 
 # The compiler profiles a grid point by point: 512 points of a small product take 9 s, 64 of a large one 15 s.
 _MOST_STEPS = 32
@@ -161,18 +162,8 @@ def nothing_to_estimate() -> Estimate:
 
 def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ClosedJaxpr:
     """Return the jaxpr of a call; arrays and descriptions of arrays are traced, all other arguments are as given."""
-    jax = jax_module()
-    leaves, form = jax.tree_util.tree_flatten((args, kwargs))
-    places = [index for index, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
-
-    def of_arrays(*arrays: Array) -> Any:
-        given = list(leaves)
-        for index, array in zip(places, arrays, strict=True):
-            given[index] = array
-        own, named = jax.tree_util.tree_unflatten(form, given)
-        return fn(*own, **named)
-
-    traced: ClosedJaxpr = jax.make_jaxpr(of_arrays)(*(leaves[index] for index in places))
+    function, arrays = of_arrays(fn, args, kwargs, lambda leaf: hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
+    traced: ClosedJaxpr = jax_module().make_jaxpr(function)(*arrays)
     return traced
 
 
@@ -233,3 +224,41 @@ def _fewer(sizes: Iterable[int]) -> tuple[int, ...]:
         grid.append(min(size, left))
         left //= grid[-1]
     return tuple(reversed(grid))
+
+
+_MOST_POINTS = 1 << 20  # beyond so many, index maps are not gone through
+
+
+def traffic(call: Call) -> int:
+    """Return the bytes of all blocks that are loaded and stored; arrays that the kernel copies itself count once."""
+    if isinstance(call, WholeFunction) and call.traced is not None:
+        jaxpr = call.traced.jaxpr
+        arrays = [var.aval for var in (*jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars)]
+        return sum(math.prod(each.shape) * bit_width_in_memory(each.dtype) // 8 for each in arrays)
+    return sum(_bytes(call, operand) for operand in call.operands if operand.memory != "smem")
+
+
+def _bytes(call: Call, operand: Operand) -> int:
+    bits = bit_width_in_memory(operand.dtype)
+    if operand.memory in ("any", "hbm"):
+        return math.prod(operand.shape) * bits // 8
+    return math.prod(operand.block_sizes) * bits // 8 * _visits(call, operand)
+
+
+def _visits(call: Call, operand: Operand) -> int:
+    """Return how often the block changes along the grid: a block that stays is not moved again.
+
+    Index maps that look at prefetched scalars count as if each point had another block.
+    """
+    steps = points(call)
+    index_map = operand.mapping.index_map_jaxpr
+    if not call.grid or steps == 1:
+        return 1
+    if call.prefetched or steps > _MOST_POINTS or None in call.grid:
+        return steps
+    where: Any = np.stack(np.unravel_index(np.arange(steps), [int(size or 1) for size in call.grid])).astype(np.int32)
+    jax = jax_module()
+    eval_jaxpr = jax_module("jax.core").eval_jaxpr
+    blocks = jax.vmap(lambda *point: eval_jaxpr(index_map.jaxpr, index_map.consts, *point))(*where)
+    table = np.stack([np.broadcast_to(np.asarray(each), steps) for each in blocks])
+    return 1 + int((np.diff(table, axis=1) != 0).any(axis=0).sum())

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from nkitools.pallas import jax_internals
-from nkitools.pallas.compiler_refusals import refuse
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import jax_module, refuse
 from nkitools.pallas.jax_types import ClosedJaxpr, Equation
 
 _SAYS_NOTHING = ("debug_callback", "debug_print")  # the precise run has printed it

@@ -9,15 +9,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from nkitools.facts import options
-from nkitools.pallas.imports import jax_module
-from nkitools.pallas.jax_warnings import without_jax_warnings
+from nkitools.pallas.imports import jax_module, of_arrays, without_jax_warnings
 from nkitools.platforms import GPU_NODES, TPU_NODES
 from nkitools.targets import machine
 from nkitools.targets.packages import is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, WrongDevice, kernel_name
 
 if TYPE_CHECKING:
-    from nkitools.chip.argument_types import Argument, FrameworkArray, Kernel
+    from nkitools.chip.argument_types import Argument, Kernel
     from nkitools.record.run import Run
 
 
@@ -218,14 +217,7 @@ def _of_arrays(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     """``kernel`` as a function of its arrays alone, and these: what else it takes may be a shape, and not traced."""
     import numpy as np
 
-    jax = jax_module()
-    leaves, tree = jax.tree_util.tree_flatten((args, dict(kwargs)))
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, (np.ndarray, jax.Array))]
-
-    def function(*arrays: FrameworkArray) -> Any:
-        given = dict(enumerate(leaves)) | dict(zip(places, arrays, strict=True))
-        all_args, all_kwargs = jax.tree_util.tree_unflatten(tree, list(given.values()))
-        return kernel(*all_args, **all_kwargs)
-
+    kinds = (np.ndarray, jax_module().Array)
+    function, arrays = of_arrays(kernel, args, kwargs, lambda leaf: isinstance(leaf, kinds))
     function.__name__ = kernel_name(kernel)
-    return function, [leaves[place] for place in places]
+    return function, arrays

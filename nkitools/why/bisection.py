@@ -20,9 +20,8 @@ from nkitools.precision.runs import Half
 from nkitools.record.run import Run
 from nkitools.why.changed_arguments import ChangedArguments
 from nkitools.why.lost_digits import LostDigits, lost_digits
-from nkitools.why.suspect import Suspect
 from nkitools.why.suspects import Suspects
-from nkitools.why.targets import Expected, Function, Target, differing, intermediates_of, results_of
+from nkitools.why.targets import Expected, Function, Suspect, Target, differing, intermediates_of, results_of
 from nkitools.why.traced_calls import Call, Trace
 
 _ELEMENTS = 3  # wrong elements whose suspects are looked for

@@ -9,7 +9,7 @@ from nkitools.chip.numerics import Array
 from nkitools.why.backward import Backward
 from nkitools.why.changed_arguments import ChangedArguments
 from nkitools.why.meetings import Node
-from nkitools.why.suspect import Suspect
+from nkitools.why.targets import Suspect
 from nkitools.why.ways_back import Leaf, Made, Ways, bytes_at
 
 _SLOTS = frozenset({"operand0", "operand1", "bias", "scale", "initial", "imm0", "imm1"})

@@ -13,8 +13,7 @@ from nkitools.why.backward import Backward
 from nkitools.why.changed_arguments import ChangedArguments, Influence
 from nkitools.why.losses import Losses
 from nkitools.why.meetings import Node
-from nkitools.why.suspect import Suspect
-from nkitools.why.targets import Target
+from nkitools.why.targets import Suspect, Target
 from nkitools.why.ways_back import Leaf, Made, Ways
 
 _MOST_LEAVES = 48  # reads of arguments whose influence is looked at

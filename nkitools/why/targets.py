@@ -18,6 +18,7 @@ from nkitools.precision.difference import exact
 from nkitools.precision.reference import references_of
 from nkitools.precision.runs import Half, Values, arrays_in, in_float64
 from nkitools.record.rows import Access
+from nkitools.why.meetings import Node
 from nkitools.why.traced_calls import Held, Trace
 
 Function = Callable[..., Any]
@@ -190,3 +191,13 @@ def differing(got: Array, want: Array, relative: float = RELATIVE, rule: Rule | 
         return compared(got, want, rule).wrong
     finite = np.abs(want[np.isfinite(want)])
     return compared(got, want, Rule(atol=relative * float(finite.max(initial=0.0)))).wrong
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An instruction that may be wrong, and what says so."""
+
+    node: Node
+    reason: str
+    loop: str = ""  # the counter of the loop that is wrong, in place of the instruction
+    beyond: bool = False  # whether it may be an instruction that has made nothing of the value

@@ -51,7 +51,7 @@ from docs.generate_options import option_page
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.cli import main
 from nkitools.rules.catalogue import RULES
-from nkitools.targets.peaks import peaks_of
+from nkitools.targets.timing import peaks_of
 
 def wide(moving, columns):
     a, b = (nl.ndarray((128, size), nl.float32, buffer=nl.sbuf) for size in (128, columns))

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from nkitools.pallas import check, jax_warnings, precision_split, run, sweep
+from nkitools.pallas import check, imports, precision_split, run, sweep
 from tests.pallas.kernels import double, ramp
 
 DOORS = {
@@ -74,10 +74,10 @@ def test_a_deprecated_name_in_our_lines_is_no_matter_of_the_authors(monkeypatch:
 def test_the_filters_are_as_before() -> None:
     """In success and in failure."""
     before = list(warnings.filters)
-    with jax_warnings.without_jax_warnings():
+    with imports.without_jax_warnings():
         assert warnings.filters != before
     assert list(warnings.filters) == before
-    with pytest.raises(KeyError), jax_warnings.without_jax_warnings():
+    with pytest.raises(KeyError), imports.without_jax_warnings():
         raise KeyError
     assert list(warnings.filters) == before
 

@@ -18,13 +18,12 @@ from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from nkitools.pallas import check, compiler, estimate, one_check, sweep, time_estimate  # noqa: E402
-from nkitools.pallas.block_traffic import traffic  # noqa: E402
+from nkitools.pallas.block_sweep import what_differs  # noqa: E402
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import Crashed, why_not  # noqa: E402
-from nkitools.pallas.estimate_differences import what_differs  # noqa: E402
-from nkitools.pallas.static_profile import Profile  # noqa: E402
-from nkitools.pallas.time_estimate import KernelEstimate, shrunk  # noqa: E402
+from nkitools.pallas.measuring import Profile  # noqa: E402
+from nkitools.pallas.time_estimate import KernelEstimate, shrunk, traffic  # noqa: E402
 from nkitools.pytest_plugin.benchmarks import estimated  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
 

@@ -11,9 +11,8 @@ import pytest
 
 from nkitools.record.run_listeners import collect_runs
 from nkitools.targets.neff import DeviceTime, NoDeviceTime
-from nkitools.targets.peaks import peaks_of
 from nkitools.targets.target import Availability, Device, Prepared
-from nkitools.targets.timing import judged, time_kernel
+from nkitools.targets.timing import judged, peaks_of, time_kernel
 
 X = np.ones((128, 1024), np.float32)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import os
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from nkitools.chip.layout import LAYOUTS
 from nkitools.record.record import Record
 from nkitools.record.run import Run
 from nkitools.record.source_sites import UNKNOWN, Site
-from nkitools.report.page.shown_files import excerpt, short_names
-from nkitools.report.page.tables import Table, number
+from nkitools.rules.shown_text import shown_file
 
 _TABLES = ("places", "loops", "programs", "callers", "storages", "layouts", "plans", "dtypes", "element_maps")
 
@@ -91,3 +92,60 @@ class Named:
         short = short_names(list(named))
         lines = {file: [line for other, line in self.tables["places"].rows if other == file] for file in named}
         return [{"path": file, "name": short[file], **excerpt(sources.get(file, ""), lines[file])} for file in named]
+
+
+def short_names(files: list[str]) -> dict[str, str]:
+    """Return the last part of each path, and as many parts before it as make the paths distinct."""
+    short = {file: shown_file(file, whole=False) or file for file in files}
+    for depth in range(2, 6):
+        names = list(short.values())
+        for file, name in short.items():
+            if names.count(name) > 1:
+                short[file] = "/".join(file.replace(os.sep, "/").split("/")[-depth:])
+    return short
+
+
+_WHOLE, _AROUND = 2000, 60  # lines of a file that is shown whole; of a longer one, around those that matter
+
+
+def excerpt(text: str, lines: list[int]) -> dict[str, Any]:
+    """Return the lines of a file from the first on that the page shows."""
+    found = text.split("\n")
+    if found and not found[-1]:
+        found.pop()
+    if len(found) <= _WHOLE:
+        return {"first": 1, "lines": found}
+    first = max(1, min(lines) - _AROUND)
+    last = max(lines) + _AROUND
+    return {"first": first, "lines": found[first - 1 : last]}
+
+
+class Table:
+    """Rows, each once, by a key."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self._places: dict[Hashable, int] = {}
+
+    @property
+    def keys(self) -> list[Hashable]:
+        """Return the keys of the rows, in their order."""
+        return list(self._places)
+
+    def place(self, key: Hashable, row: Any = None) -> int:
+        """Return the place of a row (or what it returns; without one the key), which is added where it is new."""
+        known = self._places.get(key)
+        if known is None:
+            made = row() if callable(row) else row
+            known = self._places[key] = len(self.rows)
+            self.rows.append(key if made is None else made)
+        return known
+
+
+def number(value: float | None) -> float | int | None:
+    """Return a number as JSON has it, with the digits of float32; None where it has none."""
+    if value is None or not math.isfinite(value):
+        return None
+    if value == int(value) and abs(value) < 1 << 53:
+        return int(value)
+    return float(f"{value:.8g}")

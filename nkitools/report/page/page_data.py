@@ -25,10 +25,9 @@ from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
 from nkitools.report.page.differences import Against, compared_writes
 from nkitools.report.page.loop_ranges import ranges_by_place
-from nkitools.report.page.named import Named
+from nkitools.report.page.named import Named, Table, number
 from nkitools.report.page.occupancy import Life, capacities, lives_in_page
 from nkitools.report.page.packed_columns import packed
-from nkitools.report.page.tables import Table, number
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, rounded_outwards, shares
 from nkitools.report.page.time_data import time_of
 from nkitools.report.page.traced import GRIDS, Traced, compiled_of, counters_of
