@@ -75,7 +75,7 @@ dist: $(VENV)/dev.stamp ## build wheel, sdist, checksums and SBOM into dist, twi
 	$(BIN)/python -m release $(ARGS)
 
 clean: ## remove whatever make has made, the environment included
-	rm -rf $(VENV) .venv-official dist docs/_build docs/pictures docs/reference/calibration.md docs/reference/cheat_sheet.md docs/reference/chips.md docs/reference/coverage.md docs/reference/gallery.md docs/reference/instructions* docs/reference/options.md docs/reference/rules.md docs/reference/supported-versions.md
+	rm -rf $(VENV) .venv-official dist docs/_build docs/pictures docs/reference/calibration.md docs/reference/cheat_sheet.md docs/reference/chips.md docs/reference/coverage.md docs/reference/gallery.md docs/reference/instructions* docs/reference/known-faults.md docs/reference/options.md docs/reference/rules.md docs/reference/supported-versions.md
 	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache .soak
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

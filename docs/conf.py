@@ -17,6 +17,7 @@ from docs.generate_chips import chip_page  # noqa: E402
 from docs.generate_coverage import coverage_page  # noqa: E402
 from docs.generate_gallery import gallery_page  # noqa: E402
 from docs.generate_instructions import INTRODUCTION, instruction_pages  # noqa: E402
+from docs.generate_known_faults import known_faults_page  # noqa: E402
 from docs.generate_options import option_page  # noqa: E402
 from docs.generate_page_pictures import page_pictures  # noqa: E402
 from docs.generate_pictures import pictures_page  # noqa: E402
@@ -39,7 +40,7 @@ autodoc_typehints = "none"  # the signature has them
 GENERATED = {
     "calibration.md": calibration_page, "cheat_sheet.md": cheat_sheet, "chips.md": chip_page,
     "coverage.md": coverage_page, "options.md": option_page,
-    "instructions.md": lambda: INTRODUCTION, "rules.md": rule_page,
+    "instructions.md": lambda: INTRODUCTION, "known-faults.md": known_faults_page, "rules.md": rule_page,
     "supported-versions.md": supported_versions_page,
 }  # fmt: skip
 

@@ -75,7 +75,7 @@ def _estimate(file: str, name: str, inputs: str | None, settings: dict[str, Any]
 
 
 def _explained(words: str) -> dict[str, Any]:
-    from nkitools.targets.neuron_codes import codes_in
+    from nkitools.facts.known_faults import codes_in
 
     return {"codes": [code.sentence() for code in codes_in(words)]}
 

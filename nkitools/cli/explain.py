@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -17,22 +16,23 @@ from nkitools.rules.catalogue import Rule, rule_named
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nkitools.targets.neuron_codes import Code
+    from nkitools.facts.known_faults import Fault
 
 _WIDTH = 100
 
 
-@click.command("explain", short_help="Explain a rule, or a code of AWS's compiler or runtime.")
+@click.command("explain", short_help="Explain a rule, a code of AWS's compiler or runtime, a known fault.")
 @click.argument("name", metavar="ID", required=False, shell_complete=completed_rules)
 @json_option("Print one JSON object, of a log a list.")
 @click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")
 def explain_rule(name: str | None, as_json: bool, every: bool) -> None:
     """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...).
 
-    ID may also be a code of AWS's compiler or runtime: NCC_EBVF030, NRT_EXEC_OOB, 1006, TEN404. Without ID, or with -,
-    a whole log is read from standard input, and each code in the log is explained, the one that says the cause first.
+    ID may also be a code of AWS's compiler or runtime (NCC_EBVF030, NRT_EXEC_OOB, 1006, TEN404), or a known fault by
+    its name or its public thread (jax-ml/jax#39744). Without ID, or with -, a whole log is read from standard input,
+    and each code in the log is explained, the one that says the cause first.
     """
-    from nkitools.targets.neuron_codes import code_named, codes_in
+    from nkitools.facts.known_faults import codes_in, fault_named
 
     if name is None or name == "-":
         if name is None and sys.stdin.isatty():
@@ -40,15 +40,15 @@ def explain_rule(name: str | None, as_json: bool, every: bool) -> None:
         found = codes_in(sys.stdin.buffer.read().decode(errors="replace"))
         if not found:
             raise click.ClickException("the log names no code of AWS's compiler or runtime that nkitools has")
-        _show_codes(found, as_json=as_json)
+        _show_faults(found, as_json=as_json)
         return
     try:
         rule = rule_named(name)
     except ValueError as error:
-        code = code_named(name)
-        if code is None:
+        fault = fault_named(name)
+        if fault is None:
             raise click.UsageError(str(error)) from None
-        _show_codes([code], as_json=as_json)
+        _show_faults([fault], as_json=as_json)
         return
     if as_json:
         say_json(plain(rule))
@@ -56,21 +56,24 @@ def explain_rule(name: str | None, as_json: bool, every: bool) -> None:
         _show(rule, every)
 
 
-def _show_codes(found: list[Code], *, as_json: bool) -> None:
+def _show_faults(found: list[Fault], *, as_json: bool) -> None:
     if as_json:
-        say_json([asdict(code) for code in found])
+        say_json([{"code": fault.name, "page": fault.address, **fault._asdict()} for fault in found])
         return
     from rich.text import Text
 
-    from nkitools.targets.neuron_codes import PAGES
-
     terminal = console()
-    for number, code in enumerate(found):
-        terminal.print(Text.assemble("\n" if number else "", (code.name(), "bold"), f" ({code.kind})"))
-        page = PAGES + code.page if code.page.endswith(".html") else code.page
-        rules = "; ".join(f"{each} {rule_named(each).slug}" for each in code.rules)
-        named = (("Meaning", code.meaning), ("Likely", code.cause), ("Source", page), ("Found before by", rules))
-        for heading, text in named:
+    for number, fault in enumerate(found):
+        terminal.print(Text.assemble("\n" if number else "", (fault.title, "bold"), f" ({fault.kind})"))
+        for heading, text in (
+            ("Meaning", fault.meaning),
+            ("Likely", fault.cause),
+            ("Do", fault.write),
+            ("Versions", fault.versions),
+            ("Chips", " ".join(fault.chips)),
+            ("Source", fault.source),
+            ("Found before by", "; ".join(f"{each} {rule_named(each).slug}" for each in fault.rules)),
+        ):
             if text:
                 terminal.print(Text(_folded(f"{heading}: {text}")))
 

@@ -22,6 +22,7 @@ from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.issue.known_forms import known_fault
 from nkitools.issue.plan import Value
 from nkitools.issue.reduce_registers import COMMANDS, Lanes, kept_apart, register_elements, result_tile
 from nkitools.rules.finding import report
@@ -57,7 +58,7 @@ def activation(
     (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
     register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table
     for the ranges of valid inputs (NK305).
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK607, NK609.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK607, NK609, NK623.
     Source: nki.isa.activation (NKI 0.7).
     """
     function = guards.activation_function(check, "op", op)
@@ -69,6 +70,8 @@ def activation(
     _check_reduction(check, data, reduce_op, reduce_res, reduce_cmd)
     reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
     check_engine(check, engine, reduces=reduces, dst=dst, data=data, scale=scale, bias=bias)
+    if function.name == "copy" and isinstance(bias, NkiTensor):
+        known_fault(check, "activation-copy-with-bias", f"`bias`, {describe(bias)}, beside nl.copy", bias)
 
     activate = _activate(watched(function), dst, data)
     if not check.chip.immediate_bias and bias is not None:

@@ -7,6 +7,7 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
+from nkitools.facts.known_faults import fault_of_form
 from nkitools.pallas import jax_internals, libtpu
 from nkitools.pallas.calls import Call, Operand, placed_equations, show_shape
 from nkitools.pallas.chips import MIB, Chip
@@ -21,9 +22,27 @@ _ON_CHIP = ("", "vmem")
 
 
 def static_findings(call: Call, chip: Chip) -> list[Finding]:
-    """Return what breaks a rule of PL1 or PL302 on ``chip``, in the order of the rules."""
+    """Return what breaks a rule of PL1, PL302 or PL303 on ``chip``, in the order of the rules."""
     found = [finding for operand in call.operands for finding in _of_block(operand)]
-    return [*found, *_of_memory(call, chip), *_of_operations(call, chip)]
+    return [*found, *_of_memory(call, chip), *_of_operations(call, chip), *_of_unused(call)]
+
+
+def _of_unused(call: Call) -> Iterator[Finding]:
+    """PL303: an operand that the kernel never uses, beside copies by DMA, where libtpu is known to get these wrong."""
+    fault = fault_of_form("unused-operand-of-pallas-call")
+    if not fault.concerns((), ".".join(map(str, libtpu.version()))):
+        return
+    equations = [equation for equation, _ in placed_equations(call.jaxpr, call.kernel_place)]
+    if all(equation.primitive.name != "dma_start" for equation in equations):
+        return
+    used = {id(var) for equation in equations for var in equation.invars}
+    kept = {int(index) for index, _ in call.params["input_output_aliases"]}
+    variables = call.jaxpr.invars[len(call.prefetched) :]
+    for index, (operand, variable) in enumerate(zip(call.operands, variables, strict=False)):
+        if id(variable) not in used and index + len(call.prefetched) not in kept and not operand.is_output:
+            message = f"no line reads {operand.text()}; a public report says that {fault.meaning}"
+            where = f"{fault.address}; {fault.versions}"
+            yield operand.place.finding("PL303", f"{message} ({where})", remedy=fault.write)
 
 
 def _of_block(operand: Operand) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ def ask_for_degree(config: pytest.Config, error: OtherDegree) -> NoReturn:
 
 def note_status(config: pytest.Config, error: Exception) -> None:
     """Note an error of a device after which its process cannot go on, also where the test expects the error."""
-    from nkitools.targets.neuron_codes import is_terminal
+    from nkitools.facts.known_faults import is_terminal
 
     if os.environ.get(IN_WORKER) and is_terminal(str(error)):
         config.stash[IS_POISONED] = True

@@ -6,13 +6,15 @@ import pytest
 
 
 def explained(report: pytest.TestReport) -> list[tuple[str, str]]:
-    """Return a section with the meaning of each code in a failure, and what the installed versions are known for."""
-    from nkitools.targets.known_bugs import known_bugs
+    """Return a section with the meaning of each code in a failure, and with what the installed versions are for."""
+    from nkitools.facts.known_faults import codes_in, faults_of_versions
     from nkitools.targets.neuron import NeuronDevice
-    from nkitools.targets.neuron_codes import codes_in
+    from nkitools.targets.packages import version_of
 
     log = "\n".join([report.longreprtext, *(text for _, text in report.sections)])
     lines = [code.sentence() for code in codes_in(log)]
     if lines:
-        lines += [bug.sentence() for bug in known_bugs(NeuronDevice().chip())]
+        for fault, here in faults_of_versions(NeuronDevice().chip(), version_of):
+            if fault.kind == "support":
+                lines.append(f"{fault.package} {here}: {fault.meaning} ({fault.source})")
     return [("What AWS's codes mean (nkitools explain)", "\n".join(lines))] if lines else []

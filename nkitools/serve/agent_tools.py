@@ -19,6 +19,7 @@ from mcp.server.mcpserver import Context
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.facts import __version__, options
 from nkitools.facts.generations import CHIPS
+from nkitools.facts.known_faults import fault_named
 from nkitools.processes import checked_seconds
 from nkitools.rules.catalogue import rule_named
 from nkitools.serve.child_process import Ended, call, warm
@@ -27,7 +28,6 @@ from nkitools.serve.linted_file import linted
 from nkitools.serve.plain_text import sendable
 from nkitools.serve.read_files import changed, contents
 from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
-from nkitools.targets.neuron_codes import code_named
 
 Plain = dict[str, Any]
 _MOST_FINDINGS = 50
@@ -292,10 +292,11 @@ def _explained(name: str) -> Plain:
     try:
         rule = rule_named(name)
     except ValueError as error:
-        code = code_named(name)
-        if code is None:
+        fault = fault_named(name)
+        if fault is None:
             raise Refused(str(error)) from None
-        return {"code": code.name(), "meaning": code.meaning, "cause": code.cause, "rules": list(code.rules)}
+        told = {"code": fault.title, "meaning": fault.meaning, "cause": fault.cause, "write": fault.write}
+        return {**told, "versions": fault.versions, "source": fault.source, "rules": list(fault.rules)}
     return {"rule": rule.id, "text": rule_as_markdown(rule.id)}
 
 

@@ -12,9 +12,9 @@ from typing import Any
 from nkitools import platforms
 from nkitools.facts import supported_versions
 from nkitools.facts.generations import generation_of
+from nkitools.facts.known_faults import faults_of_versions
 from nkitools.facts.tsv import rows_of
 from nkitools.targets.choice import COMPILER, DEVICES
-from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.neuron_module import NeuronModuleDevice
 from nkitools.targets.neuron_operator import NeuronOperatorDevice
@@ -50,7 +50,7 @@ def examine() -> list[Part]:
         *_packages(),
         *_simulators(),
         *_devices(),
-        *_known_bugs(),
+        *_known_faults(),
         *_outside_of_the_tested(),
         *_compilers(),
         *_environment(),
@@ -128,10 +128,10 @@ def _device(device: Device, name: str, enables: str) -> Part:
     return Part("Devices", name, found.ok, said, enables, "" if found.ok else _OF_DEVICES[device.key])
 
 
-def _known_bugs() -> Iterator[Part]:
-    """Yield what is known to go wrong with the versions of AWS's packages that are here, on the chip that is here."""
-    for bug in known_bugs(NeuronDevice().chip()):
-        yield Part(KNOWN, bug.package, False, f"{bug.installed}: {bug.what}", f"AWS Neuron documentation, {bug.source}")
+def _known_faults() -> Iterator[Part]:
+    """Yield what is known to go wrong with the versions of packages that are here, on the chip that is here."""
+    for fault, here in faults_of_versions(NeuronDevice().chip(), version_of):
+        yield Part(KNOWN, fault.package, False, f"{here}: {fault.what}", fault.source, fault.write)
 
 
 def _outside_of_the_tested() -> Iterator[Part]:

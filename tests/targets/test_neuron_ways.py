@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nkitools.facts.known_faults import faults_of_versions
 from nkitools.rules.finding import NotModelled
 from nkitools.targets import neuron_ways
-from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.neuron_ways import AsNumpy, Jax, TorchNeuron, TorchXla, Way
 from nkitools.targets.packages import is_installed
@@ -163,7 +163,7 @@ def test_every_round_ends_when_the_device_has_finished(monkeypatch: pytest.Monke
 def test_the_events_of_the_native_backend_are_known_to_be_the_hosts() -> None:
     """From torch-neuronx 2.10 on; 2.9 has none."""
     for version, is_said in (("2.14.3.0", True), ("2.9.0.2.15", False)):
-        said = [bug.what for bug in known_bugs("trn2", {"torch-neuronx": version}.get)]
+        said = [fault.meaning for fault, _ in faults_of_versions("trn2", {"torch-neuronx": version}.get)]
         assert any("events of torch.neuron are times of the host" in what for what in said) == is_said
 
 

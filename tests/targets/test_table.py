@@ -59,7 +59,7 @@ HELD_BY = {
         f"{FOUND}.test_an_inf2_with_torch_xla",
     ],
     "nki on chips that AWS's pages do not name": [
-        "targets.test_neuron_codes.test_nki_on_a_chip_that_awss_pages_do_not_name"
+        "facts.test_known_faults.test_nki_on_a_chip_that_awss_pages_do_not_name"
     ],
     "the native backend on a chip that it does not take": [
         f"{NEURON}.test_the_version_of_torch_neuronx_says_the_way",
