@@ -22,7 +22,6 @@ from nkitools.issue import guards, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, OptionalOperand, Plan, Src, instruction
-from nkitools.issue.known_forms import legacy_product
 
 _WORDS = (int32, uint32)
 _SCALAR_ENGINE = (("multiply", "add"), ("multiply",), ("add",))
@@ -49,7 +48,7 @@ def tensor_tensor(
     nothing in PSUM on the GpSimd Engine, which does ``nl.power`` and, by default, int32 and uint32. Arithmetic runs in
     float32 and is cast once to ``dst.dtype``; int32/uint32 throughout is exact on the GpSimd Engine; bitvec operators
     need integers.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621, NK623.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_tensor (NKI 0.6).
     """
     operator = guards.binary_operator(check, "op", op)
@@ -64,7 +63,6 @@ def tensor_tensor(
     chosen = _tensor_engine(check, engine, operator, words, (dst, data1, data2))
     if operator.kind == "bitvec":
         guards.integers(check, dst=dst, data1=data1, data2=data2)
-    legacy_product(check, operator, data1, data2)
 
     compute = _two_tiles(operator, words and chosen is engines.gpsimd, dst, data1, data2)
 

@@ -61,7 +61,7 @@ def test_a_copy_with_a_bias_is_reported_of_trn1(how: Any, chip: str) -> None:
         run = nkitools.simulate(kernel, X[:, 0], COLUMN, chip=chip)
         np.testing.assert_array_equal(run.outputs, X[:, 0] + COLUMN)
         assert [(each.rule, each.severity) for each in run.findings] == [("NK623", "hint")] * CONCERNED[chip]
-        assert all("aws-neuron-sdk#1296; trn1" in each.message for each in run.findings)
+        assert all("aws-neuron-sdk#1296, trn1" in each.message for each in run.findings)
 
 
 def test_other_functions_and_copies_without_a_bias_are_not() -> None:
@@ -112,10 +112,12 @@ def test_a_legacy_product_that_broadcasts_a_free_dimension_is_reported(name: str
         (lambda x, s: x + s, X, X[:, :, :1]),
         (lambda x, s: x * s, X[:, 0], COLUMN),
         (lambda x, s: x * s, X, X + 1),
+        (lambda x, s: x * s, X, COLUMN[:, :, None]),
         (lambda x, s: legacy_isa.tensor_scalar(x, np.multiply, s), X[:, 0], COLUMN),
+        (lambda x, s: legacy_language.softmax(x, axis=[1, 2]), X, COLUMN),
     ],
-    ids=["a sum", "two dimensions", "equal shapes", "a column for each partition"],
+    ids=["a sum", "two dimensions", "equal shapes", "a column", "an operand", "a softmax"],
 )
 def test_other_legacy_arithmetic_is_not(multiply: Callable[[Any, Any], Any], x: np.ndarray, factor: np.ndarray) -> None:
-    """Nothing is said of sums, of tiles of two dimensions, of equal shapes."""
+    """Nothing is said of sums, two dimensions, equal shapes, one number for each partition, nl's own products."""
     assert nkitools.simulate(product(multiply), x, factor).findings == []

@@ -16,11 +16,11 @@ from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, check_tiles, defined, memory_of, new_result, write_by
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
-from nkitools.dialects.legacy.tiles.elementwise import are_both_in_psum, beside, check_tile
+from nkitools.dialects.legacy.tiles.elementwise import are_both_in_psum, beside, check_tile, report_product
 from nkitools.dialects.legacy.tiles.reductions import are_last, arranged, reduce
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
-from nkitools.engines.operators import OperatorToken
+from nkitools.engines.operators import OperatorToken, token_name
 from nkitools.isa import activation as _activation
 from nkitools.isa import activation_fused as _fused
 from nkitools.isa import elementwise as _elementwise
@@ -134,6 +134,7 @@ def tensor_tensor(
     shape = _broadcast(data1.shape, data2.shape)
     dst = value_tile(shape, result_type(dtype, what, data1, data2), memory)
     lanes = lanes_of(mask, shape, what)
+    report_product(what, token_name(op), data1, data2, columns=True)
     call = partial(_elementwise.tensor_tensor, op=op, engine=translated(engine))
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:

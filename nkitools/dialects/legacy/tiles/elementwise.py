@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
 
+from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import MemoryRegion
@@ -31,11 +33,12 @@ from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar
 from nkitools.isa.move import tensor_copy
 from nkitools.issue.guards import MAX_DIMENSIONS
+from nkitools.issue.known_forms import known_fault
 from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import binary_into
 from nkitools.language.rounding import ceil_into, floor_into, trunc_into
 from nkitools.language.trigonometry import cos_into, sin_into, tan_into
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 
 def not_a_tile(what: str, role: str, value: Any) -> NoReturn:
@@ -121,6 +124,24 @@ def beside(first: Part, second: Any) -> Any:
     return copied
 
 
+def report_product(what: str, operator: str | None, first: Any, second: Any, *, columns: bool = False) -> None:
+    """NK623: a product of three dimensions or more that broadcasts a factor along a free dimension.
+
+    A number is no such factor, nor is a column (one number for each partition) without ``columns``: tensor_scalar
+    takes them.
+    """
+    if operator != "multiply" or is_number(first) or is_number(second):
+        return
+    fewer, more = sorted(prod(tile.shape[1:]) for tile in (first, second))
+    if max(first.ndim, second.ndim) < 3 or fewer == more or (fewer == 1 and not columns):
+        return
+    core = current_core(what)
+    form = f"{what}: a product of tiles of the shapes {first.shape} and {second.shape}"
+    known = known_fault("legacy-broadcast-product", form, core.generation, core.language)
+    if known is not None:
+        report("NK623", known.sentence, remedy=known.remedy)
+
+
 def spread(operand: Part, dst: NkiTensor) -> Any:
     """Return an operand of one partition copied to as many as ``dst`` has; all else as it is."""
     if isinstance(operand, NkiTensor) and operand.shape[0] == 1 < dst.shape[0]:
@@ -148,6 +169,7 @@ def binary(
     called = name or f"nl.{what}"
     shape = common_shape(called, x, y, partitions=partitions)
     lanes = lanes_of(mask, shape, called)
+    report_product(called, what, x, y)
     dst = value_tile(shape, _binary_type(what, dtype, called, x, y))
     write_lanes(binary_instructions(what), dst, (x, y), lanes)
     return dst, lanes
@@ -187,6 +209,7 @@ def in_place(what: str, dst: Tile, other: Any, name: str, where: Array | None = 
             facts={"code": "err_store_dst_shape_smaller_than_other_shape"},
         )
     value = beside(target, view_of(other))
+    report_product(name, what, dst, other)
     binary_into(target if where is None else MaskedTensor.of(target, where), what, target, value)
 
 
