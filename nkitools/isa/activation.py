@@ -71,7 +71,7 @@ def activation(
     reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
     check_engine(check, engine, reduces=reduces, dst=dst, data=data, scale=scale, bias=bias)
     if function.name == "copy" and isinstance(bias, NkiTensor):
-        _check_bias_of_copy(check, bias)
+        known_fault(check, "activation-copy-with-bias", f"`bias`, {describe(bias)}, beside nl.copy", bias)
 
     activate = _activate(watched(function), dst, data)
     if not check.chip.immediate_bias and bias is not None:
@@ -139,14 +139,6 @@ def _check_reduction(
     elif command in _REDUCING:
         check.refuse("NK609", f"`reduce_cmd`={command} needs `reduce_op`=nl.add")
     result_tile(check, reduce_res, data)
-
-
-def _check_bias_of_copy(check: Check, bias: NkiTensor) -> None:
-    """NK623: a copy with a bias, on the chips that are reported to leave the bias out."""
-    form = f"`bias`, {describe(bias)}, beside nl.copy"
-    known = known_fault("activation-copy-with-bias", form, check.chip, check.language)
-    if known is not None:
-        check.goes_beyond(known.sentence, bias, remedy=known.remedy, rule="NK623")
 
 
 def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:

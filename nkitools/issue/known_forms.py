@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from nkitools.facts.generations import Generation
-from nkitools.facts.known_faults import fault_of_form
-from nkitools.facts.versions import LanguageVersion
-
-
-class Known(NamedTuple):
-    """The sentence and the remedy of a report about a form."""
-
-    sentence: str
-    remedy: str
+from nkitools.chip.core import current_core
+from nkitools.chip.tensor import NkiTensor
+from nkitools.facts.known_faults import Fault, fault_of_form
+from nkitools.issue.plan import Check
+from nkitools.rules.finding import report
 
 
-def known_fault(name: str, form: str, chip: Generation, language: LanguageVersion) -> Known | None:
-    """Return what is known of a form, the row ``name`` of the table; None where chip or version is not concerned."""
+def known_fault(check: Check, name: str, form: str, *about: NkiTensor) -> None:
+    """Report that an instruction has the form of the row ``name``, where chip and version are concerned."""
     fault = fault_of_form(name)
-    if not fault.concerns(chip.chips, language.name):
-        return None
+    if fault.concerns(check.chip.chips, check.language.name):
+        check.goes_beyond(f"{form}: {_said(fault)}", *about, remedy=fault.write, rule="NK623")
+
+
+def report_known(what: str, name: str, form: str) -> None:
+    """Report the same of a function ``what``, at each call."""
+    core, fault = current_core(what), fault_of_form(name)
+    if fault.concerns(core.generation.chips, core.language.name):
+        report("NK623", f"{what}: {form}: {_said(fault)}", remedy=fault.write)
+
+
+def _said(fault: Fault) -> str:
     of = ", ".join(filter(None, (fault.address, " ".join(fault.chips), fault.versions)))
-    return Known(f"{form}: a public report says that {fault.meaning} ({of})", fault.write)
+    who = "AWS's notes say" if fault.address.endswith(".html") else "a public report says"
+    return f"{who} that {fault.meaning} ({of})"

@@ -14,6 +14,7 @@ from nkitools.engines.operators import OPERATORS
 from nkitools.isa import random
 from nkitools.isa.elementwise import tensor_scalar
 from nkitools.isa.move import dma_copy
+from nkitools.issue.known_forms import report_known
 from nkitools.language.creation import converted, ndarray, sbuf
 from nkitools.language.math import check_tile, is_number
 from nkitools.language.promotion import result_dtype
@@ -66,7 +67,7 @@ def random_seed(seed: NkiTensor) -> None:
     """Seed the Vector Engine's generators: the same seed gives the same numbers of nl.rand and nl.dropout.
 
     ``seed``: a [1, 1] tensor of 32 bits in SBUF or PSUM, no number.
-    Errors: NK101, NK108, NK109, NK201, NK301, NK609. Source: nki.language.random_seed (NKI 0.6).
+    Errors: NK101, NK108, NK109, NK201, NK301, NK609, NK623. Source: nki.language.random_seed (NKI 0.6).
     """
     if not isinstance(seed, NkiTensor):
         refuse(
@@ -74,6 +75,7 @@ def random_seed(seed: NkiTensor) -> None:
             f"nl.random_seed: seed must be a [1, 1] tensor, it is {type(seed).__name__}",
             remedy="Put the number into one: nl.random_seed(nl.full((1, 1), 42, dtype=nl.int32, buffer=nl.sbuf)).",
         )
+    report_known("nl.random_seed", "seed-of-another-engine", "a seed for nl.rand")
     random.set_rng_seed(src_seeds=seed)
 
 

@@ -121,3 +121,20 @@ def test_a_legacy_product_that_broadcasts_a_free_dimension_is_reported(name: str
 def test_other_legacy_arithmetic_is_not(multiply: Callable[[Any, Any], Any], x: np.ndarray, factor: np.ndarray) -> None:
     """Nothing is said of sums, two dimensions, equal shapes, one number for each partition, nl's own products."""
     assert nkitools.simulate(product(multiply), x, factor).findings == []
+
+
+@pytest.mark.parametrize(("chip", "is_concerned"), [("trn1", True), ("trn2", True), ("trn3", False)])
+def test_a_seed_for_another_engine_is_reported_before_trn3(chip: str, is_concerned: bool) -> None:
+    """AWS's notes have nl.rand on an engine of its own there; a second draw from one seed is the same here."""
+
+    def kernel() -> Any:
+        out = nl.ndarray((2, 4, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        for turn in range(2):
+            nl.random_seed(nl.full((1, 1), 7, dtype=nl.int32, buffer=nl.sbuf))
+            nl.store(out[turn], nl.rand((4, 8), nl.float32))
+        return out
+
+    run = nkitools.simulate(kernel, chip=chip)
+    assert [each.rule for each in run.findings] == ["NK623"] * is_concerned
+    assert all("AWS's notes say" in each.message for each in run.findings)
+    np.testing.assert_array_equal(*run.outputs)

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import MemoryRegion
@@ -33,12 +32,12 @@ from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar
 from nkitools.isa.move import tensor_copy
 from nkitools.issue.guards import MAX_DIMENSIONS
-from nkitools.issue.known_forms import known_fault
+from nkitools.issue.known_forms import report_known
 from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import binary_into
 from nkitools.language.rounding import ceil_into, floor_into, trunc_into
 from nkitools.language.trigonometry import cos_into, sin_into, tan_into
-from nkitools.rules.finding import refuse, report
+from nkitools.rules.finding import refuse
 
 
 def not_a_tile(what: str, role: str, value: Any) -> NoReturn:
@@ -135,11 +134,7 @@ def report_product(what: str, operator: str | None, first: Any, second: Any, *, 
     fewer, more = sorted(prod(tile.shape[1:]) for tile in (first, second))
     if max(first.ndim, second.ndim) < 3 or fewer == more or (fewer == 1 and not columns):
         return
-    core = current_core(what)
-    form = f"{what}: a product of tiles of the shapes {first.shape} and {second.shape}"
-    known = known_fault("legacy-broadcast-product", form, core.generation, core.language)
-    if known is not None:
-        report("NK623", known.sentence, remedy=known.remedy)
+    report_known(what, "legacy-broadcast-product", f"a product of tiles of the shapes {first.shape} and {second.shape}")
 
 
 def spread(operand: Part, dst: NkiTensor) -> Any:
