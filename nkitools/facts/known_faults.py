@@ -15,7 +15,6 @@ project; where a code has none it is known from public reports. The module needs
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nkitools.facts.supported_versions import release
+from nkitools.facts.tsv import rows_of
 
 _TABLE = Path(__file__).with_name("known_faults.tsv")
 _PAGES = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/"
@@ -147,9 +147,7 @@ def _fault(*cells: str) -> Fault:
 @cache
 def faults() -> tuple[Fault, ...]:
     """Return the table."""
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-    return tuple(_fault(*row) for row in rows)
+    return tuple(_fault(*row.values()) for row in rows_of(_TABLE))
 
 
 def faults_of_versions(chip: str, version: Callable[[str], str | None]) -> Iterator[tuple[Fault, str]]:
