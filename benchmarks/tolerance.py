@@ -26,14 +26,16 @@ from kernels import gallery
 from nkitools.comparison.bounds import bound_of
 from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import Rule
+from nkitools.edits.candidates import candidates_in
+from nkitools.edits.source import Source
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.simulate import simulate
 from nkitools.precision.judgement import judged
 from nkitools.precision.runs import Values, copied, run_half
 from nkitools.precision.tied_choices import TiedChoices
 from nkitools.record.saved.encoding import leaves
-from nkitools.sweeps.mutants.mutate import mutants_in
-from nkitools.sweeps.mutants.tests_of_author import module_of_text
+from nkitools.sweeps.mutate import USUAL
+from nkitools.sweeps.tests_of_author import module_of_text
 from nkitools.targets.imports import stand_in
 
 SEEDS, MUTANTS, TIMES = 20, 6, 10.0
@@ -145,7 +147,7 @@ def _distance(right: Values, wrong: Values) -> float:
 
 def judgement(example: Any, mutant: Any, kernel: Any, right: list[Values]) -> Judgement:
     """Return what its float64 run, the comparison and the rules say of a mutant."""
-    place = example.name, mutant.line, mutant.operator, mutant.change
+    place = example.name, mutant.line, mutant.kind, mutant.change
     _, findings = verdict(example, kernel, 0)
     try:
         far = distance(right, in_float64(example, kernel))
@@ -161,7 +163,7 @@ def mutants(example: Any) -> Iterator[tuple[Any, Any]]:
     function = example.place.partition(":")[2]
     file = str(Path(gallery.__file__).parent.joinpath(*example.place.partition(":")[0].split(".")).with_suffix(".py"))
     try:
-        every = mutants_in(file, function)
+        every = candidates_in(Source(Path(file).read_text(encoding="utf-8"), Path(file).stem), function, USUAL)
     except ValueError:
         return
     chosen = np.random.default_rng(0).permutation(len(every))[:MUTANTS]

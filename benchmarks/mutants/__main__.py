@@ -19,7 +19,7 @@ from benchmarks.mutants.figures import as_json, as_text, passes
 from benchmarks.mutants.own_tests import own_tests
 from benchmarks.mutants.runner import ROOT, measure
 from benchmarks.mutants.survivors import explanations, judge
-from nkitools.sweeps.mutants.operators import OPERATORS
+from nkitools.edits.candidates import KINDS
 
 
 def _options() -> argparse.Namespace:
@@ -28,7 +28,7 @@ def _options() -> argparse.Namespace:
     )
     for option, names, what in (
         ("--kernel", CASES, "only this kernel, such as legacy.softmax; may be given several times"),
-        ("--operator", OPERATORS, "only this kind of mistake; may be given several times"),
+        ("--operator", KINDS, "only this kind of mistake; may be given several times"),
     ):
         parser.add_argument(option, choices=sorted(names), action="append", default=[], metavar="NAME", help=what)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json has every mutant")
@@ -51,8 +51,8 @@ def main() -> int:
     """Measure and show."""
     options = _options()
     if options.operators:
-        for name, operator in OPERATORS.items():
-            print(f"{name:<20}{operator.mistake}")
+        for name, kind in KINDS.items():
+            print(f"{name:<20}{kind.mistake}")
         return 0
     if options.own_tests:
         return 0 if own_tests(ROOT, options.kernel, options.jobs) else 1

@@ -61,7 +61,7 @@ def passes(results: Sequence[Result], judgement: Judgement) -> bool:
 
 def _groups(results: Sequence[Result], judgement: Judgement) -> list[tuple[str, list[tuple[str, Figures]]]]:
     tables = []
-    for field in ("kernel", "operator"):
+    for field in ("kernel", "kind"):
         names = list(dict.fromkeys(getattr(result.mutant, field) for result in results))
         rows = []
         for name in names:
@@ -108,7 +108,7 @@ def _said_of(results: Sequence[Result], judgement: Judgement) -> list[str]:
 
 def _place(result: Result) -> str:
     mutant = result.mutant
-    return f"{mutant.kernel}:{mutant.line} {mutant.operator} `{mutant.change}` in `{mutant.code}`"
+    return f"{mutant.kernel}:{mutant.line} {mutant.kind} `{mutant.change}` in `{mutant.code}`"
 
 
 def _percent(count: int, row: Figures) -> str:
@@ -126,8 +126,8 @@ def as_json(results: Sequence[Result], judgement: Judgement) -> str:
     mutants = []
     for result in results:
         fate, reason = reasons.get(id(result), ("noticed" if result.verdict.killed else "unexplained", ""))
-        mutant = {**asdict(result.mutant), "change": result.mutant.change}
-        del mutant["text"]
+        mutant = {**asdict(result.mutant), "new": result.mutant.edit.text, "change": result.mutant.change}
+        del mutant["text"], mutant["edit"]
         mutants.append({**mutant, "fate": fate, "reason": reason, **asdict(result.verdict)})
     tables = {field: {name: asdict(row) for name, row in rows} for field, rows in _groups(results, judgement)}
     whole = {"all": asdict(figures(results, judgement)), **tables}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nkitools.sweeps.mutants.source import Source
+from nkitools.edits.source import Source
 
 
 def sources(root: Path) -> list[Source]:
@@ -14,5 +14,5 @@ def sources(root: Path) -> list[Source]:
         if path.stem == "__init__":
             continue
         name = ".".join(path.relative_to(root / "kernels" / "nki").with_suffix("").parts)
-        found.append(Source(name, path.read_text(encoding="utf-8")))
+        found.append(Source(path.read_text(encoding="utf-8"), name))
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 import nkitools
 from benchmarks.mutants.kernels import sources
 from nkitools.sweeps.local_engine import LocalEngine
-from nkitools.sweeps.mutants.mutate import mutate
+from nkitools.sweeps.mutate import mutate
 
 GOAL = 0.9  # of the mistakes
 ENDLESS = 300.0  # seconds

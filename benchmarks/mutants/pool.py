@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.mutants.trial import Verdict, put_on_trial
+from nkitools.edits.candidates import Candidate
 from nkitools.sweeps.local_engine import LocalEngine
-from nkitools.sweeps.mutants.source import Mutant
 
 MEMORY = 3 * 2**30  # on top of what the process has when it begins
 IDLE = 60.0  # seconds of a process that waits and computes nothing
@@ -43,7 +43,7 @@ class _Late(BaseException):
     """The end of a trial at its time. Of no class that a test or NumPy catches."""
 
 
-def trials(mutants: Sequence[Mutant], baselines: Mapping[str, Baseline], jobs: int) -> Iterator[tuple[int, Verdict]]:
+def trials(mutants: Sequence[Candidate], baselines: Mapping[str, Baseline], jobs: int) -> Iterator[tuple[int, Verdict]]:
     """The verdict on each mutant, by its number, as they come; ``baselines`` are those of the right kernels."""
     longest = max((each.seconds for each in baselines.values()), default=0.0)
     engine = LocalEngine(workers=jobs, timeout=10 * longest + IDLE, memory=MEMORY)
@@ -51,7 +51,7 @@ def trials(mutants: Sequence[Mutant], baselines: Mapping[str, Baseline], jobs: i
         yield ended.task[0], _LATE if ended.reason else ended.result
 
 
-def _trial(baselines: Mapping[str, Baseline], task: tuple[int, Mutant]) -> Verdict:
+def _trial(baselines: Mapping[str, Baseline], task: tuple[int, Candidate]) -> Verdict:
     mutant = task[1]
     baseline = baselines[mutant.kernel]
     with tempfile.TemporaryDirectory(prefix="mutant-") as directory, _silent():

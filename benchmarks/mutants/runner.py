@@ -13,8 +13,8 @@ from benchmarks.mutants.cases import CASES
 from benchmarks.mutants.kernels import sources
 from benchmarks.mutants.pool import Baseline, trials
 from benchmarks.mutants.trial import Verdict, functions_of_tests, put_on_trial
-from nkitools.sweeps.mutants.operators import mutants_of
-from nkitools.sweeps.mutants.source import Mutant, Source
+from nkitools.edits.candidates import Candidate, candidates_of
+from nkitools.edits.source import Source
 
 ROOT = Path(__file__).parents[2]
 LEAST = 3.0  # seconds of computing time that any mutant has
@@ -29,7 +29,7 @@ class Unfit(Exception):
 class Result:
     """A mutant, what told of it, and whether its results are those of the right kernel bit by bit."""
 
-    mutant: Mutant
+    mutant: Candidate
     verdict: Verdict
     identical: bool
 
@@ -45,7 +45,7 @@ def measure(
     nkitools.install_stand_in(prefer="builtin")
     chosen = [each for each in sources(ROOT) if not kernels or each.kernel in kernels]
     baselines = {source.kernel: baseline(source) for source in chosen}
-    mutants = [each for source in chosen for each in mutants_of(source) if not operators or each.operator in operators]
+    mutants = [each for source in chosen for each in candidates_of(source, operators)]
     verdicts: dict[int, Verdict] = {}
     for number, verdict in trials(mutants, baselines, jobs):
         verdicts[number] = verdict

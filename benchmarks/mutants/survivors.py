@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.mutants.cases import CASES
 from benchmarks.mutants.runner import Result
-from nkitools.sweeps.mutants.source import Mutant
+from nkitools.edits.candidates import Candidate
 
 FILE = Path(__file__).with_name("survivors.toml")
 _FIELDS = ("operator", "kernel", "function", "line", "change")
@@ -31,10 +31,10 @@ class Explanation:
     line: str | None
     change: str | None
 
-    def fits(self, mutant: Mutant) -> bool:
+    def fits(self, mutant: Candidate) -> bool:
         """Whether it speaks of a mutant."""
         return (
-            self.operator == mutant.operator
+            self.operator == mutant.kind
             and self.kernel in (None, mutant.kernel)
             and self.function in (None, mutant.function)
             and self.line in (None, mutant.code)
@@ -100,7 +100,7 @@ def judge(results: Sequence[Result], known: Sequence[Explanation]) -> Judgement:
     kernels: set[str | None] = {result.mutant.kernel for result in results}
     if kernels >= set(CASES):
         kernels.add(None)  # what is said of any kernel is judged where all of them were tried
-    operators = {result.mutant.operator for result in results}
+    operators = {result.mutant.kind for result in results}
     for each in known:
         if each.operator in operators and each.kernel in kernels and each not in used:
             judgement.stale.append(f"explains no survivor: {each.name()}")

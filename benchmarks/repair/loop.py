@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nkitools.edits.source import Edit, Text
 from nkitools.lint.engine import lint
 from nkitools.serve.child_process import Ended, call
 from nkitools.serve.simulated_file import compared
@@ -115,16 +116,10 @@ def _tolerance(text: str) -> dict[str, float]:
 
 def with_edits(text: str, edits: list[Plain]) -> str:
     """Return a text after edits: positions of lines and characters, from 1, in the text as it is."""
-    lines = text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    source = Text(text)
 
-    def span(each: Plain) -> tuple[int, int, str]:
-        first, last = (starts[each[f"{end}line"] - 1] + each[f"{end}column"] - 1 for end in ("", "end_"))
-        return first, last, each["text"]
+    def place(each: Plain, end: str) -> tuple[int, int]:
+        line, column = each[f"{end}line"], each[f"{end}column"]
+        return line, len(source.lines[line - 1][: column - 1].encode())
 
-    spans = sorted(span(each) for each in edits)
-    for start, end, new in reversed(spans):
-        text = text[:start] + new + text[end:]
-    return text
+    return source.edited(Edit(*place(each, ""), *place(each, "end_"), each["text"]) for each in edits)

@@ -10,9 +10,10 @@ import __future__ as future
 import ast
 import linecache
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from nkitools.facts.kept import Kept
@@ -103,6 +104,24 @@ def compiled_again(code: CodeType, text: str, tree: ast.Module) -> CodeType | No
     flags = code.co_flags & _FEATURES
     module = compile(ast.fix_missing_locations(tree), code.co_filename, "exec", flags=flags, dont_inherit=True)
     return list(nested_codes(module))[index]
+
+
+def is_alike(code: CodeType, other: CodeType) -> bool:
+    """Return True if two functions have one name, and the same variables of the functions around them."""
+    return (code.co_qualname, code.co_freevars) == (other.co_qualname, other.co_freevars)
+
+
+@contextmanager
+def running(codes: Sequence[tuple[FunctionType, CodeType]]) -> Iterator[None]:
+    """Let functions run other codes while the block runs."""
+    kept = [(function, function.__code__) for function, _ in codes]
+    try:
+        for function, code in codes:
+            function.__code__ = code
+        yield
+    finally:
+        for function, code in kept:
+            function.__code__ = code
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:

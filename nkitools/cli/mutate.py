@@ -45,14 +45,14 @@ def mutate_kernel(
     an input is noticed, 1 where one is not, 2 for a mistake in the command.
     """
     from nkitools.dialects.stand_in import install_stand_in
-    from nkitools.sweeps.mutants.mutate import USUAL, mutate
-    from nkitools.sweeps.mutants.operators import OPERATORS
+    from nkitools.edits.candidates import KINDS
+    from nkitools.sweeps.mutate import USUAL, mutate
     from nkitools.sweeps.sweep import make_engine
 
     file, name = seen(kernel, needs_inputs=False)
     if Path(file).name.startswith("test_"):
         raise click.UsageError(f"{file} is a file of tests: put the kernel into a file of its own")
-    chosen = tuple(OPERATORS) if kinds == ("all",) else kinds or USUAL
+    chosen = tuple(KINDS) if kinds == ("all",) else kinds or USUAL
     install_stand_in(prefer="builtin")
     try:
         where = make_engine(engine, workers, timeout or 300.0, int(memory * 2**30), address)
@@ -66,7 +66,7 @@ def mutate_kernel(
     missed = [each for each in survivors if each.differs]
     if as_json:
         plain = [
-            {"line": each.mutant.line, "kind": each.mutant.operator, "change": each.mutant.change}
+            {"line": each.mutant.line, "kind": each.mutant.kind, "change": each.mutant.change}
             | {"killed": each.killed, "differs": each.differs}
             for each in tried
         ]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nkitools.facts import versions
 from nkitools.lint.module import Module
-from nkitools.lint.rewriting import argument, line_after
+from nkitools.lint.rewriting import line_after
 from nkitools.lint.scope import Scope
 
 _TOPK = "nki.isa.topk"
@@ -51,7 +51,7 @@ def _is_ordered(node: ast.Call) -> bool:
 
 
 def _ordered(module: Module, node: ast.Call) -> str:
-    edit = argument(module, node, "sorted=True")
+    edit = module.source.with_argument(node, "sorted=True")
     written = line_after(module.text, [edit], edit.line)
     return f"Write `{written}`, where a kernel needs the order."
 

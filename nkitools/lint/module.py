@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from nkitools.authors_code.source_text import tree_of
+from nkitools.edits.source import Text
 from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Function, Scope, scope_of
 
 MODERN = "nki"
@@ -47,14 +48,17 @@ class Module:
 
     def column(self, node: ast.AST) -> int:
         """Return where a node begins on its line, in characters from 1 (ast counts bytes from 0)."""
-        line, offset = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
+        return self.source.character(getattr(node, "lineno", 0), getattr(node, "col_offset", 0)) + 1
+
+    @cached_property
+    def source(self) -> Text:
+        """The text, with what can be done to it."""
+        return Text(self.text)
 
     @property
     def lines(self) -> list[str]:
         """The lines of the file."""
-        return _lines(self.text)
+        return self.source.lines
 
     def makes_kernel(self, node: ast.expr, scope: Scope) -> bool:
         """Return whether a decorator or a called function makes kernels: ``nki.jit``, ``nki.jit(...)``, partials."""
@@ -71,11 +75,6 @@ class Module:
 
 def _is_nki(target: str) -> bool:
     return target.partition(".")[0] == MODERN or target == LEGACY or target.startswith(f"{LEGACY}.nki")
-
-
-@lru_cache(maxsize=64)
-def _lines(text: str) -> list[str]:
-    return text.splitlines()
 
 
 @lru_cache(maxsize=512)

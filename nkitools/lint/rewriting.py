@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from nkitools.edits.source import Edit, Text, replaced
 from nkitools.facts import versions
 from nkitools.lint.module import Module, parse
 from nkitools.lint.scope import Function, Scope, own_nodes
@@ -17,24 +17,13 @@ _MEMORIES = frozenset({"hbm", "private_hbm", "psum", "sbuf", "shared_hbm"})
 _ROUNDS = 16  # loops in loops are rewritten one after the other
 
 
-class Edit(NamedTuple):
-    """A piece of a text and what takes its place: lines from 1, columns in bytes from 0."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str
-    after: str = ""  # the line that follows the block which begins here
-
-
 def rewritten(text: str, path: str) -> str:
     """Return the text of a file in the form of the newest NKI. Raises `Unreadable`."""
     for _ in range(_ROUNDS):
         found = list(edits(parse(text, path)))
         if not found:
             break
-        text = applied(text, found)
+        text = Text(text).edited(found)
     return text
 
 
@@ -47,7 +36,7 @@ def line_to_write(text: str, path: str, line: int) -> str:
 
 def line_after(text: str, found: list[Edit], line: int) -> str:
     """Return what a line becomes by some edits, without the space around it."""
-    return applied(text, found).splitlines()[line - 1].strip()
+    return Text(Text(text).edited(found)).lines[line - 1].strip()
 
 
 def edits(module: Module) -> Iterator[Edit]:
@@ -94,14 +83,7 @@ def _dependency(module: Module, scope: Scope, node: ast.Call) -> Iterator[Edit]:
         return
     isa = imported(scope, "nki.isa")
     if isa and not any(each.arg in (None, "kind") for each in node.keywords):
-        yield argument(module, node, f"kind={isa}.dependency.runtime")
-
-
-def argument(module: Module, node: ast.Call, text: str) -> Edit:
-    """Return the edit that gives a call another argument as the last one."""
-    line, column = node.end_lineno or node.lineno, (node.end_col_offset or 0) - 1
-    before = "".join([*module.lines[: line - 1], module.lines[line - 1].encode()[:column].decode()]).rstrip()
-    return Edit(line, column, line, column, text if before.endswith((",", "(")) else f", {text}")
+        yield module.source.with_argument(node, f"kind={isa}.dependency.runtime")
 
 
 def imported(scope: Scope, module: str) -> str:
@@ -201,21 +183,3 @@ def new_name(scope: Scope, name: str) -> str:
     while scope.owner(found) is not None:
         found, number = f"{name}_{number}", number + 1
     return found
-
-
-def replaced(node: ast.expr, text: str) -> Edit:
-    """Return the edit that puts a text in the place of an expression."""
-    return Edit(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0, text)
-
-
-def applied(text: str, found: list[Edit]) -> str:
-    """Return the text after edits that do not overlap."""
-    lines = [line.encode() for line in text.splitlines(keepends=True)]
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    raw = b"".join(lines)
-    spans = sorted({(starts[a - 1] + b, starts[c - 1] + d, new) for a, b, c, d, new, _ in found}, reverse=True)
-    for start, end, new in spans:
-        raw = raw[:start] + new.encode() + raw[end:]
-    return raw.decode()

@@ -14,8 +14,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
 
+from nkitools.edits.source import Edit, Text
 from nkitools.facts import __version__
-from nkitools.lint.rewriting import Edit
 from nkitools.report.findings import finding_from_plain
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
@@ -23,7 +23,6 @@ from nkitools.serve.child_process import Ended, call
 from nkitools.serve.instruction_cards import as_markdown, card, rule_as_markdown
 from nkitools.serve.open_files import OpenFile, OpenFiles
 from nkitools.serve.simulated_file import simulated
-from nkitools.suggestions.plain import character
 from nkitools.suggestions.site import Suggestion
 
 _SEVERITIES = {
@@ -111,13 +110,13 @@ class Server(LanguageServer):
 
     def _range(self, document: TextDocument, file: OpenFile, finding: Finding) -> types.Range:
         """Return the expression that a finding is about, or its whole line."""
-        lines = file.text.splitlines()
-        number = min(max(finding.line, 1), max(len(lines), 1))
-        line = lines[number - 1] if lines else ""
+        source = Text(file.text)
+        number = min(max(finding.line, 1), len(source.lines))
+        line = source.lines[number - 1]
         node = None if finding.column is None else file.node_at(number, finding.column)
         if node is not None:
             end = node.end_lineno or number
-            last = types.Position(end - 1, character(lines, end, node.end_col_offset or 0))
+            last = types.Position(end - 1, source.character(end, node.end_col_offset or 0))
             first = types.Position(number - 1, (finding.column or 1) - 1)
         else:
             first = types.Position(number - 1, len(line) - len(line.lstrip()))
@@ -185,9 +184,9 @@ def _of_settings(error: ValueError) -> types.Diagnostic:
 
 
 def _edit(document: TextDocument, edit: Edit) -> types.TextEdit:
-    lines = document.source.splitlines()
-    first = types.Position(edit.line - 1, character(lines, edit.line, edit.column))
-    last = types.Position(edit.end_line - 1, character(lines, edit.end_line, edit.end_column))
+    source = Text(document.source)
+    first = types.Position(edit.line - 1, source.character(edit.line, edit.column))
+    last = types.Position(edit.end_line - 1, source.character(edit.end_line, edit.end_column))
     where = document.position_codec.range_to_client_units(document.lines, types.Range(first, last))
     return types.TextEdit(range=where, new_text=edit.text)
 
@@ -301,7 +300,7 @@ def _hovered(server: Server, params: types.HoverParams) -> str | None:
             if not isinstance(node, ast.Attribute | ast.Name) or not node.lineno == node.end_lineno == line:
                 continue
             first = module.column(node)
-            last = character(module.lines, line, node.end_col_offset or 0)
+            last = module.source.character(line, node.end_col_offset or 0)
             found = card(scope.qualified(node)) if first <= column <= last + 1 else None
             if found is not None:
                 return as_markdown(found) + _costs(server.simulated.get(file.path), file, line)

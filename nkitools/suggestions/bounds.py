@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nkitools.lint.rewriting import Edit, argument, replaced
+from nkitools.edits.source import Edit, callee, keyword, replaced
 from nkitools.suggestions.memory import keyword_given
-from nkitools.suggestions.site import Site, Suggestion, called, given, in_brackets, keyword
+from nkitools.suggestions.site import Site, Suggestion, given, in_brackets
 
 _MASKED = frozenset({"load", "store", "load_transpose2d", "dma_copy", "atomic_rmw"})
 
@@ -89,7 +89,7 @@ def _span(site: Site, part: ast.expr) -> _Span | None:
     if isinstance(part, ast.Name):
         made = site.made(part.id)
         return None if made is None else _span(site, made)
-    if isinstance(part, ast.Call) and called(part) == "ds" and len(part.args) == 2:
+    if isinstance(part, ast.Call) and callee(part) == "ds" and len(part.args) == 2:
         return _Span(part.args[0], part.args[1], part.args[1], by_length=True)
     return None
 
@@ -130,7 +130,7 @@ def _same(one: ast.expr, other: ast.expr) -> bool:
 def _is_range(call: ast.Call, span: _Span) -> bool:
     """Return whether a call is nl.ds of the span's start and length."""
     return (
-        called(call) == "ds"
+        callee(call) == "ds"
         and len(call.args) == 2
         and _same(call.args[0], span.start)
         and _same(call.args[1], span.said)
@@ -140,7 +140,7 @@ def _is_range(call: ast.Call, span: _Span) -> bool:
 def _shorter_tiles(site: Site, around: list[ast.stmt], size: ast.expr, left: str) -> Iterator[Edit]:
     """Yield the edits of tiles that a block makes with as many rows as its range has."""
     for node in site.inside(around):
-        if not isinstance(node, ast.Call) or called(node) not in ("ndarray", "zeros", "ones", "full"):
+        if not isinstance(node, ast.Call) or callee(node) not in ("ndarray", "zeros", "ones", "full"):
             continue
         shape, buffer = given(node, "shape", 0), keyword(node, "buffer")
         on_chip = buffer is None or site.text(buffer.value).rpartition(".")[2] in ("sbuf", "psum")
@@ -170,7 +170,7 @@ def _masked(site: Site, part: ast.expr, limit: str) -> Iterator[Suggestion]:
     condition = f"{site.text(part)} < {limit}"
     edits = []
     for node in site.inside(around):
-        if not isinstance(node, ast.Call) or called(node) not in _MASKED:
+        if not isinstance(node, ast.Call) or callee(node) not in _MASKED:
             continue
         indices = [each for each in ast.walk(node) if isinstance(each, ast.Subscript)]
         parts = [one for each in indices for one in (each.slice.elts if isinstance(each.slice, ast.Tuple) else [])]
@@ -178,7 +178,7 @@ def _masked(site: Site, part: ast.expr, limit: str) -> Iterator[Suggestion]:
             continue
         mask = keyword(node, "mask")
         if mask is None:
-            edits.append(argument(site.module, node, f"mask=({condition})"))
+            edits.append(site.module.source.with_argument(node, f"mask=({condition})"))
         else:
             text = f"({condition}) & ({site.text(mask.value)})"
             edits.append(keyword_given(site, node, "mask", text).edits[0])

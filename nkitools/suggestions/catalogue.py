@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from nkitools.edits.source import Text
 from nkitools.lint.module import Module, Unreadable, parse
-from nkitools.lint.rewriting import applied
 from nkitools.rules.finding import Finding
 from nkitools.suggestions import bounds, forms, memory, order, results, tiling
 from nkitools.suggestions.site import Site, Suggestion
@@ -60,4 +60,4 @@ def suggestions(finding: Finding, text: str, module: Module | None = None) -> li
 
 def mended(text: str, suggestion: Suggestion) -> str:
     """Return the text of a file after a suggestion."""
-    return applied(text, list(suggestion.edits))
+    return Text(text).edited(suggestion.edits)

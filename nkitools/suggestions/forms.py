@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from nkitools.lint.rewriting import Edit, edits, line_after, replaced
-from nkitools.suggestions.site import Site, Suggestion, in_brackets, keyword
+from nkitools.edits.source import Edit, keyword, replaced
+from nkitools.lint.rewriting import edits, line_after
+from nkitools.suggestions.site import Site, Suggestion, in_brackets
 
 _FUNCTIONS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nkitools.lint.rewriting import argument, replaced
-from nkitools.suggestions.site import Site, Suggestion, given, keyword, without_keyword, wrapped
+from nkitools.edits.source import keyword, replaced
+from nkitools.suggestions.site import Site, Suggestion, given, wrapped
 
 _ON_CHIP = {"SBUF": "sbuf", "PSUM": "psum"}
 
@@ -61,9 +61,9 @@ def without_engine(site: Site) -> Iterator[Suggestion]:
     name, call = site.text_fact("argument"), site.call
     if call is None or not name or name in required_of(site.scope.qualified(call.func)):
         return
-    edit = without_keyword(call, name)
-    if edit is not None:
-        yield Suggestion(f"Leave `{name}` out", (edit,))
+    given_so = keyword(call, name)
+    if given_so is not None:
+        yield Suggestion(f"Leave `{name}` out", (site.module.source.without_argument(call, given_so),))
 
 
 def without_broadcast(site: Site) -> Iterator[Suggestion]:
@@ -100,5 +100,5 @@ def zeroed(site: Site) -> Iterator[Suggestion]:
 def keyword_given(site: Site, call: ast.Call, name: str, text: str) -> Suggestion:
     """Return the suggestion to give a call a keyword, in the place of the one that it has."""
     old = keyword(call, name)
-    edit = replaced(old.value, text) if old is not None else argument(site.module, call, f"{name}={text}")
+    edit = replaced(old.value, text) if old is not None else site.module.source.with_argument(call, f"{name}={text}")
     return Suggestion(f"Say {name}={text}", (edit,))

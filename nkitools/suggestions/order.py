@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nkitools.lint.rewriting import replaced
+from nkitools.edits.source import replaced
 from nkitools.suggestions.memory import keyword_given
 from nkitools.suggestions.site import Site, Suggestion, given
 

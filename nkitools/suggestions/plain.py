@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nkitools.edits.source import Edit, Text
 from nkitools.lint.module import Module, Unreadable, read
-from nkitools.lint.rewriting import Edit
 from nkitools.rules.finding import Finding
 from nkitools.suggestions.catalogue import MECHANICAL, suggestions
 
@@ -26,22 +26,16 @@ def suggestions_as_plain(
             text = read(Path(finding.file))
         except (Unreadable, OSError):
             return []
-    lines = text.splitlines()
+    source = Text(text)
     found = suggestions(finding, text, module)
-    return [{"title": each.title, "edits": [_plain(one, lines) for one in each.edits]} for each in found]
+    return [{"title": each.title, "edits": [_plain(one, source) for one in each.edits]} for each in found]
 
 
-def _plain(edit: Edit, lines: list[str]) -> dict[str, Any]:
+def _plain(edit: Edit, source: Text) -> dict[str, Any]:
     return {
         "line": edit.line,
-        "column": character(lines, edit.line, edit.column) + 1,
+        "column": source.character(edit.line, edit.column) + 1,
         "end_line": edit.end_line,
-        "end_column": character(lines, edit.end_line, edit.end_column) + 1,
+        "end_column": source.character(edit.end_line, edit.end_column) + 1,
         "text": edit.text,
     }
-
-
-def character(lines: list[str], line: int, column: int) -> int:
-    """Return which character of a line (from 1) begins at a byte, from 0."""
-    text = lines[line - 1] if 0 < line <= len(lines) else ""
-    return len(text.encode()[:column].decode(errors="replace"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nkitools.lint.rewriting import Edit
+from nkitools.edits.source import Edit
 from nkitools.lint.scope import Function, own_nodes
 from nkitools.suggestions.site import Site, Suggestion
 

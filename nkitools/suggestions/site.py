@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from nkitools.edits.source import Edit, callee, keyword, replaced
 from nkitools.lint.module import Module
-from nkitools.lint.rewriting import Edit, imported, replaced
+from nkitools.lint.rewriting import imported
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.rules.finding import Finding
 
@@ -68,7 +69,7 @@ class Site:
     @cached_property
     def call(self) -> ast.Call | None:
         """The call of the instruction that the finding is about, or that the column names; else the only one."""
-        fitting = [each for each in self.calls if called(each) == self.finding.facts.get("instruction")]
+        fitting = [each for each in self.calls if callee(each) == self.finding.facts.get("instruction")]
         placed = [each for each in self.calls if self.module.column(each) == self.finding.column]
         for found in (fitting, placed, self.calls):
             if len(found) == 1:
@@ -102,7 +103,7 @@ class Site:
 
     def text(self, node: ast.AST) -> str:
         """Return a node as it is written."""
-        return ast.get_source_segment(self.module.text, node) or ast.unparse(node)
+        return self.module.source.says(node)
 
     def indent(self, statement: ast.stmt) -> str:
         """Return the space in front of a statement's line."""
@@ -144,41 +145,12 @@ def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
     return bool(first <= line <= (node.end_lineno or node.lineno))
 
 
-def called(call: ast.Call) -> str:
-    """Return the last word of a called name."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
-def keyword(call: ast.Call, name: str) -> ast.keyword | None:
-    """Return a keyword of a call."""
-    return next((each for each in call.keywords if each.arg == name), None)
-
-
 def given(call: ast.Call, name: str, position: int) -> ast.expr | None:
     """Return an argument that is given by its name or at its position."""
     found = keyword(call, name)
     if found is not None:
         return found.value
     return call.args[position] if position < len(call.args) else None
-
-
-def without_keyword(call: ast.Call, name: str) -> Edit | None:
-    """Return the edit that leaves out a keyword of a call, with the comma in front of it."""
-    found = keyword(call, name)
-    if found is None:
-        return None
-    parts = sorted(
-        [*call.args, *(each.value for each in call.keywords)], key=lambda each: (each.lineno, each.col_offset)
-    )
-    before = [
-        each for each in parts if (each.end_lineno or 0, each.end_col_offset or 0) <= (found.lineno, found.col_offset)
-    ]
-    start = before[-1] if before else call.func
-    if not before:  # the first argument: up to the next one
-        after = [each for each in call.keywords if (each.lineno, each.col_offset) > (found.lineno, found.col_offset)]
-        end = (after[0].lineno, after[0].col_offset) if after else (found.end_lineno, found.end_col_offset)
-        return Edit(found.lineno, found.col_offset, end[0] or 0, end[1] or 0, "")
-    return Edit(start.end_lineno or 0, start.end_col_offset or 0, found.end_lineno or 0, found.end_col_offset or 0, "")
 
 
 def wrapped(site: Site, node: ast.expr, function: str) -> Edit:

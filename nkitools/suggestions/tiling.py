@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nkitools.lint.rewriting import Edit, argument, new_name, replaced
+from nkitools.edits.source import Edit, callee, keyword, replaced
+from nkitools.lint.rewriting import new_name
 from nkitools.lint.scope import Function
-from nkitools.suggestions.site import Site, Suggestion, called, given, keyword
+from nkitools.suggestions.site import Site, Suggestion, given
 
 _ROWS = 128
 # Instructions that mix partitions: a loop over tiles of rows would compute something else.
@@ -40,7 +41,7 @@ def by_contraction(site: Site) -> Iterator[Suggestion]:
     tensor = _first_loaded(site, block) if len(names) == 2 and block else ""
     if tensor:
         counter = new_name(site.scope, "k")
-        summed = argument(site.module, call, f"accumulate=({counter} > 0)")
+        summed = site.module.source.with_argument(call, f"accumulate=({counter} > 0)")
         title = f"Contract {_ROWS} rows in each turn of a loop"
         yield from _in_a_loop(site, block, f"{tensor}.shape[0]", partitions, title, counter, (summed,))
 
@@ -60,10 +61,10 @@ def _block(site: Site) -> list[ast.stmt]:
 def _makes_tile(site: Site, statement: ast.stmt) -> bool:
     value = getattr(statement, "value", None)
     if not isinstance(statement, ast.Assign) or not isinstance(value, ast.Call):
-        return any(called(each) in ("store", "load") for each in ast.walk(statement) if isinstance(each, ast.Call))
-    if called(value) in ("load", "copy"):
+        return any(callee(each) in ("store", "load") for each in ast.walk(statement) if isinstance(each, ast.Call))
+    if callee(value) in ("load", "copy"):
         return True
-    return called(value) in ("ndarray", "zeros") and not _in_hbm(site, value)
+    return callee(value) in ("ndarray", "zeros") and not _in_hbm(site, value)
 
 
 def _in_hbm(site: Site, made: ast.Call) -> bool:
@@ -83,7 +84,7 @@ def _filling(site: Site, names: set[str]) -> list[ast.stmt]:
 
 def _mixes(block: list[ast.stmt]) -> bool:
     calls = (each for statement in block for each in ast.walk(statement) if isinstance(each, ast.Call))
-    return any(called(each) in _MIXING for each in calls)
+    return any(callee(each) in _MIXING for each in calls)
 
 
 def _first_loaded(site: Site, block: list[ast.stmt]) -> str:
@@ -125,7 +126,7 @@ def _narrowed(site: Site, block: list[ast.stmt], count: int, rows: str, size: st
         for each in (*node.args, *(one.value for one in node.keywords)):
             if isinstance(each, ast.Name) and each.id in in_hbm and _is_access(node):
                 yield replaced(each, f"{each.id}[{rows}]")
-        shape = given(node, "shape", 0) if called(node) in ("ndarray", "zeros", "ones", "full") else None
+        shape = given(node, "shape", 0) if callee(node) in ("ndarray", "zeros", "ones", "full") else None
         if isinstance(shape, ast.Tuple) and shape.elts and _is_rows(site, shape.elts[0], count):
             yield replaced(shape.elts[0], size)
         elif isinstance(shape, ast.Attribute) and shape.attr == "shape":
@@ -133,7 +134,7 @@ def _narrowed(site: Site, block: list[ast.stmt], count: int, rows: str, size: st
 
 
 def _is_access(call: ast.Call) -> bool:
-    return called(call) in ("load", "store", "dma_copy")
+    return callee(call) in ("load", "store", "dma_copy")
 
 
 def _is_rows(site: Site, node: ast.expr, count: int) -> bool:

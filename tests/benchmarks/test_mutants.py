@@ -17,75 +17,10 @@ from benchmarks.mutants.kernels import sources
 from benchmarks.mutants.runner import Result
 from benchmarks.mutants.survivors import Explanation, explanations, judge
 from benchmarks.mutants.trial import Verdict
-from nkitools.sweeps.mutants.operators import OPERATORS, mutants_of
-from nkitools.sweeps.mutants.source import Mutant, Source
+from nkitools.edits.candidates import Candidate, candidates_of
+from nkitools.edits.source import Edit
 
 REPOSITORY = Path(__file__).parents[2]
-
-MADE = {
-    "alias-buffers": ("a = nl.zeros((2, 1))\n    b = nl.zeros((2, 1))", "    b = nl.zeros((2, 1))\n    b = a\n"),
-    "change-axis": ("nl.sum(x, axis=1)", "nl.sum(x, axis=0)"),
-    "change-buffer": ("y = nl.ndarray((1, 2), buffer=nl.psum)", "buffer=nl.sbuf)"),
-    "change-comparison": ("y = x[i] < 3", "x[i] <= 3"),
-    "change-constant": ("y = f(3)", "f(4)"),
-    "change-dtype": ("y = nl.load(x, dtype=nl.float32)", "dtype=nl.bfloat16"),
-    "change-engine": ("nisa.tensor_copy(dst=x, src=y)", "src=y, engine=nisa.engine.gpsimd)"),
-    "change-operator": ("nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)", "op=nl.subtract)"),
-    "drop-assignment": ("x = x + 1", "    pass\n"),
-    "drop-barrier": ("nisa.core_barrier(data=x, cores=(0, 1))", "    pass\n"),
-    "drop-copy": ("nisa.dma_copy(dst=x, src=y)", "    pass\n"),
-    "drop-instruction": ("nisa.nc_matmul(dst=x, stationary=y, moving=y)", "    pass\n"),
-    "drop-keyword": ("nisa.tensor_reduce(dst=x, data=y, negate=True)", "data=y)"),
-    "drop-mask": ("y = nl.load(x[i], mask=i < 3)", "nl.load(x[i])"),
-    "drop-memset": ("y = nl.zeros((2, 1), dtype=x.dtype)", "y = nl.ndarray((2, 1), dtype=x.dtype, buffer=nl.sbuf)"),
-    "drop-minimum": ("y = min(128, x)", "y = 128\n"),
-    "drop-wrapper": ("y = nl.exp(x)", "y = x\n"),
-    "floor-division": ("y = (x + 128 - 1) // 128", "y = (x) // 128\n"),
-    "forget-accumulate": ("x[i] += y", "x[i] = y"),
-    "forget-return": ("return x", "    pass\n"),
-    "ignore-condition": ("y = 1 if x else 2", "y = 2\n"),
-    "lengthen-loop": ("for i in range(0, x, 128):\n        f(i)", "range(0, x + 128, 128)"),
-    "narrow-slice": ("y = x[:, i : i + 5]", "x[:, i:i + 5 - 1]"),
-    "shift-slice": ("y = x[:, nl.ds(i, 5)]", "nl.ds(i + 1, 5)"),
-    "shorten-loop": ("for i in nl.affine_range(x):\n        f(i)", "nl.affine_range(x - 1)"),
-    "start-late": ("for i in range(x):\n        f(i)", "range(1, x)"),
-    "swap-indices": ("y = x[a, b]", "x[b, a]"),
-    "swap-operands": ("y = a - b", "(b) - (a)"),
-    "swap-results": ("return a, b", "return b, a"),
-    "swap-stationary": ("nisa.nc_matmul(dst=x, stationary=a, moving=b)", "stationary=b, moving=a)"),
-    "swap-targets": ("a, b = f()", "b, a = f()"),
-    "widen-slice": ("y = x[:, nl.ds(i, 5)]", "nl.ds(i, 6)"),
-    "wrong-accumulate": ("nisa.nc_matmul(dst=x, stationary=a, moving=b)", "moving=b, accumulate=True)"),
-    "wrong-counter": ("for i in f():\n        for j in f():\n            y = x[i]", "x[j]"),
-    "wrong-program": ("y = nl.program_id(0)", "y = 0\n"),
-    "wrong-range": ("for i in nl.sequential_range(4):\n        f(i)", "nl.affine_range(4)"),
-    "wrong-tile-size": ("y = nl.tile_size.pmax", "(2 * nl.tile_size.pmax)"),
-}
-
-
-def source(body: str) -> Source:
-    """A module of one function."""
-    return Source("one", f"def kernel(x):\n    {body}\n")
-
-
-def test_every_operator_is_tried() -> None:
-    """The table below speaks of all of them."""
-    assert MADE.keys() == OPERATORS.keys()
-
-
-@pytest.mark.parametrize("operator", MADE)
-def test_an_operator_makes_its_mistake(operator: str) -> None:
-    """One of its mutants has the new text, and every one of them parses and names the line."""
-    body, wrong = MADE[operator]
-    found = [each for each in mutants_of(source(body)) if each.operator == operator]
-    assert any(wrong in each.text for each in found)
-    assert all(each.code in source(body).text for each in found)
-
-
-def test_what_is_no_computation_is_left_alone() -> None:
-    """Assertions, docstrings and device prints have no mutants; constants of assertions alone have none."""
-    text = 'LIMIT = 5\n\n\ndef kernel(x):\n    "A 3."\n    assert x < LIMIT\n    nl.device_print("x", x[0:3])\n'
-    assert list(mutants_of(Source("one", text))) == []
 
 
 def test_every_kernel_has_a_case() -> None:
@@ -95,13 +30,13 @@ def test_every_kernel_has_a_case() -> None:
 
 def test_every_explanation_speaks_of_a_mutant() -> None:
     """A line that was changed since, or an operator that is gone, leaves no explanation behind."""
-    mutants = [mutant for each in sources(REPOSITORY) for mutant in mutants_of(each)]
+    mutants = [mutant for each in sources(REPOSITORY) for mutant in candidates_of(each)]
     assert [each.name() for each in explanations() if not any(map(each.fits, mutants))] == []
 
 
 def result(line: str, *, killed: bool = False, identical: bool = True) -> Result:
     """A mutant of the operator "shift-slice" and its fate."""
-    mutant = Mutant("one", "shift-slice", "kernel", 1, line, "old", "new", "")
+    mutant = Candidate("one", "shift-slice", "kernel", 1, line, "old", Edit(1, 0, 1, 3, "new"), "")
     return Result(mutant, Verdict(reference="wrong" if killed else ""), identical and not killed)
 
 
@@ -201,7 +136,7 @@ def test_a_mistake_is_reported_by_its_rule(
     found = [
         each["findings"]["error"]
         for each in measured["mutants"]
-        if each["kernel"] == kernel and each["operator"] == operator and each["code"].startswith(line)
+        if each["kernel"] == kernel and each["kind"] == operator and each["code"].startswith(line)
     ]
     assert found
     assert any(rule in rules for rules in found)

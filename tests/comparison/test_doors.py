@@ -23,8 +23,8 @@ from nkitools.record.run import Run
 from nkitools.report.agreement import agreement
 from nkitools.report.page import comparison as page_comparison
 from nkitools.serve import simulated_file
+from nkitools.sweeps import distinguishing
 from nkitools.sweeps.checked_call import Case, CheckedCall
-from nkitools.sweeps.mutants import distinguishing
 from nkitools.why.bisection import bisection_of_run
 from tests.comparison import copying
 from tests.comparison.asked_pair import PAIR

@@ -27,6 +27,7 @@ room("processes", "platforms")  # children of this process
 room("output_streams")
 room("facts", "platforms")
 room("authors_code", "facts")  # what code of authors names, reads and says
+room("edits", "authors_code")  # of texts of authors: the only way to change one by its places
 room("rules", "authors_code", "facts")  # the catalogue, and what a broken rule says
 room("comparison")
 room("examples")  # the example kernels, which the wheel has in this place
@@ -38,7 +39,7 @@ room("history", "chip", "facts", "record", "rules")
 room("issue", "chip", "engines", "facts", "record", "rules")
 room("isa", "chip", "engines", "facts", "issue", "record", "rules")
 room("language", "authors_code", "chip", "engines", "facts", "isa", "issue", "record", "rules")
-room("lint", "authors_code", "facts", "rules")
+room("lint", "authors_code", "edits", "facts", "rules")
 room(
     "launch",
     "authors_code", "chip", "facts", "history", "lint", "output_streams", "platforms", "record", "rules",
@@ -52,7 +53,7 @@ room(
 )  # fmt: skip
 room("strategies", "chip", "dialects", "facts", "launch", "rules")
 room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
-room("suggestions", "dialects", "facts", "issue", "lint", "rules")
+room("suggestions", "dialects", "edits", "facts", "issue", "lint", "rules")
 room("pallas", "authors_code", "chip", "comparison", "facts", "platforms", "precision", "processes", "record", "rules")
 room("kernel_settings", "chip")
 room("module_files", "authors_code", "facts", "lint")
@@ -65,7 +66,7 @@ room(
 )  # fmt: skip
 room(
     "sweeps",  # any kind of kernel, wherever it runs
-    "authors_code", "chip", "comparison", "facts", "kernel_settings", "launch", "module_files", "platforms",
+    "authors_code", "chip", "comparison", "edits", "facts", "kernel_settings", "launch", "module_files", "platforms",
     "precision", "processes", "record", "rules", "targets",
 )  # fmt: skip
 room(
@@ -81,8 +82,8 @@ room(
 )  # fmt: skip
 room(
     "serve",
-    "authors_code", "chip", "comparison", "dialects", "facts", "kernel_file", "kernel_settings", "launch", "lint",
-    "platforms", "precision", "processes", "record", "report", "rules", "suggestions", "targets",
+    "authors_code", "chip", "comparison", "dialects", "edits", "facts", "kernel_file", "kernel_settings", "launch",
+    "lint", "platforms", "precision", "processes", "record", "report", "rules", "suggestions", "targets",
 )  # fmt: skip
 room(
     "pytest_plugin",
@@ -92,9 +93,9 @@ room(
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
 room(
     "cli",  # its templates are files of users
-    "authors_code", "chip", "comparison", "customop", "dialects", "examples", "facts", "kernel_file", "kernel_settings",
-    "launch", "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record", "report", "rules", "serve",
-    "suggestions", "sweeps", "targets", "timing", "why",
+    "authors_code", "chip", "comparison", "customop", "dialects", "edits", "examples", "facts", "kernel_file",
+    "kernel_settings", "launch", "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record",
+    "report", "rules", "serve", "suggestions", "sweeps", "targets", "timing", "why",
 )  # fmt: skip
 room("__main__", "cli", "output_streams", "platforms")
 

@@ -22,7 +22,7 @@ HIDDEN = {
     "nkitools.dialects.version_forms": "the same",
     "nkitools.suggestions.lint_interface": "the module that stands in for the AWS module that a source imports",
     "nkitools.lint.project": "modules of the program that runs, which has imported them",
-    "nkitools.sweeps.mutants.tests_of_author": "modules of an author's tests, which are forgotten again",
+    "nkitools.sweeps.tests_of_author": "modules of an author's tests, which are forgotten again",
     "nkitools.targets.official": "AWS's packages",
     "nkitools.targets.neuron": "AWS's packages",
     "nkitools.module_files": "the module of an author's file",

@@ -119,7 +119,7 @@ POINTS: dict[str, tuple[str, str, str, str | None]] = {
     "topk over several lines": (
         "nisa.topk(  # here\n    x,\n    x,\n    x,\n    n=64,\n)",
         "NK618",
-        "Write `sorted=True)`, where a kernel needs the order.",
+        "Write `n=64, sorted=True,`, where a kernel needs the order.",
         None,
     ),
 }

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from nkitools.cli import main
+from nkitools.edits.candidates import KINDS
+from nkitools.sweeps.distinguishing import distinguishing
 from nkitools.sweeps.local_engine import LocalEngine
-from nkitools.sweeps.mutants.distinguishing import distinguishing
-from nkitools.sweeps.mutants.mutate import USUAL, mutants_in
-from nkitools.sweeps.mutants.operators import OPERATORS
-from nkitools.sweeps.mutants.tests_of_author import Call, run_tests
+from nkitools.sweeps.mutate import USUAL
+from nkitools.sweeps.tests_of_author import Call, run_tests
 
 KERNEL = """import nki
 import nki.isa as nisa
@@ -58,19 +58,9 @@ def author(folder: Path, columns: int, kernel: str = KERNEL) -> str:
     return str(folder / "doubled.py")
 
 
-def test_mistakes_are_made_where_the_kernel_reaches(tmp_path: Path) -> None:
-    """In its own functions and constants, and not in others of the file; each kind is one that there is."""
-    file = author(tmp_path, 64)
-    lines = KERNEL.splitlines()
-    found = {lines[each.line - 1] for each in mutants_in(file, "doubled", tuple(OPERATORS))}
-    assert "    return min(BLOCK, x.shape[1] - start)" in found
-    assert "BLOCK = 64" in found
-    assert not found & {"OTHER = 3", "    return min(OTHER, x)"}
-    assert set(USUAL) <= set(OPERATORS)
-    with pytest.raises(ValueError, match=r"doubled\.py has no kernel tripled"):
-        mutants_in(file, "tripled")
-    with pytest.raises(ValueError, match="there is no kind typo; choose of "):
-        mutants_in(file, "doubled", ("typo",))
+def test_the_usual_kinds_are_kinds() -> None:
+    """Each of them is in the table."""
+    assert set(USUAL) <= set(KINDS)
 
 
 @pytest.mark.process

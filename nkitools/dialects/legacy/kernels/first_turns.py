@@ -10,8 +10,7 @@ lists, dictionaries and sets that the body changes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -93,19 +92,6 @@ def rewrites_of(function: Callable[..., object]) -> Rewrites:
     functions = () if plain is None else tuple(named_functions(plain))
     found = ((each, rewritten(each.__code__.co_filename, each.__code__)) for each in functions)
     return tuple((each, code) for each, code in found if code is not each.__code__)
-
-
-@contextmanager
-def first_turns(rewrites: Rewrites) -> Iterator[None]:
-    """Let functions run their rewritten code while the block runs."""
-    kept = [(each, each.__code__) for each, _ in rewrites]
-    try:
-        for each, code in rewrites:
-            each.__code__ = code
-        yield
-    finally:
-        for each, code in kept:
-            each.__code__ = code
 
 
 def rewritten(file: str, code: CodeType) -> CodeType:

@@ -10,12 +10,13 @@ from contextvars import ContextVar
 from types import CodeType
 from typing import Any
 
+from nkitools.authors_code.source_text import running
 from nkitools.chip.core import current_core
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.allocated_kernels import check_allocated
 from nkitools.dialects.legacy.kernels.annotations import checked_annotations
 from nkitools.dialects.legacy.kernels.error_codes import placed
-from nkitools.dialects.legacy.kernels.first_turns import Rewrites, first_turns, rewrites_of
+from nkitools.dialects.legacy.kernels.first_turns import Rewrites, rewrites_of
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
 from nkitools.dialects.legacy.kernels.kernel_source import place_of, report_source
 from nkitools.dialects.legacy.kernels.kernel_state import (
@@ -46,7 +47,7 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
         arguments = signature.bind(*args, **kwargs).arguments
         free = {name: _storages(arguments.get(name)) for name in mutable}
         with ExitStack() as stack:
-            stack.enter_context(first_turns(rewrites()))
+            stack.enter_context(running(rewrites()))
             code = getattr(inspect.unwrap(function), "__code__", None)
             form = _enter(stack, code, switches, returns_outputs, set().union(*free.values()))
             _before(function, code, switches)

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from nkitools.sweeps.mutants.registry import operator
-from nkitools.sweeps.mutants.source import FUNCTIONS, Edit, Source, callee, room
+from nkitools.edits.kinds import kind
+from nkitools.edits.source import FUNCTIONS, Edit, Source, callee, replaced, room
 
 
-@operator("wrong-counter", "the counter of another loop")
+@kind("wrong-counter", "the counter of another loop")
 def wrong_counter(source: Source) -> Iterator[Edit]:
     """A loop's counter where it is used as an index, replaced by that of the loop around or of the same loop."""
     for node in source.nodes:
@@ -20,7 +20,7 @@ def wrong_counter(source: Source) -> Iterator[Edit]:
         if node.id in counters:
             for other in counters:
                 if other != node.id:
-                    yield source.replace(node, other)
+                    yield replaced(node, other)
 
 
 def _counters(source: Source, node: ast.AST) -> Iterator[str]:
@@ -53,34 +53,34 @@ def _is_place(source: Source, node: ast.AST) -> bool:
     return False
 
 
-@operator("wrong-program", "every program takes itself for the first, or for the only one")
+@kind("wrong-program", "every program takes itself for the first, or for the only one")
 def wrong_program(source: Source) -> Iterator[Edit]:
     """``program_id`` becomes 0, ``num_programs`` 1."""
     for node in source.nodes:
         if callee(node) == "program_id" and room(node) == "nl":
-            yield source.replace(node, "0")
+            yield replaced(node, "0")
         elif callee(node) == "num_programs" and room(node) == "nl":
-            yield source.replace(node, "1")
+            yield replaced(node, "1")
 
 
-@operator("ignore-condition", "a condition is taken to hold always, or never")
+@kind("ignore-condition", "a condition is taken to hold always, or never")
 def ignore_condition(source: Source) -> Iterator[Edit]:
     """Of statements and of conditional expressions."""
     for node in source.nodes:
         if isinstance(node, ast.If):
             for always in ("True", "False"):
-                yield source.replace(node.test, always)
+                yield replaced(node.test, always)
         elif isinstance(node, ast.IfExp):
             for side in (node.body, node.orelse):
-                yield source.replace(node, source.says(side))
+                yield replaced(node, source.says(side))
         elif isinstance(node, ast.BoolOp):
             for part in node.values:
-                yield source.replace(node, source.says(part))
+                yield replaced(node, source.says(part))
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield source.replace(node, source.says(node.operand))
+            yield replaced(node, source.says(node.operand))
 
 
-@operator("swap-results", "two results change places")
+@kind("swap-results", "two results change places")
 def swap_results(source: Source) -> Iterator[Edit]:
     """The places where a function returns a tuple of names or calls."""
     for node in source.nodes:
@@ -90,7 +90,7 @@ def swap_results(source: Source) -> Iterator[Edit]:
                 yield source.swap(first, second)
 
 
-@operator("swap-targets", "two names of one assignment change places")
+@kind("swap-targets", "two names of one assignment change places")
 def swap_targets(source: Source) -> Iterator[Edit]:
     """``a, b = f()`` becomes ``b, a = f()``, in loops too."""
     for node in source.nodes:

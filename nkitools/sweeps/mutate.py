@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nkitools.edits.candidates import Candidate, candidates_in
+from nkitools.edits.source import Source
 from nkitools.kernel_settings import check_setting
 from nkitools.rules.top_level import bound_names
-from nkitools.sweeps.mutants.distinguishing import distinguishing
-from nkitools.sweeps.mutants.operators import OPERATORS, mutants_of
-from nkitools.sweeps.mutants.source import Mutant, Source
-from nkitools.sweeps.mutants.tests_of_author import Call, Trial, run_tests
+from nkitools.sweeps.distinguishing import distinguishing
+from nkitools.sweeps.tests_of_author import Call, Trial, run_tests
 
 # The mistakes that people make most, and that a test should notice.
 USUAL = (
@@ -33,14 +33,14 @@ class Tried:
     ``unsound``: why the tests failed without a mistake afterwards, '' where they did not.
     """
 
-    mutant: Mutant
+    mutant: Candidate
     killed: str
     differs: str = ""
     unsound: str = ""
 
     def line(self, file: str) -> str:
         """Return one line of text."""
-        return f"{os.path.basename(file)}:{self.mutant.line}: {self.mutant.operator}: {self.mutant.change}"
+        return f"{os.path.basename(file)}:{self.mutant.line}: {self.mutant.kind}: {self.mutant.change}"
 
 
 _ONCE = (
@@ -55,36 +55,6 @@ class TestsFail(ValueError):
     """The author's tests do not pass without any mistake."""
 
     __test__ = False  # pytest takes no class of this name for tests
-
-
-def mutants_in(file: str, kernel: str, kinds: Sequence[str] = USUAL) -> list[Mutant]:
-    """Return the mutants of a kernel and of the functions and constants of its file that it reaches.
-
-    ValueError for a kernel that the file has not, and for a kind that there is not.
-    """
-    unknown = sorted(set(kinds) - set(OPERATORS))
-    if unknown:
-        raise ValueError(f"there is no kind {', '.join(unknown)}; choose of {', '.join(OPERATORS)}")
-    source = Source(Path(file).stem, Path(file).read_text(encoding="utf-8"))
-    reached = _reached(source, kernel)
-    lines = {line for node in reached for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    return [each for each in mutants_of(source) if each.operator in kinds and each.line in lines]
-
-
-def _reached(source: Source, kernel: str) -> list[Any]:
-    """Return the functions and constants of a file that a kernel names, itself among them."""
-    known: dict[str, Any] = {each.name: each for each in source.functions}
-    for constant in source.constants:
-        known |= {target.id: constant for target in constant.targets if isinstance(target, ast.Name)}
-    if kernel not in known:
-        raise ValueError(f"{source.kernel}.py has no kernel {kernel} at its top")
-    found, waiting = {kernel}, [kernel]
-    while waiting:
-        for node in ast.walk(known[waiting.pop()]):
-            if isinstance(node, ast.Name) and node.id in known and node.id not in found:
-                found.add(node.id)
-                waiting.append(node.id)
-    return [known[name] for name in found]
 
 
 def mutate(
@@ -103,7 +73,8 @@ def mutate(
     they fail with a mistake for another reason, and no number says what they notice.
     """
     text = Path(file).read_text(encoding="utf-8")
-    mutants, after = mutants_in(file, kernel, kinds), _settings_text(text, kernel, settings or {})
+    mutants = candidates_in(Source(text, Path(file).stem), kernel, kinds)
+    after = _settings_text(text, kernel, settings or {})
     text += after
     as_it_is = partial(_as_it_is, file, text, list(tests), kernel)
     whole = _passing(engine, as_it_is, "the tests do not pass without a mistake")
@@ -161,7 +132,7 @@ def _as_it_is(file: str, text: str, tests: list[str], kernel: str, _task: int) -
 
 
 def _tried(
-    file: str, text: str, tests: list[str], kernel: str, calls: list[Call], after: str, task: tuple[int, Mutant]
+    file: str, text: str, tests: list[str], kernel: str, calls: list[Call], after: str, task: tuple[int, Candidate]
 ) -> Tried:
     mutant = task[1]
     trial = run_tests(file, mutant.text + after, tests)

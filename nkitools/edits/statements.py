@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nkitools.sweeps.mutants.registry import operator
-from nkitools.sweeps.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
+from nkitools.edits.kinds import kind
+from nkitools.edits.source import Edit, Source, assigned, callee, dropped, keyword, last_word, replaced, room
 
 _COPIES = ("dma_copy", "tensor_copy", "store", "copy")
 _MEMSETS = ("memset", "iota")
@@ -41,20 +41,20 @@ def _statements(source: Source) -> Iterator[tuple[ast.Expr, ast.Call]]:
             yield node, node.value
 
 
-@operator("drop-copy", "a copy, load or store is forgotten")
+@kind("drop-copy", "a copy, load or store is forgotten")
 def drop_copy(source: Source) -> Iterator[Edit]:
     """Statements that move data."""
     for statement, call in _statements(source):
         if callee(call) in _COPIES:
-            yield source.drop_statement(statement)
+            yield dropped(statement)
 
 
-@operator("drop-memset", "a buffer is left without its initial value")
+@kind("drop-memset", "a buffer is left without its initial value")
 def drop_memset(source: Source) -> Iterator[Edit]:
     """``nisa.memset``, and ``nl.zeros`` and its kin that become ``nl.ndarray``."""
     for statement, call in _statements(source):
         if callee(call) in _MEMSETS:
-            yield source.drop_statement(statement)
+            yield dropped(statement)
     for node in source.nodes:
         if isinstance(node, ast.Call) and callee(node) in _FILLED and room(node) == "nl":
             kept = [node.args[0], *([] if callee(node) == "full" else node.args[1:])]
@@ -63,26 +63,26 @@ def drop_memset(source: Source) -> Iterator[Edit]:
                 arguments += ", dtype=nl.float32"
             if keyword(node, "buffer") is None:
                 arguments += ", buffer=nl.sbuf"
-            yield source.replace(node, f"nl.ndarray({arguments})")
+            yield replaced(node, f"nl.ndarray({arguments})")
 
 
-@operator("drop-barrier", "cores or ranks do not wait for each other")
+@kind("drop-barrier", "cores or ranks do not wait for each other")
 def drop_barrier(source: Source) -> Iterator[Edit]:
     """Barriers."""
     for statement, call in _statements(source):
         if callee(call) in _BARRIERS:
-            yield source.drop_statement(statement)
+            yield dropped(statement)
 
 
-@operator("drop-instruction", "an instruction, or a call of the kernel's own function, is forgotten")
+@kind("drop-instruction", "an instruction, or a call of the kernel's own function, is forgotten")
 def drop_instruction(source: Source) -> Iterator[Edit]:
     """All other calls that stand alone."""
     for statement, call in _statements(source):
         if callee(call) not in (*_COPIES, *_MEMSETS, *_BARRIERS):
-            yield source.drop_statement(statement)
+            yield dropped(statement)
 
 
-@operator("drop-assignment", "a variable keeps its old value")
+@kind("drop-assignment", "a variable keeps its old value")
 def drop_assignment(source: Source) -> Iterator[Edit]:
     """Assignments to names that are all bound already, earlier in the function or in the loop before."""
     for function in source.functions:
@@ -91,40 +91,40 @@ def drop_assignment(source: Source) -> Iterator[Edit]:
             names = {each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
             targets = [each for target in node.targets for each in getattr(target, "elts", [target])]
             if names <= bound and all(isinstance(each, ast.Name) for each in targets):
-                yield source.drop_statement(node)
+                yield dropped(node)
             bound |= names
 
 
-@operator("drop-wrapper", "a call that changes its first argument is forgotten")
+@kind("drop-wrapper", "a call that changes its first argument is forgotten")
 def drop_wrapper(source: Source) -> Iterator[Edit]:
     """``nl.exp(x)`` becomes ``x``: functions of one tensor that give one of its shape."""
     for node in source.nodes:
         if isinstance(node, ast.Call) and room(node) == "nl" and callee(node) in _ELEMENTWISE:
-            yield source.replace(node, source.says(node.args[0]))
+            yield replaced(node, source.says(node.args[0]))
 
 
 _ELEMENTWISE = ("exp", "log", "square", "abs", "rsqrt", "reciprocal", "copy", "negative")
 
 
-@operator("drop-mask", "a mask, a predicate or one of its conditions is forgotten")
+@kind("drop-mask", "a mask, a predicate or one of its conditions is forgotten")
 def drop_mask(source: Source) -> Iterator[Edit]:
     """``mask=``, one side of ``&``, ``nl.where`` and predicated copies."""
     for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
             for side in (node.left, node.right):
-                yield source.replace(node, source.says(side))
+                yield replaced(node, source.says(side))
         elif callee(node) == "where":
             assert isinstance(node, ast.Call)
-            yield source.replace(node, source.says(node.args[1]))
+            yield replaced(node, source.says(node.args[1]))
         elif callee(node) == "tensor_copy_predicated":
             assert isinstance(node, ast.Call)
             dst, src = (source.says(each) for each in node.keywords if each.arg in ("dst", "src"))
-            yield source.replace(node, f"nisa.tensor_copy({dst}, {src})")
+            yield replaced(node, f"nisa.tensor_copy({dst}, {src})")
         elif isinstance(node, ast.Call) and (mask := keyword(node, "mask")) is not None:
-            yield source.drop_argument(node, mask)
+            yield source.without_argument(node, mask)
 
 
-@operator("drop-keyword", "an optional argument is forgotten")
+@kind("drop-keyword", "an optional argument is forgotten")
 def drop_keyword(source: Source) -> Iterator[Edit]:
     """Optional arguments of instructions and of ``nl`` functions, but the dtype of a buffer, which it must have."""
     for node in source.nodes:
@@ -132,49 +132,40 @@ def drop_keyword(source: Source) -> Iterator[Edit]:
             continue
         for argument in node.keywords:
             if argument.arg in _OPTIONAL:
-                yield source.drop_argument(node, argument)
+                yield source.without_argument(node, argument)
 
 
-@operator("forget-accumulate", "a sum, or a running maximum, starts anew at each step")
+@kind("forget-accumulate", "a sum, or a running maximum, starts anew at each step")
 def forget_accumulate(source: Source) -> Iterator[Edit]:
     """``+=`` becomes ``=``; matmuls overwrite; the engines' own registers are reset each time."""
     for node in source.nodes:
         if isinstance(node, ast.AugAssign):
-            start, stop = source.span(node.target)[1], source.span(node.value)[0]
-            yield Edit(start, stop, " = ", line_of(node))
+            yield assigned(node.target, node.value, "=")
         elif room(node) == "nisa" and callee(node) in ("nc_matmul", "nc_matmul_mx"):
             assert isinstance(node, ast.Call)
             if keyword(node, "dst") is not None and keyword(node, "accumulate") is None:
-                yield _with_argument(source, node, "accumulate=False")
+                yield source.with_argument(node, "accumulate=False")
         elif last_word(node) == "reduce" and isinstance(node, ast.Attribute):
-            yield source.replace(node, "nisa.reduce_cmd.reset_reduce")
+            yield replaced(node, "nisa.reduce_cmd.reset_reduce")
 
 
-@operator("wrong-accumulate", "the first step adds to what was never set")
+@kind("wrong-accumulate", "the first step adds to what was never set")
 def wrong_accumulate(source: Source) -> Iterator[Edit]:
     """Matmuls that always accumulate; registers that are never reset; ``=`` of a known name that becomes ``+=``."""
     for node in source.nodes:
         if room(node) == "nisa" and callee(node) in ("nc_matmul", "nc_matmul_mx"):
             assert isinstance(node, ast.Call)
             if keyword(node, "dst") is not None and keyword(node, "accumulate") is None:
-                yield _with_argument(source, node, "accumulate=True")
+                yield source.with_argument(node, "accumulate=True")
         elif last_word(node) == "reset_reduce" and isinstance(node, ast.Attribute):
-            yield source.replace(node, "nisa.reduce_cmd.reduce")
+            yield replaced(node, "nisa.reduce_cmd.reduce")
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            start, stop = source.span(node.targets[0])[1], source.span(node.value)[0]
-            yield Edit(start, stop, " += ", line_of(node))
+            yield assigned(node.targets[0], node.value, "+=")
 
 
-@operator("forget-return", "the result is not returned")
+@kind("forget-return", "the result is not returned")
 def forget_return(source: Source) -> Iterator[Edit]:
     """Of kernels and of their functions."""
     for node in source.nodes:
         if isinstance(node, ast.Return) and node.value is not None:
-            yield source.drop_statement(node)
-
-
-def _with_argument(source: Source, call: ast.Call, argument: str) -> Edit:
-    stop = source.span(call)[1] - 1
-    inside = source.text[:stop].rstrip()
-    comma = "" if inside.endswith(",") else ","
-    return Edit(len(inside), stop, f"{comma} {argument}", line_of(call))
+            yield dropped(node)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from nkitools.sweeps.mutants.registry import operator
-from nkitools.sweeps.mutants.source import Edit, Source, callee, last_word, room
+from nkitools.edits.kinds import kind
+from nkitools.edits.source import Edit, Source, callee, last_word, replaced, room
 
 _RANGES = ("range", "affine_range", "sequential_range", "static_range", "dynamic_range")
 _TILE_SIZES = {"pmax": "psum_bank_fmax", "psum_bank_fmax": "pmax", "gemm_moving_fmax": "pmax"}
@@ -48,20 +48,20 @@ def _slice_text(source: Source, node: ast.Slice, by_lower: int, by_upper: int) -
     return f"{lower}:{upper}{step}"
 
 
-@operator("shift-slice", "a slice, window or index is one further")
+@kind("shift-slice", "a slice, window or index is one further")
 def shift_slice(source: Source) -> Iterator[Edit]:
     """Both ends of a slice, the start of a window, one number or affine index among the indices."""
     for part in _slices(source):
-        yield source.replace(part, _slice_text(source, part, 1, 1))
+        yield replaced(part, _slice_text(source, part, 1, 1))
     for window in _windows(source):
-        yield source.replace(window.args[0], _plus(source, window.args[0], 1))
+        yield replaced(window.args[0], _plus(source, window.args[0], 1))
     windows = _names_of_windows(source)
     for node in source.nodes:
         if isinstance(node, ast.Subscript):
             for index in getattr(node.slice, "elts", [node.slice]):
                 names_one = isinstance(index, (ast.BinOp, ast.Name)) or _is_number(index)
                 if names_one and last_word(index) not in windows:
-                    yield source.replace(index, _plus(source, index, 1))
+                    yield replaced(index, _plus(source, index, 1))
 
 
 def _names_of_windows(source: Source) -> set[str]:
@@ -78,24 +78,24 @@ def _is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
-@operator("narrow-slice", "a slice or window is one shorter")
+@kind("narrow-slice", "a slice or window is one shorter")
 def narrow_slice(source: Source) -> Iterator[Edit]:
     """At its end."""
     for part in _slices(source):
         if part.upper is not None:
-            yield source.replace(part, _slice_text(source, part, 0, -1))
+            yield replaced(part, _slice_text(source, part, 0, -1))
     for window in _windows(source):
-        yield source.replace(window.args[1], _plus(source, window.args[1], -1))
+        yield replaced(window.args[1], _plus(source, window.args[1], -1))
 
 
-@operator("widen-slice", "a slice or window is one longer")
+@kind("widen-slice", "a slice or window is one longer")
 def widen_slice(source: Source) -> Iterator[Edit]:
     """At its end."""
     for part in _slices(source):
         if part.upper is not None:
-            yield source.replace(part, _slice_text(source, part, 0, 1))
+            yield replaced(part, _slice_text(source, part, 0, 1))
     for window in _windows(source):
-        yield source.replace(window.args[1], _plus(source, window.args[1], 1))
+        yield replaced(window.args[1], _plus(source, window.args[1], 1))
 
 
 def _loops(source: Source) -> Iterator[ast.expr]:
@@ -105,17 +105,17 @@ def _loops(source: Source) -> Iterator[ast.expr]:
             yield node.iter
 
 
-@operator("shorten-loop", "the last turn of a loop is left out")
+@kind("shorten-loop", "the last turn of a loop is left out")
 def shorten_loop(source: Source) -> Iterator[Edit]:
     """A range stops a step before, a list ends an element before."""
     for turns in _loops(source):
         if isinstance(turns, ast.Call) and callee(turns) in _RANGES:
             yield _range_until(source, turns, -1)
         else:
-            yield source.replace(turns, f"list({source.says(turns)})[:-1]")
+            yield replaced(turns, f"list({source.says(turns)})[:-1]")
 
 
-@operator("lengthen-loop", "a loop takes one turn too many")
+@kind("lengthen-loop", "a loop takes one turn too many")
 def lengthen_loop(source: Source) -> Iterator[Edit]:
     """A range stops a step later."""
     for turns in _loops(source):
@@ -126,33 +126,33 @@ def lengthen_loop(source: Source) -> Iterator[Edit]:
 def _range_until(source: Source, turns: ast.Call, sign: int) -> Edit:
     stop = turns.args[1 if len(turns.args) > 1 else 0]
     if len(turns.args) < 3:
-        return source.replace(stop, _plus(source, stop, sign))
-    return source.replace(stop, f"{source.says(stop)} {'+' if sign > 0 else '-'} {source.says(turns.args[2])}")
+        return replaced(stop, _plus(source, stop, sign))
+    return replaced(stop, f"{source.says(stop)} {'+' if sign > 0 else '-'} {source.says(turns.args[2])}")
 
 
-@operator("start-late", "the first turn of a loop is left out")
+@kind("start-late", "the first turn of a loop is left out")
 def start_late(source: Source) -> Iterator[Edit]:
     """A range begins a step later, a list an element later."""
     for turns in _loops(source):
         if not isinstance(turns, ast.Call) or callee(turns) not in _RANGES:
-            yield source.replace(turns, f"list({source.says(turns)})[1:]")
+            yield replaced(turns, f"list({source.says(turns)})[1:]")
         elif len(turns.args) == 1 and callee(turns) == "range":
-            yield source.replace(turns.args[0], f"1, {source.says(turns.args[0])}")
+            yield replaced(turns.args[0], f"1, {source.says(turns.args[0])}")
         elif len(turns.args) > 1:
             step = source.says(turns.args[2]) if len(turns.args) > 2 else "1"
-            yield source.replace(turns.args[0], f"{source.says(turns.args[0])} + {step}")
+            yield replaced(turns.args[0], f"{source.says(turns.args[0])} + {step}")
 
 
-@operator("wrong-range", "a loop whose steps depend on each other is declared independent")
+@kind("wrong-range", "a loop whose steps depend on each other is declared independent")
 def wrong_range(source: Source) -> Iterator[Edit]:
     """``sequential_range`` becomes ``affine_range``."""
     for turns in _loops(source):
         if callee(turns) == "sequential_range":
             assert isinstance(turns, ast.Call)
-            yield source.replace(turns.func, "nl.affine_range")
+            yield replaced(turns.func, "nl.affine_range")
 
 
-@operator("floor-division", "a size is rounded down to whole tiles")
+@kind("floor-division", "a size is rounded down to whole tiles")
 def floor_division(source: Source) -> Iterator[Edit]:
     """``(size + tile - 1) // tile`` becomes ``size // tile``."""
     for node in source.nodes:
@@ -164,43 +164,43 @@ def floor_division(source: Source) -> Iterator[Edit]:
             and isinstance(node.left.left, ast.BinOp)
             and _is_number(node.left.right)
         ):
-            yield source.replace(node.left, source.says(node.left.left.left))
+            yield replaced(node.left, source.says(node.left.left.left))
 
 
-@operator("drop-minimum", "the last, shorter tile is taken for a whole one")
+@kind("drop-minimum", "the last, shorter tile is taken for a whole one")
 def drop_minimum(source: Source) -> Iterator[Edit]:
     """``min(tile, rest)`` becomes either of them; ``max`` too."""
     for node in source.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
             for argument in node.args:
-                yield source.replace(node, source.says(argument))
+                yield replaced(node, source.says(argument))
 
 
-@operator("wrong-tile-size", "another limit of the chip, or twice a tile")
+@kind("wrong-tile-size", "another limit of the chip, or twice a tile")
 def wrong_tile_size(source: Source) -> Iterator[Edit]:
     """``nl.tile_size.pmax`` becomes ``psum_bank_fmax``, or is doubled or halved."""
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in _TILE_SIZES and last_word(node.value) == "tile_size":
-            yield source.replace(node, f"nl.tile_size.{_TILE_SIZES[node.attr]}")
-            yield source.replace(node, f"(2 * nl.tile_size.{node.attr})")
+            yield replaced(node, f"nl.tile_size.{_TILE_SIZES[node.attr]}")
+            yield replaced(node, f"(2 * nl.tile_size.{node.attr})")
 
 
-@operator("change-constant", "a number is off by one, or another one")
+@kind("change-constant", "a number is off by one, or another one")
 def change_constant(source: Source) -> Iterator[Edit]:
     """Integers one more; floats and the module's own constants doubled or of the other sign."""
     for node in source.nodes:
         if isinstance(node, ast.Constant) and not _is_index(source, node):
             if type(node.value) is int:
-                yield source.replace(node, _number(node.value + 1))
+                yield replaced(node, _number(node.value + 1))
             elif isinstance(node.value, float):
-                yield source.replace(node, _number(-node.value if node.value else 1.0))
+                yield replaced(node, _number(-node.value if node.value else 1.0))
     for constant in source.constants:
         if isinstance(constant.value, ast.Constant) and isinstance(constant.value.value, (int, float)):
             if not _is_used(source, constant.targets[0]):
                 continue
-            yield source.replace(constant.value, _number(constant.value.value * 2))
+            yield replaced(constant.value, _number(constant.value.value * 2))
             if isinstance(constant.value.value, int):
-                yield source.replace(constant.value, _number(constant.value.value - 1))
+                yield replaced(constant.value, _number(constant.value.value - 1))
 
 
 def _number(value: float) -> str:
@@ -222,16 +222,16 @@ def _is_index(source: Source, node: ast.Constant) -> bool:
     return isinstance(around, (ast.Subscript, ast.Slice))
 
 
-@operator("change-axis", "the other axis")
+@kind("change-axis", "the other axis")
 def change_axis(source: Source) -> Iterator[Edit]:
     """``axis=1`` becomes ``axis=0``."""
     for node in source.nodes:
         if isinstance(node, ast.keyword) and node.arg in ("axis", "indirect_dim") and _is_number(node.value):
             assert isinstance(node.value, ast.Constant)
-            yield source.replace(node.value, str(1 - int(str(node.value.value))))
+            yield replaced(node.value, str(1 - int(str(node.value.value))))
 
 
-@operator("swap-indices", "rows and columns mixed up")
+@kind("swap-indices", "rows and columns mixed up")
 def swap_indices(source: Source) -> Iterator[Edit]:
     """Neighbours among the indices of a tensor, and among the numbers of a shape."""
     for node in source.nodes:

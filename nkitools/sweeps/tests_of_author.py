@@ -19,10 +19,22 @@ from nkitools.authors_code.source_text import keep_text
 from nkitools.facts import options
 from nkitools.module_files import extend_path, module_place
 
-PACKAGE = str(Path(__file__).parents[2])
+PACKAGE = str(Path(__file__).parents[1])
 _FOREIGN = (*{sysconfig.get_paths()[each] for each in ("stdlib", "platstdlib", "purelib", "platlib")}, PACKAGE)
 # What is imported already is not rewritten for assertions, which pytest says in a warning, and warnings may be errors.
-_FLAGS = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not hw", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+# In a fork faulthandler waits for ever for a watchdog that the process before it had set.
+_FLAGS = (
+    "-x",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:faulthandler",
+    "-m",
+    "not hw",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+)
 MOST_CALLS = 8  # of the kernel, whose arguments are kept
 
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 
-from nkitools.sweeps.mutants.registry import operator
-from nkitools.sweeps.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
+from nkitools.edits.kinds import kind
+from nkitools.edits.source import Edit, Source, callee, keyword, last_word, replaced, room
 
 _DTYPES = {
     "float32": ("bfloat16", "float16"),
@@ -46,7 +46,7 @@ _ORDERED = (("data1", "data2"), ("data0", "data1"), ("data", "operand1"), ("oper
 _SHAPED = ("ndarray", "zeros", "ones", "full")
 
 
-@operator("swap-stationary", "the stationary and the moving operand mixed up")
+@kind("swap-stationary", "the stationary and the moving operand mixed up")
 def swap_stationary(source: Source) -> Iterator[Edit]:
     """By keyword, and by position in the legacy dialect."""
     for node in source.nodes:
@@ -56,13 +56,13 @@ def swap_stationary(source: Source) -> Iterator[Edit]:
             yield from _swapped(source, node, _PAIRS)
 
 
-@operator("swap-operands", "the operands of an instruction that are not interchangeable mixed up")
+@kind("swap-operands", "the operands of an instruction that are not interchangeable mixed up")
 def swap_operands(source: Source) -> Iterator[Edit]:
     """Two inputs, or source and destination; ``x - y``, ``x / y`` and ``x // y``."""
     for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)):
             left, right = source.says(node.left), source.says(node.right)
-            yield source.replace(node, f"({right}) {_sign(node.op)} ({left})")
+            yield replaced(node, f"({right}) {_sign(node.op)} ({left})")
         elif isinstance(node, ast.Call) and room(node) == "nl" and callee(node) in ("subtract", "divide"):
             yield source.swap(node.args[0], node.args[1])
         elif isinstance(node, ast.Call) and room(node) == "nisa" and not _is_commutative(node):
@@ -99,18 +99,18 @@ def _sign(op: ast.operator) -> str:
     return {ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Add: "+", ast.Mult: "*"}[type(op)]
 
 
-@operator("change-operator", "another operator or function")
+@kind("change-operator", "another operator or function")
 def change_operator(source: Source) -> Iterator[Edit]:
     """``nl.add`` becomes ``nl.subtract`` and so on; ``+``, ``-``, ``*`` and ``//`` of numbers and tiles."""
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
             for other in _OTHER.get(node.attr, ()):
-                yield source.replace(node, f"nl.{other}")
+                yield replaced(node, f"nl.{other}")
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
             other = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*"}[type(node.op)]
             left, right = source.says(node.left), source.says(node.right)
             if not _rounds_up(source, node):
-                yield source.replace(node, f"({left}) {other} ({right})")
+                yield replaced(node, f"({left}) {other} ({right})")
 
 
 def _rounds_up(source: Source, node: ast.BinOp) -> bool:
@@ -122,30 +122,30 @@ def _rounds_up(source: Source, node: ast.BinOp) -> bool:
     )
 
 
-@operator("change-comparison", "a comparison is off by one, or the other way round")
+@kind("change-comparison", "a comparison is off by one, or the other way round")
 def change_comparison(source: Source) -> Iterator[Edit]:
     """``<`` becomes ``<=``, ``==`` becomes ``!=``, also among the operators of instructions."""
     other = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
     for node in source.nodes:
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in other:
             left, right = source.says(node.left), source.says(node.comparators[0])
-            yield source.replace(node, f"{left} {other[type(node.ops[0])]} {right}")
+            yield replaced(node, f"{left} {other[type(node.ops[0])]} {right}")
         elif isinstance(node, ast.Attribute) and last_word(node.value) == "nl" and node.attr in _COMPARED:
-            yield source.replace(node, f"nl.{_COMPARED[node.attr]}")
+            yield replaced(node, f"nl.{_COMPARED[node.attr]}")
 
 
-@operator("change-dtype", "a dtype that is narrower, or of another kind")
+@kind("change-dtype", "a dtype that is narrower, or of another kind")
 def change_dtype(source: Source) -> Iterator[Edit]:
     """float32 becomes bfloat16 or float16, an integer dtype another one; a tensor's own dtype becomes bfloat16."""
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
             for other in _DTYPES.get(node.attr, ()):
-                yield source.replace(node, f"nl.{other}")
+                yield replaced(node, f"nl.{other}")
         elif isinstance(node, ast.keyword) and node.arg == "dtype" and last_word(node.value) == "dtype":
-            yield source.replace(node.value, "nl.bfloat16")
+            yield replaced(node.value, "nl.bfloat16")
 
 
-@operator("change-engine", "an engine that is not the one for it")
+@kind("change-engine", "an engine that is not the one for it")
 def change_engine(source: Source) -> Iterator[Edit]:
     """GpSimd, which does not reach PSUM, where none is named; another one where one is."""
     for node in source.nodes:
@@ -154,22 +154,21 @@ def change_engine(source: Source) -> Iterator[Edit]:
         engine = keyword(node, "engine")
         if engine is not None:
             for other in ("vector", "scalar", "tensor"):
-                yield source.replace(engine.value, f"nisa.engine.{other}")
+                yield replaced(engine.value, f"nisa.engine.{other}")
         elif callee(node) in _ON_ANY_ENGINE and keyword(node, "dst") is not None:
-            end = len(source.text[: source.span(node)[1] - 1].rstrip().removesuffix(","))
-            yield Edit(end, end, ", engine=nisa.engine.gpsimd", line_of(node))
+            yield source.with_argument(node, "engine=nisa.engine.gpsimd")
 
 
-@operator("change-buffer", "a tensor in the wrong memory")
+@kind("change-buffer", "a tensor in the wrong memory")
 def change_buffer(source: Source) -> Iterator[Edit]:
     """SBUF becomes PSUM or HBM, PSUM and HBM become SBUF."""
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
             for other in _BUFFERS.get(node.attr, ()):
-                yield source.replace(node, f"nl.{other}")
+                yield replaced(node, f"nl.{other}")
 
 
-@operator("alias-buffers", "one buffer for two tensors")
+@kind("alias-buffers", "one buffer for two tensors")
 def alias_buffers(source: Source) -> Iterator[Edit]:
     """Two names of a function whose buffers are made by the same call: the second one is the first one's."""
     for function in source.functions:

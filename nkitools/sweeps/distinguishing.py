@@ -15,7 +15,7 @@ from nkitools.launch.frameworks import NUMPY, framework_of
 from nkitools.launch.nested_arguments import mapped
 from nkitools.precision.difference import Difference, exact
 from nkitools.precision.runs import arrays_in, copied
-from nkitools.sweeps.mutants.tests_of_author import Call, module_of_text
+from nkitools.sweeps.tests_of_author import Call, module_of_text
 from nkitools.targets.imports import stand_in
 
 _SIZES = (0, 1, -1, 37, 128)  # added to one size at a time, wherever it stands

@@ -1,17 +1,17 @@
-"""The table of mutation operators, which the modules of operators fill."""
+"""The table of kinds of edits, which the modules of kinds fill."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from nkitools.sweeps.mutants.source import Edit, Source
+from nkitools.edits.source import Edit, Source
 
 Edits = Callable[[Source], Iterator[Edit]]
 
 
 @dataclass(frozen=True)
-class Operator:
+class Kind:
     """One kind of mistake: its name, the author's deed, and where it can be made in a source."""
 
     name: str
@@ -19,15 +19,15 @@ class Operator:
     edits: Edits
 
 
-OPERATORS: dict[str, Operator] = {}
+KINDS: dict[str, Kind] = {}
 
 
-def operator(name: str, mistake: str) -> Callable[[Edits], Edits]:
+def kind(name: str, mistake: str) -> Callable[[Edits], Edits]:
     """Put a function that finds the places of a mistake into the table."""
 
     def registered(edits: Edits) -> Edits:
-        assert name not in OPERATORS, f"two operators are called {name}"
-        OPERATORS[name] = Operator(name, mistake, edits)
+        assert name not in KINDS, f"two kinds are called {name}"
+        KINDS[name] = Kind(name, mistake, edits)
         return edits
 
     return registered

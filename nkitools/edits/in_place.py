@@ -1,0 +1,27 @@
+"""An edited function in the place of the author's own, without another execution of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+
+from nkitools.authors_code.source_text import compiled_again, is_alike, keep_text, running, text_of, tree_of
+
+
+@contextmanager
+def in_place(function: FunctionType, text: str) -> Iterator[None]:
+    """Let a function run as another text of its file has it, while the block runs.
+
+    ``text`` is that of the whole file, with an edit inside of the function. Raises ValueError if the file no longer
+    holds the function, and if the edit reads or leaves out a variable of a function around it.
+    """
+    code = function.__code__
+    made = compiled_again(code, text_of(code), tree_of(text))
+    if made is None:
+        raise ValueError(f"{code.co_filename} does not hold {function.__qualname__} as it runs")
+    if not is_alike(made, code):
+        raise ValueError(f"the edit changes which variables {function.__qualname__} has of the functions around it")
+    keep_text(made, text)
+    with running([(function, made)]):
+        yield
