@@ -101,15 +101,7 @@ def run_sweep(
     not, 2 for a mistake in the command.
     """
     from nkitools.sweeps.checked_call import Case
-    from nkitools.sweeps.sweep import (
-        check_names,
-        checked_call,
-        chips_of,
-        make_engine,
-        not_reused,
-        run_cases,
-        surroundings,
-    )
+    from nkitools.sweeps.sweep import check_names, checked_call, chips_of, make_engine, run_cases, surroundings
     from nkitools.targets.imports import stand_in
 
     file, name = seen(kernel, needs_inputs=False)
@@ -133,7 +125,15 @@ def run_sweep(
             found = run_cases(call, [Case(point, each) for point in points for each in chips], where, store, progress)
     if as_json:
         say_json(_plain(found), allow_nan=False, default=str)
-        context.exit(int(bool(found.failed)))
+    else:
+        _say_found(found)
+    context.exit(int(bool(found.failed)))
+
+
+def _say_found(found: Sweep) -> None:
+    """Print the first cases that do not pass, and the sums."""
+    from nkitools.sweeps.sweep import not_reused
+
     for row in found.failed[:10]:
         say(failure_line(row))
     if len(found.failed) > 10:
@@ -141,7 +141,6 @@ def run_sweep(
     if found.each_time:
         say(not_reused(found))
     say(f"{found}{f' ({found.stored} of them stored before)' if found.stored else ''}")
-    context.exit(int(bool(found.failed)))
 
 
 def _fixed(space: Any, settings: dict[str, Any]) -> Any:

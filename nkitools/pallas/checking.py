@@ -39,8 +39,8 @@ def check(
 ) -> CheckedRun:
     """Check ``fn(*args, **kwargs)``, a JAX function with Pallas calls, and say what was found in one run.
 
-    No single way of running a TPU kernel on a CPU finds everything, so this goes through several, each as ``modes``
-    says (None: all but ``device``):
+    No single way of running a TPU kernel on a CPU finds everything. ``modes`` are those to go through (None: all but
+    ``device``):
 
     - ``interpret``: plain interpretation. The outputs.
     - ``tpu_interpret``: TPU interpretation, watched: PL201 to PL210, and prints with their grid point. One core, and
@@ -73,19 +73,10 @@ def check(
     """
     __tracebackhide__ = True
     plan = Plan(
-        chips=chosen(chips) if topology is None else (in_topology(topology),),
-        modes=chosen_modes(modes),
-        cores=_possible_cores(cores),
-        axes=axes_of(mesh),
-        seed=seed,
-        timeout=timeout,
-        measure_vmem=measure_vmem,
-        bundles=bundles,
-        estimates=estimates,
-        reference=reference,
-        rule=stated_rule(rtol, atol),
-        rules=_possible_level(rules),
-    )
+        chips=chosen(chips) if topology is None else (in_topology(topology),), modes=chosen_modes(modes), seed=seed,
+        cores=_possible_cores(cores), axes=axes_of(mesh), timeout=timeout, measure_vmem=measure_vmem, bundles=bundles,
+        estimates=estimates, reference=reference, rule=stated_rule(rtol, atol), rules=_possible_level(rules),
+    )  # fmt: skip
     return checked(fn, args, kwargs, plan)
 
 

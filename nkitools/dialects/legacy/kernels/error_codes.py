@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
 from typing import Any
 
 from nkitools.record.source_sites import Site
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.finding import NO_FACTS, REPORTER, Drawing, Reporter
+from nkitools.rules.finding import REPORTER, Reporter
 
 OUTSIDE = "err_nki_api_outside_of_nki_kernel"
 
@@ -34,20 +34,12 @@ class _Coded:
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
 
-    def __call__(
-        self,
-        rule: Rule,
-        message: str,
-        fatal: bool,
-        about: Sequence[Any],
-        remedy: str,
-        picture: Drawing | None = None,
-        facts: Mapping[str, Any] = NO_FACTS,
-    ) -> bool:
+    def __call__(self, rule: Rule, message: str, *how: Any) -> bool:
+        *how, facts = how
         code = "" if "code" in facts else _code_of(rule, facts)
         if code:
             message, facts = f"{message} ({code})", {**facts, "code": code}
-        return self.reporter(rule, message, fatal, about, remedy, picture, facts)
+        return self.reporter(rule, message, *how, facts)
 
 
 def with_codes(reporter: Reporter) -> Reporter:
