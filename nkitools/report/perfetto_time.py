@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nkitools.facts.generations import generation_of
 from nkitools.record.columns import Columns
 from nkitools.record.instruction_reader import instructions_between
 from nkitools.report.perfetto_packets import ENGINE_TRACKS, Packets, annotate, describe
 from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT
-from nkitools.timing.knobs import knobs_of
+from nkitools.timing.estimate import estimated
 from nkitools.timing.schedule import NO_CAUSE
-from nkitools.timing.timeline import timeline_of
 
 if TYPE_CHECKING:
     from nkitools.record.record import Record
@@ -43,19 +41,15 @@ class _TimeTrace:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        generation = generation_of(run.chip)
-        timeline = timeline_of(run, generation, knobs_of(generation))
-        self.cores, self.kinds = np.divmod(timeline.work.engines, len(ENGINES))
+        found, timeline = estimated(run, advises=False)
+        self.cores, self.kinds = timeline.core_numbers, timeline.kinds
         self.causes, self.by_engine = timeline.schedule.causes, timeline.schedule.waits_for_engine
-        # Whole nanoseconds, rounded down: what does not overlap still does not.
-        self.starts = timeline.schedule.starts.astype(np.int64)
-        self.freed = (timeline.schedule.starts + timeline.work.occupied).astype(np.int64)
-        self.ends = timeline.schedule.ends.astype(np.int64)
+        self.starts, self.freed, self.ends = timeline.starts_ns, timeline.freed_ns, timeline.ends_ns
         self.packets = Packets()
         self.processes: dict[int, int] = {}
         self.tracks: dict[tuple[int, str], int] = {}
         self.queues: dict[int, list[int]] = {}  # of each core, when each of them is free
-        self.description = run.estimate().how_good
+        self.description = found.how_good
         self.flows = self._flows()
         self.waiting = {each for waiting in self.flows.values() for each in waiting}
 

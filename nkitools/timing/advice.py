@@ -83,7 +83,7 @@ class _Changes:
         self.chip = chip
         self.columns = Columns(record)
         self.operations = Operations(self.columns)
-        self.engines = timeline.work.engines[base : base + record.count] % len(ENGINES)
+        self.engines = timeline.kinds[base : base + record.count]
 
     def all(self) -> Iterator[Change]:
         """Yield them all."""
@@ -163,7 +163,7 @@ class _Changes:
         """NK708: an engine that is always busy, with work that another one could do."""
         span = self.timeline.span_ns
         occupied = self.timeline.work.occupied[self.base : self.base + self.record.count]
-        core = self.timeline.work.engines[self.base : self.base + self.record.count] // len(ENGINES)
+        core = self.timeline.core_numbers[self.base : self.base + self.record.count]
         for number in np.unique(core).tolist():
             mine = core == number
             busy = np.bincount(self.engines[mine], occupied[mine], minlength=len(ENGINES))

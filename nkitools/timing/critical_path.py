@@ -69,7 +69,7 @@ def _lines_of(
             np.repeat(np.arange(len(records)), [record.count for record in records])[path],
             np.concatenate([each.sites for each in columns])[path],
             np.concatenate([each.plans for each in columns])[path],
-            timeline.work.engines[path] % len(ENGINES),
+            timeline.kinds[path],
         )
     )
     numbers = np.zeros(path.size, np.int64)

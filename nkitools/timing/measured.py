@@ -91,11 +91,10 @@ def _by_line(run: Run, timeline: Timeline) -> dict[tuple[str, int, str], float]:
     A profile has the time of a transfer from its start to its end, and transfers run beside each other.
     """
     found: dict[tuple[str, int, str], float] = defaultdict(float)
-    kinds = timeline.work.engines % len(ENGINES)
     start = 0
     for record in run.all_records:
         sites, end = Columns(record).sites, start + record.count
-        engines = kinds[start:end]
+        engines = timeline.kinds[start:end]
         times = np.where(
             engines == ENGINES.index("dma"), timeline.work.durations[start:end], timeline.work.occupied[start:end]
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +41,31 @@ class Timeline:
     def span_ns(self) -> float:
         """Return the nanoseconds from the start of the first instruction to the end of the last one."""
         return float(self.schedule.ends.max()) if self.schedule.ends.size else 0.0
+
+    @cached_property
+    def kinds(self) -> Array:
+        """Return the engine of each instruction, by its number on every core."""
+        return np.asarray(self.work.engines % len(ENGINES))
+
+    @property
+    def core_numbers(self) -> Array:
+        """Return the core of each instruction."""
+        return np.asarray(self.work.engines // len(ENGINES))
+
+    @property
+    def starts_ns(self) -> Array:
+        """Return when instructions start, in whole nanoseconds, rounded down: what does not overlap still does not."""
+        return self.schedule.starts.astype(np.int64)
+
+    @property
+    def freed_ns(self) -> Array:
+        """Return when instructions let go of their engines, as `starts_ns`."""
+        return np.asarray((self.schedule.starts + self.work.occupied).astype(np.int64))
+
+    @property
+    def ends_ns(self) -> Array:
+        """Return when instructions have ended, as `starts_ns`."""
+        return self.schedule.ends.astype(np.int64)
 
     def busy_ns(self) -> Array:
         """Return how long each engine of each core is occupied, (cores, engines)."""

@@ -13,6 +13,7 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.run import Run
+from nkitools.report.page.page_data import Gathering
 from nkitools.report.perfetto import timeline
 
 perfetto_trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -82,6 +83,18 @@ def run(request: pytest.FixtureRequest) -> Run:
 def trace(run: Run) -> Trace:
     """Its trace, by way of a file's form."""
     return Trace(timeline(Run.from_json(run.to_json())))
+
+
+def test_the_page_shows_the_same_times(run: Run, trace: Trace) -> None:
+    """Start and duration of each instruction, to the nanosecond: of a transfer those of its slice on a queue."""
+    shown = Gathering(run, None).columns
+    queued = [name for _, name in trace.slices if name.startswith("DMA queue")]
+    engines = set(TRACKS.values()) - {TRACKS["dma"]} | set(queued)
+    traced = sorted(
+        (at, end - at) for (_, name), slices in trace.slices.items() if name in engines for at, end, _ in slices
+    )
+    assert traced == sorted(zip(shown["time.start"].tolist(), shown["time.duration"].tolist(), strict=True))
+    assert len(traced) == len(run.instructions)
 
 
 def test_no_engine_does_two_things(trace: Trace) -> None:

@@ -39,11 +39,7 @@ def time_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], places: 
     if count > MOST:
         return {"left_out": MOST}, {}
     found, timeline = estimated(run, advises=count <= _MOST_ADVISED)
-    schedule = timeline.schedule
-    starts = np.rint(schedule.starts).astype(np.int64)
-    kinds = timeline.work.engines % len(ENGINES)
-    lasts = np.where(kinds == DMA, schedule.ends - schedule.starts, timeline.work.occupied)
-    path = path_of(schedule)
+    starts, ends = timeline.starts_ns, np.where(timeline.kinds == DMA, timeline.ends_ns, timeline.freed_ns)
     table = {
         **{name: value for name, value in asdict(found).items() if name not in ("kernel", "chip", "instructions")},
         "lanes": ENGINES,
@@ -53,9 +49,9 @@ def time_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], places: 
     }
     times = {
         "time.start": starts,
-        "time.duration": np.rint(lasts).astype(np.int64),
+        "time.duration": ends - starts,
         "time.lane": np.asarray(timeline.work.engines, np.int64),
-        "time.path": np.array(sorted(path), np.int64),
+        "time.path": np.array(sorted(path_of(timeline.schedule)), np.int64),
     }
     return table, {**times, **_lines(run, columns, bases, places, timeline)}
 
