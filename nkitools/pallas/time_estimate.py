@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from nkitools.pallas.measuring import profiler
 from nkitools.pallas.performance import PEAKS
 from nkitools.pallas.static import bit_width_in_memory
 from nkitools.pallas.whole_function import WholeFunction, calls_to_compile
+from nkitools.record.time_estimate import OfKernel
 
 # The compiler profiles a grid point by point: 512 points of a small product take 9 s, 64 of a large one 15 s.
 _MOST_STEPS = 32
@@ -32,11 +33,11 @@ _CLOCKS = {"v5e": 1.503e9, "v5p": 1.751e9, "v6e": 1.755e9, "tpu7x": 2.203e9}
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelEstimate:
+class KernelEstimate(OfKernel):
     """The estimated time of one Pallas call on one chip."""
 
-    kernel: str
-    chip: str
+    derived = ("latency_us", "bound")
+
     steps: int
     """Points of the grid."""
     profiled_steps: int
@@ -72,10 +73,6 @@ class KernelEstimate:
         if self.compute_us is None:
             return ""
         return "compute" if self.compute_us >= self.memory_us else "memory"
-
-    def as_plain(self) -> dict[str, Any]:
-        """Return the fields, with ``latency_us`` and ``bound``, as JSON has them."""
-        return {**asdict(self), "units": dict(self.units), "latency_us": self.latency_us, "bound": self.bound}
 
     def __str__(self) -> str:
         if self.latency_us is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +69,23 @@ class Advice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """The estimated time of one run, see `nkitools.timing`."""
+class OfKernel:
+    """What is estimated of one kernel on one chip, of any kind of kernel."""
 
     kernel: str
     chip: str
+
+    derived: ClassVar[tuple[str, ...]] = ()  # properties that stand in JSON beside the fields
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the estimate as dictionaries, lists, texts and numbers."""
+        return {**asdict(self), **{name: getattr(self, name) for name in self.derived}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate(OfKernel):
+    """The estimated time of one run, see `nkitools.timing`."""
+
     latency_us: float
     lower_us: float  # eight of ten kernels that no fit has used lie between this
     upper_us: float  # and that
@@ -92,7 +104,7 @@ class Estimate:
 
     def as_plain(self) -> dict[str, Any]:
         """Return the estimate as dictionaries, lists, texts and numbers."""
-        plain = asdict(self)
+        plain = super().as_plain()
         for each, tensor in zip(plain["traffic"], self.traffic, strict=True):
             each["loads"] = tensor.loads
         return plain

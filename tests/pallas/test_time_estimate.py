@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -235,3 +236,12 @@ def test_the_reason_of_a_benchmark_without_a_tpu_has_the_estimate(monkeypatch: p
     assert text == "estimated 1 ms on v5e by the TPU compiler's static profile (Pallas calls alone)"
     assert estimated(product(12, 512, 512), arrays, {}).startswith("it could not be estimated: kernel `kernel`")
     assert estimated(lambda x: jnp.add(x, x), arrays[:1], {}).endswith("the function makes no Pallas call")
+
+
+def test_json_has_the_fields_and_what_follows_from_them() -> None:
+    """Latency and bound stand beside kernel, chip and the rest, as they do in the page's table."""
+    times = {"steps": 4, "profiled_steps": 4, "cycles": 30.0, "compute_us": 2.0, "hbm_bytes": 64, "memory_us": 3.0}
+    plain = KernelEstimate(kernel="product", chip="v5e", units={"MXU": 0.5}, **times).as_plain()
+    assert {"kernel": "product", "chip": "v5e", "latency_us": 3.0, "bound": "memory"}.items() <= plain.items()
+    assert {**times, "units": {"MXU": 0.5}, "left_out": ""}.items() <= plain.items()
+    assert json.dumps(plain)
