@@ -137,11 +137,6 @@ def signal_name(status: int) -> str:
     return signal.Signals(-status).name
 
 
-def described_end(status: int) -> str:
-    """Return how a process ended: ``exit status 1``, or the name of a signal. Same on macOS."""
-    return f"exit status {status}" if status >= 0 else signal_name(status)
-
-
 def ask_for_stacks(process: int) -> None:
     """Make a process that `answers_for_stacks` write where its threads stand; same on macOS."""
     with suppress(ProcessLookupError):

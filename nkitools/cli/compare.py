@@ -18,7 +18,6 @@ from nkitools.cli.terminal import console, say_json
 from nkitools.facts import options
 from nkitools.kernel_file import asked, seen
 from nkitools.kernel_settings import texts_of
-from nkitools.platforms import described_end
 
 if TYPE_CHECKING:
     from nkitools.record.explained_errors import ExplainedErrors
@@ -156,8 +155,8 @@ def let_answer(name: str, request: dict[str, Any]) -> None:
         raise click.ClickException(said) from None
     if output.end.status == 2:
         raise click.UsageError(output.stderr)
-    if output.end.status != 0 or not Path(request["save"]).exists():
-        raise click.ClickException(f"{name} failed ({described_end(output.end.status)}):\n{output.stderr}")
+    if output.end.status or not Path(request["save"]).exists():
+        raise click.ClickException(f"{name} failed ({output.end.described}):\n{output.stderr}")
 
 
 def _keep_outputs(place: Path, sides: list[str], runs: list[Run]) -> None:

@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import socket
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any
 
 from nkitools.dialects.torch_autoload import outside_environment
 from nkitools.facts.generations import generation_of
+from nkitools.processes import output_of
 from nkitools.record.whole_file import write_whole
 from nkitools.targets.examination import as_plain, examine
 from nkitools.targets.neuron import NeuronDevice
@@ -128,11 +128,11 @@ def _run(folder: Path, way: str, degree: int, chip: str) -> dict[str, Any]:
     command += ["-k", way, "test_hardware.py"]
     said = {"NKITOOLS_CHIP": chip} if chip else {}  # for simulations and estimates, too
     environment = {**outside_environment(), **said, _DEGREE: str(degree), "PYTEST_ADDOPTS": ""}
-    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    done = output_of(command, cwd=place, env=environment)
     return {
         "way": way,
         "degree": degree,
-        "status": done.returncode,
+        "status": done.end.status,
         "tests": _tests(place / "out.xml"),
         "times": _times(place / "out.json"),
         "log": [*done.stdout.splitlines(), *done.stderr.splitlines()][-_MOST_LINES:],

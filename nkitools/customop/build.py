@@ -238,13 +238,13 @@ class Job:
             for unit, source in units
         ]
         for done, (unit, source) in zip(run_together(commands), units, strict=True):
-            self.said += done.stderr
-            if done.returncode == 0:
+            self.said += f"{done.stderr}\n"
+            if done.end.status == 0:
                 continue
             alone = run([*compiler.command, *flags[:-1], "-fsyntax-only", "-x", "c++", source or str(unit)])
-            text = authors_words(alone.stderr if alone.returncode else done.stderr, str(unit)).rstrip()
+            text = authors_words(alone.stderr if alone.end.status else done.stderr, str(unit)).rstrip()
             text += remedies_of(text)
-            if alone.returncode:
+            if alone.end.status:
                 raise BuildError(f"{os.path.basename(source)} does not compile:\n{text}", done.stderr)
             lost = re.search(rf"{re.escape(str(unit))}:(\d+):\d+: error: ", done.stderr)
             named = _BOUND.match(unit.read_text().splitlines()[int(lost[1]) - 1]) if lost is not None else None
@@ -263,8 +263,8 @@ class Job:
         objects = [str(self.object_of(unit)) for unit in units]
         command = [*self.compiler.command, *self.extra, *objects, str(self.prepared.runtime), *library_flags()]
         done = run([*command, "-o", str(self.directory / name)])
-        if done.returncode != 0:
-            raise BuildError(f"the library {self.recipe.name} does not link:\n{done.stderr.rstrip()}", done.stderr)
+        if done.end.status != 0:
+            raise BuildError(f"the library {self.recipe.name} does not link:\n{done.stderr}", done.stderr)
         keep_symbols(self.directory / name)
 
     def included(self) -> set[str]:

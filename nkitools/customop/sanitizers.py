@@ -117,7 +117,7 @@ def _program(built: Built) -> str:
                 objects = [str(job.object_of(unit)) for unit, _ in units]
                 command = [*compiler.command, *SANITIZE, *objects, str(prepared.runtime), "-o", str(scratch / _PROGRAM)]
                 done = run([*command, *program_flags()])
-                if done.returncode != 0:
+                if done.end.status != 0:
                     raise BuildError(f"{recipe.name} does not link with sanitizers:\n{done.stderr}", done.stderr)
     return str(place / _PROGRAM)
 

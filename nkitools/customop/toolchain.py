@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,6 +13,7 @@ from pathlib import Path
 from nkitools import platforms
 from nkitools.customop.cache import being_built, digest, locked
 from nkitools.customop.errors import BuildError
+from nkitools.processes import Output, TimedOut, outputs_of
 
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
@@ -100,8 +100,8 @@ def _found(said: str, path: str) -> Compiler:
         remedy = platforms.compiler_remedy()
         raise BuildError(f"custom operators need a C++ compiler: {looked}. Install one ({remedy}).")
     done = run([found, *arguments, "--version"])
-    if done.returncode != 0:
-        raise BuildError(f"the C++ compiler {found} does not work: {done.stderr.strip()}", done.stderr)
+    if done.end.status != 0:
+        raise BuildError(f"the C++ compiler {found} does not work: {done.stderr}", done.stderr)
     return Compiler(found, done.stdout, arguments)
 
 
@@ -114,33 +114,17 @@ def _split(said: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (program,), tuple(arguments)
 
 
-def run(
-    command: Sequence[str], cwd: Path | None = None, started: list[subprocess.Popen[str]] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run a tool with messages that can be read by a program; BuildError where it does not come back.
+def run(command: Sequence[str]) -> Output:
+    """Run a tool with messages that can be read by a program; BuildError where it does not come back."""
+    return run_together([command])[0]
 
-    ``started`` gets its process, for others to end it.
-    """
-    process = platforms.start_group(  # a compiler starts processes of its own
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        cwd=cwd,
-        env={**os.environ, "LC_ALL": "C"},
-    )
-    if started is not None:
-        started.append(process)
+
+def run_together(commands: Sequence[Sequence[str]]) -> list[Output]:
+    """Run tools side by side, as `run`; all have ended when this does, with what they have started."""
     try:
-        stdout, stderr = process.communicate(timeout=_SECONDS)
-    except BaseException as error:
-        platforms.end_group(process.pid)
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise BuildError(f"{command[0]} has not come back after {_SECONDS} seconds") from None
-        raise
-    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+        return outputs_of(commands, _SECONDS, env={**os.environ, "LC_ALL": "C"})
+    except TimedOut:
+        raise BuildError(f"{commands[0][0]} has not come back after {_SECONDS} seconds") from None
 
 
 @dataclass(frozen=True)
@@ -190,27 +174,11 @@ def _prepare(compiler: Compiler, scratch: Path, extra: tuple[str, ...]) -> None:
         made = f"{header}.pch" if compiler.is_clang else f"{header}.gch"
         commands.append([*compiler.command, *compiler.flags, *form, "-x", "c++-header", source, "-o", made])
     for done in run_together(commands):
-        if done.returncode != 0 and _FULL in done.stderr:
+        if done.end.status != 0 and _FULL in done.stderr:
             raise BuildError(f"nothing can be built in {scratch.parent}: {_FULL.lower()}", done.stderr)
-        if done.returncode != 0:
+        if done.end.status != 0:
             raise BuildError(
                 f"{compiler.path} does not compile nkitools' own headers; custom operators need gcc 7 or clang 6 at "
                 f"least:\n{done.stderr}",
                 done.stderr,
             )
-
-
-def run_together(commands: Sequence[Sequence[str]]) -> list[subprocess.CompletedProcess[str]]:
-    """Run tools side by side; all have come back when this does, and are ended where Ctrl-C ends it."""
-    from concurrent.futures import ThreadPoolExecutor, wait
-
-    started: list[subprocess.Popen[str]] = []
-    with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
-        running = [pool.submit(run, command, None, started) for command in commands]
-        try:
-            return [each.result() for each in running]
-        except BaseException:
-            while wait(running, timeout=0.05).not_done:
-                for process in started:
-                    platforms.end_group(process.pid)
-            raise

@@ -16,8 +16,7 @@ from typing import Any
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.device_axes import devices_in
 from nkitools.pallas.lowering import Program
-from nkitools.platforms import described_end, signal_name
-from nkitools.processes import AnsweringChild, Lost
+from nkitools.processes import AnsweringChild, End, Lost
 from nkitools.processes import TimedOut as TimedOutChild
 
 # Set in the process of the compiler only. The first is needed wherever two of them run side by side (pytest-xdist); the
@@ -122,9 +121,8 @@ class Compiler:
         return answer
 
     def _crashed(self, process: AnsweringChild) -> Crashed:
-        end = process.wait(_END_SECONDS)
-        status = -9 if end is None else end.status
-        how = f"signal {signal_name(status)}" if status < 0 else described_end(status)
+        end = process.wait(_END_SECONDS) or End(-9)
+        how = f"signal {end.described}" if end.status < 0 else end.described
         said = self._last_words()
         self.close()
         return Crashed(f"the compiler ended its process ({how})" + (f": {said}" if said else ""))

@@ -17,7 +17,7 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -36,6 +36,7 @@ __all__ = [
     "TimedOut",
     "checked_seconds",
     "output_of",
+    "outputs_of",
 ]
 
 MOST_SECONDS = 86_400.0
@@ -73,6 +74,11 @@ class End:
         """True if the child needed more memory than it may have."""
         return self.why == "memory" or (bool(self.limits.memory) and self.status == OUT_OF_MEMORY)
 
+    @property
+    def described(self) -> str:
+        """How the child ended, in two words: ``exit status 1``, or the name of a signal."""
+        return f"exit status {self.status}" if self.status >= 0 else signal_name(self.status)
+
     def words(self) -> str:
         """Return how the child ended, as a sentence about it without a full stop."""
         if self.why == "time":
@@ -86,8 +92,9 @@ class End:
             return "its process was lost"
         if self.status >= 0:
             return f"its process ended with exit code {self.status}"
-        name = signal_name(self.status)
-        return "it took too much processor time" if name == _TOO_MUCH_TIME else f"its process was ended by {name}"
+        if self.described == _TOO_MUCH_TIME:
+            return "it took too much processor time"
+        return f"its process was ended by {self.described}"
 
 
 def checked_seconds(seconds: float) -> float:
@@ -273,17 +280,31 @@ def output_of(command: Sequence[str], seconds: float | None = None, **settings: 
 
     ``settings``: as of `Child`; with a ``stdout`` of the caller's the output has none.
     """
-    with _file() as said, _file() as log:
-        child = Child(command, **{"stdout": said, "stderr": log, **settings})
-        try:
-            end = child.wait(seconds)
-            if end is None:
-                child.ask_for_stacks()
-                time.sleep(_DUMP_SECONDS)
-                raise TimedOut(seconds or 0.0, _text_of(log))
-        finally:
-            child.close()
-        return Output(end, _text_of(said), _text_of(log))
+    return outputs_of([command], seconds, **settings)[0]
+
+
+def outputs_of(commands: Sequence[Sequence[str]], seconds: float | None = None, **settings: Any) -> list[Output]:
+    """Run commands side by side; as `output_of`. All have ended when this does, whatever ends it."""
+    until = None if seconds is None else time.monotonic() + seconds
+    with ExitStack() as stack:
+        running = []
+        for each in commands:
+            said, log = (stack.enter_context(_file()) for _ in range(2))
+            child = Child(each, **{"stdout": said, "stderr": log, **settings})
+            stack.callback(child.close)
+            running.append((child, said, log))
+        ends = [_in_time(child, log, until, seconds) for child, _, log in running]
+        return [Output(end, *map(_text_of, files)) for end, (_, *files) in zip(ends, running, strict=True)]
+
+
+def _in_time(child: Child, log: IO[str], until: float | None, seconds: float | None) -> End:
+    """Return the end of a child; `TimedOut` if there is none in time."""
+    end = child.wait(None if until is None else until - time.monotonic())
+    if end is None:
+        child.ask_for_stacks()
+        time.sleep(_DUMP_SECONDS)
+        raise TimedOut(seconds or 0.0, _text_of(log))
+    return end
 
 
 def _file() -> IO[str]:

@@ -21,8 +21,7 @@ import pytest
 
 from nkitools.dialects.torch_autoload import outside_environment
 from nkitools.facts import options
-from nkitools.platforms import described_end, signal_name
-from nkitools.processes import AnsweringChild, Lost, TimedOut
+from nkitools.processes import AnsweringChild, End, Lost, TimedOut
 from nkitools.pytest_plugin.benchmarks import replay
 from nkitools.pytest_plugin.failure_codes import explained
 from nkitools.pytest_plugin.marks import IN_WORKER
@@ -214,9 +213,8 @@ class HardwareProcess:
         return f"hung: the process on the device {what} (--nki-timeout). Where it stands:\n{self._last_words()}"
 
     def _crashed(self) -> str:
-        end = self._process.wait(_GRACE_SECONDS)
-        status = -9 if end is None else end.status
-        how = f"was ended by {signal_name(status)}" if status < 0 else f"ended with {described_end(status)}"
+        end = self._process.wait(_GRACE_SECONDS) or End(-9)
+        how = f"{'was ended by' if end.status < 0 else 'ended with'} {end.described}"
         return f"crashed: the process on the device {how}. Its last words:\n{self._last_words()}"
 
     def _last_words(self) -> str:

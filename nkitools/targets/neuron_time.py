@@ -10,7 +10,6 @@ import inspect
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.nested_arguments import mapped
+from nkitools.processes import TimedOut, output_of
 from nkitools.targets.neff import DeviceTime, NoDeviceTime, request
 from nkitools.targets.target import Device, function_of
 from nkitools.targets.units import OWN_FOLDER, DeviceBusy, units_of
@@ -42,23 +42,16 @@ def measured(device: Device, kernel: Any, args: tuple[Any, ...], kwargs: Mapping
         with tempfile.TemporaryDirectory() as folder, units_of([device], 0) as environment:
             file = request(neff, by_parameter(kernel, args, kwargs), degree, Path(folder))
             command = [sys.executable, "-P", str(_SCRIPT), str(file)]
-            done = subprocess.run(
-                command,
-                env={**os.environ, **environment},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_LIMIT_SECONDS,
-            )
+            done = output_of(command, _LIMIT_SECONDS, env={**os.environ, **environment})
     except DeviceBusy:
         raise NoDeviceTime("no other core is free for the process that measures") from None
-    except subprocess.TimeoutExpired:
-        raise NoDeviceTime(f"the process that measures did not end within {_LIMIT_SECONDS} s") from None
+    except TimedOut as late:
+        raise NoDeviceTime(f"the process that measures {late}") from None
     told = _last_object(done.stdout)
     if "missing" in told:
         raise NoDeviceTime(told["missing"])
     if not told:
-        words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        words = done.stderr.splitlines() or [done.end.described]
         raise NoDeviceTime(f"the process that measures failed: {words[-1]}")
     return DeviceTime(**told)
 

@@ -9,7 +9,6 @@ import os
 import pickle
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 from nkitools.customop import BuildError, load, load_library, process, toolchain
+from nkitools.processes import End, Output
 from tests.children import has_ended
 
 KERNEL = "#include <torch/torch.h>\ntorch::Tensor kernel(const torch::Tensor& t_in) { return torch::abs(t_in); }\n"
@@ -208,11 +208,8 @@ def test_a_full_disk_is_reported(
     def written(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def compiled(commands: list[list[str]]) -> list[subprocess.CompletedProcess[str]]:
-        return [
-            subprocess.CompletedProcess(each, 1, "", f"cc1plus: error: {os.strerror(errno.ENOSPC)}")
-            for each in commands
-        ]
+    def compiled(commands: list[list[str]]) -> list[Output]:
+        return [Output(End(1), "", f"cc1plus: error: {os.strerror(errno.ENOSPC)}") for _ in commands]
 
     monkeypatch.setenv("NKITOOLS_CACHE_DIR", str(tmp_path / "cache"))
     if who == "python":

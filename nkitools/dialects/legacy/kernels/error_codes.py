@@ -35,11 +35,11 @@ class _Coded:
         self.reporter = reporter
 
     def __call__(self, rule: Rule, message: str, *how: Any) -> bool:
-        *how, facts = how
+        facts = how[-1]
         code = "" if "code" in facts else _code_of(rule, facts)
         if code:
             message, facts = f"{message} ({code})", {**facts, "code": code}
-        return self.reporter(rule, message, *how, facts)
+        return self.reporter(rule, message, *(*how[:-1], facts))
 
 
 def with_codes(reporter: Reporter) -> Reporter:
