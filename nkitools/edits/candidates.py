@@ -58,7 +58,7 @@ def candidates_of(source: Source, kinds: Sequence[str] = ()) -> Iterator[Candida
     """Yield the edits, in the order of the kinds and of the text; what two kinds do alike counts for the first."""
     seen = {source.text}
     for name, kind in KINDS.items():
-        for edit in kind.edits(source):
+        for edit in kind.all(source):
             text = source.edited([edit])
             if text in seen or not _parses(source, edit, text):
                 continue

@@ -10,17 +10,12 @@ from nkitools.edits.kinds import kind
 from nkitools.edits.source import FUNCTIONS, Edit, Source, callee, replaced, room
 
 
-@kind("wrong-counter", "the counter of another loop")
-def wrong_counter(source: Source) -> Iterator[Edit]:
+@kind("wrong-counter", "the counter of another loop", ast.Name)
+def wrong_counter(source: Source, node: ast.Name) -> Iterator[Edit]:
     """A loop's counter where it is used as an index, replaced by that of the loop around or of the same loop."""
-    for node in source.nodes:
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or not _is_place(source, node):
-            continue
-        counters = list(_counters(source, node))
-        if node.id in counters:
-            for other in counters:
-                if other != node.id:
-                    yield replaced(node, other)
+    counters = list(_counters(source, node))
+    if isinstance(node.ctx, ast.Load) and node.id in counters and _is_place(source, node):
+        yield from (replaced(node, other) for other in counters if other != node.id)
 
 
 def _counters(source: Source, node: ast.AST) -> Iterator[str]:
@@ -53,55 +48,48 @@ def _is_place(source: Source, node: ast.AST) -> bool:
     return False
 
 
-@kind("wrong-program", "every program takes itself for the first, or for the only one")
-def wrong_program(source: Source) -> Iterator[Edit]:
+@kind("wrong-program", "every program takes itself for the first, or for the only one", ast.Call)
+def wrong_program(source: Source, node: ast.Call) -> Iterator[Edit]:
     """``program_id`` becomes 0, ``num_programs`` 1."""
-    for node in source.nodes:
-        if callee(node) == "program_id" and room(node) == "nl":
-            yield replaced(node, "0")
-        elif callee(node) == "num_programs" and room(node) == "nl":
-            yield replaced(node, "1")
+    if callee(node) == "program_id" and room(node) == "nl":
+        yield replaced(node, "0")
+    elif callee(node) == "num_programs" and room(node) == "nl":
+        yield replaced(node, "1")
 
 
-@kind("ignore-condition", "a condition is taken to hold always, or never")
-def ignore_condition(source: Source) -> Iterator[Edit]:
+@kind("ignore-condition", "a condition is taken to hold always, or never", ast.AST)
+def ignore_condition(source: Source, node: ast.AST) -> Iterator[Edit]:
     """Of statements and of conditional expressions."""
-    for node in source.nodes:
-        if isinstance(node, ast.If):
-            for always in ("True", "False"):
-                yield replaced(node.test, always)
-        elif isinstance(node, ast.IfExp):
-            for side in (node.body, node.orelse):
-                yield replaced(node, source.says(side))
-        elif isinstance(node, ast.BoolOp):
-            for part in node.values:
-                yield replaced(node, source.says(part))
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield replaced(node, source.says(node.operand))
+    if isinstance(node, ast.If):
+        for always in ("True", "False"):
+            yield replaced(node.test, always)
+    elif isinstance(node, ast.IfExp):
+        for side in (node.body, node.orelse):
+            yield replaced(node, source.says(side))
+    elif isinstance(node, ast.BoolOp):
+        for part in node.values:
+            yield replaced(node, source.says(part))
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield replaced(node, source.says(node.operand))
 
 
-@kind("swap-results", "two results change places")
-def swap_results(source: Source) -> Iterator[Edit]:
+@kind("swap-results", "two results change places", ast.Return)
+def swap_results(source: Source, node: ast.Return) -> Iterator[Edit]:
     """The places where a function returns a tuple of names or calls."""
-    for node in source.nodes:
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
-            elements = node.value.elts
-            for first, second in pairwise(elements):
-                yield source.swap(first, second)
+    if isinstance(node.value, ast.Tuple):
+        yield from (source.swap(*pair) for pair in pairwise(node.value.elts))
 
 
-@kind("swap-targets", "two names of one assignment change places")
-def swap_targets(source: Source) -> Iterator[Edit]:
+@kind("swap-targets", "two names of one assignment change places", ast.AST)
+def swap_targets(source: Source, node: ast.AST) -> Iterator[Edit]:
     """``a, b = f()`` becomes ``b, a = f()``, in loops too."""
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            target: ast.expr = node.targets[0]
-            if isinstance(node.value, ast.Tuple) and len({source.says(each) for each in node.value.elts}) == 1:
-                continue  # all of them are given the same
-        elif isinstance(node, (ast.For, ast.comprehension)):
-            target = node.target
-        else:
-            continue
-        for group in (each for each in ast.walk(target) if isinstance(each, ast.Tuple)):
-            for first, second in pairwise(group.elts):
-                yield source.swap(first, second)
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        target: ast.expr = node.targets[0]
+        if isinstance(node.value, ast.Tuple) and len({source.says(each) for each in node.value.elts}) == 1:
+            return  # all of them are given the same
+    elif isinstance(node, (ast.For, ast.comprehension)):
+        target = node.target
+    else:
+        return
+    for group in (each for each in ast.walk(target) if isinstance(each, ast.Tuple)):
+        yield from (source.swap(*pair) for pair in pairwise(group.elts))

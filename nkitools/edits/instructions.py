@@ -10,33 +10,16 @@ from nkitools.edits.kinds import kind
 from nkitools.edits.source import Edit, Source, callee, keyword, last_word, replaced, room
 
 _DTYPES = {
-    "float32": ("bfloat16", "float16"),
-    "bfloat16": ("float8_e4m3",),
-    "int32": ("int16", "float32"),
-    "uint32": ("int32", "uint8"),
-    "uint8": ("float32",),
-    "float8_e8m0fnu": ("uint16",),
-}
+    "float32": ("bfloat16", "float16"), "bfloat16": ("float8_e4m3",), "int32": ("int16", "float32"),
+    "uint32": ("int32", "uint8"), "uint8": ("float32",), "float8_e8m0fnu": ("uint16",),
+}  # fmt: skip
 _BUFFERS = {"sbuf": ("psum", "shared_hbm"), "psum": ("sbuf",), "shared_hbm": ("sbuf",), "private_hbm": ("sbuf",)}
 _OTHER = {
-    "add": ("subtract", "maximum"),
-    "subtract": ("add",),
-    "multiply": ("add",),
-    "maximum": ("minimum",),
-    "minimum": ("maximum",),
-    "max": ("min", "sum"),
-    "sum": ("max",),
-    "equal": ("not_equal",),
-    "not_equal": ("equal",),
-    "exp": ("square",),
-    "log": ("exp",),
-    "square": ("abs",),
-    "abs": ("square",),
-    "silu": ("gelu",),
-    "relu": ("abs",),
-    "rsqrt": ("sqrt",),
-    "right_shift": ("left_shift",),
-}
+    "add": ("subtract", "maximum"), "subtract": ("add",), "multiply": ("add",), "maximum": ("minimum",),
+    "minimum": ("maximum",), "max": ("min", "sum"), "sum": ("max",), "equal": ("not_equal",), "not_equal": ("equal",),
+    "exp": ("square",), "log": ("exp",), "square": ("abs",), "abs": ("square",), "silu": ("gelu",), "relu": ("abs",),
+    "rsqrt": ("sqrt",), "right_shift": ("left_shift",),
+}  # fmt: skip
 _COMPARED = {"less_equal": "less", "less": "less_equal", "greater_equal": "greater", "greater": "greater_equal"}
 _COMMUTATIVE = ("add", "multiply", "maximum", "minimum", "equal", "not_equal", "bypass")
 # Instructions that more than one engine can run, and the engine that a reader of the manual may choose next.
@@ -46,29 +29,27 @@ _ORDERED = (("data1", "data2"), ("data0", "data1"), ("data", "operand1"), ("oper
 _SHAPED = ("ndarray", "zeros", "ones", "full")
 
 
-@kind("swap-stationary", "the stationary and the moving operand mixed up")
-def swap_stationary(source: Source) -> Iterator[Edit]:
+@kind("swap-stationary", "the stationary and the moving operand mixed up", ast.Call)
+def swap_stationary(source: Source, node: ast.Call) -> Iterator[Edit]:
     """By keyword, and by position in the legacy dialect."""
-    for node in source.nodes:
-        if isinstance(node, ast.Call) and callee(node) in ("nc_matmul", "nc_matmul_mx"):
-            if len(node.args) == 2:
-                yield source.swap(*node.args)
-            yield from _swapped(source, node, _PAIRS)
+    if callee(node) in ("nc_matmul", "nc_matmul_mx"):
+        if len(node.args) == 2:
+            yield source.swap(*node.args)
+        yield from _swapped(source, node, _PAIRS)
 
 
-@kind("swap-operands", "the operands of an instruction that are not interchangeable mixed up")
-def swap_operands(source: Source) -> Iterator[Edit]:
+@kind("swap-operands", "the operands of an instruction that are not interchangeable mixed up", ast.AST)
+def swap_operands(source: Source, node: ast.AST) -> Iterator[Edit]:
     """Two inputs, or source and destination; ``x - y``, ``x / y`` and ``x // y``."""
-    for node in source.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)):
-            left, right = source.says(node.left), source.says(node.right)
-            yield replaced(node, f"({right}) {_sign(node.op)} ({left})")
-        elif isinstance(node, ast.Call) and room(node) == "nl" and callee(node) in ("subtract", "divide"):
-            yield source.swap(node.args[0], node.args[1])
-        elif isinstance(node, ast.Call) and room(node) == "nisa" and not _is_commutative(node):
-            yield from _swapped(source, node, _ORDERED)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
-            yield from _swapped_neighbours(source, node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)):
+        left, right = source.says(node.left), source.says(node.right)
+        yield replaced(node, f"({right}) {_sign(node.op)} ({left})")
+    elif isinstance(node, ast.Call) and room(node) == "nl" and callee(node) in ("subtract", "divide"):
+        yield source.swap(node.args[0], node.args[1])
+    elif isinstance(node, ast.Call) and room(node) == "nisa" and not _is_commutative(node):
+        yield from _swapped(source, node, _ORDERED)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
+        yield from _swapped_neighbours(source, node)
 
 
 def _swapped_neighbours(source: Source, call: ast.Call) -> Iterator[Edit]:
@@ -99,18 +80,17 @@ def _sign(op: ast.operator) -> str:
     return {ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Add: "+", ast.Mult: "*"}[type(op)]
 
 
-@kind("change-operator", "another operator or function")
-def change_operator(source: Source) -> Iterator[Edit]:
+@kind("change-operator", "another operator or function", ast.AST)
+def change_operator(source: Source, node: ast.AST) -> Iterator[Edit]:
     """``nl.add`` becomes ``nl.subtract`` and so on; ``+``, ``-``, ``*`` and ``//`` of numbers and tiles."""
-    for node in source.nodes:
-        if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
-            for other in _OTHER.get(node.attr, ()):
-                yield replaced(node, f"nl.{other}")
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
-            other = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*"}[type(node.op)]
-            left, right = source.says(node.left), source.says(node.right)
-            if not _rounds_up(source, node):
-                yield replaced(node, f"({left}) {other} ({right})")
+    if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
+        for other in _OTHER.get(node.attr, ()):
+            yield replaced(node, f"nl.{other}")
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
+        other = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*"}[type(node.op)]
+        left, right = source.says(node.left), source.says(node.right)
+        if not _rounds_up(source, node):
+            yield replaced(node, f"({left}) {other} ({right})")
 
 
 def _rounds_up(source: Source, node: ast.BinOp) -> bool:
@@ -122,58 +102,54 @@ def _rounds_up(source: Source, node: ast.BinOp) -> bool:
     )
 
 
-@kind("change-comparison", "a comparison is off by one, or the other way round")
-def change_comparison(source: Source) -> Iterator[Edit]:
+@kind("change-comparison", "a comparison is off by one, or the other way round", ast.AST)
+def change_comparison(source: Source, node: ast.AST) -> Iterator[Edit]:
     """``<`` becomes ``<=``, ``==`` becomes ``!=``, also among the operators of instructions."""
     other = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
-    for node in source.nodes:
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in other:
-            left, right = source.says(node.left), source.says(node.comparators[0])
-            yield replaced(node, f"{left} {other[type(node.ops[0])]} {right}")
-        elif isinstance(node, ast.Attribute) and last_word(node.value) == "nl" and node.attr in _COMPARED:
-            yield replaced(node, f"nl.{_COMPARED[node.attr]}")
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in other:
+        left, right = source.says(node.left), source.says(node.comparators[0])
+        yield replaced(node, f"{left} {other[type(node.ops[0])]} {right}")
+    elif isinstance(node, ast.Attribute) and last_word(node.value) == "nl" and node.attr in _COMPARED:
+        yield replaced(node, f"nl.{_COMPARED[node.attr]}")
 
 
-@kind("change-dtype", "a dtype that is narrower, or of another kind")
-def change_dtype(source: Source) -> Iterator[Edit]:
+@kind("change-dtype", "a dtype that is narrower, or of another kind", ast.AST)
+def change_dtype(source: Source, node: ast.AST) -> Iterator[Edit]:
     """float32 becomes bfloat16 or float16, an integer dtype another one; a tensor's own dtype becomes bfloat16."""
-    for node in source.nodes:
-        if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
-            for other in _DTYPES.get(node.attr, ()):
-                yield replaced(node, f"nl.{other}")
-        elif isinstance(node, ast.keyword) and node.arg == "dtype" and last_word(node.value) == "dtype":
-            yield replaced(node.value, "nl.bfloat16")
+    if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
+        for other in _DTYPES.get(node.attr, ()):
+            yield replaced(node, f"nl.{other}")
+    elif isinstance(node, ast.keyword) and node.arg == "dtype" and last_word(node.value) == "dtype":
+        yield replaced(node.value, "nl.bfloat16")
 
 
-@kind("change-engine", "an engine that is not the one for it")
-def change_engine(source: Source) -> Iterator[Edit]:
+@kind("change-engine", "an engine that is not the one for it", ast.Call)
+def change_engine(source: Source, node: ast.Call) -> Iterator[Edit]:
     """GpSimd, which does not reach PSUM, where none is named; another one where one is."""
-    for node in source.nodes:
-        if not isinstance(node, ast.Call) or room(node) != "nisa":
-            continue
-        engine = keyword(node, "engine")
-        if engine is not None:
-            for other in ("vector", "scalar", "tensor"):
-                yield replaced(engine.value, f"nisa.engine.{other}")
-        elif callee(node) in _ON_ANY_ENGINE and keyword(node, "dst") is not None:
-            yield source.with_argument(node, "engine=nisa.engine.gpsimd")
+    if room(node) != "nisa":
+        return
+    engine = keyword(node, "engine")
+    if engine is not None:
+        for other in ("vector", "scalar", "tensor"):
+            yield replaced(engine.value, f"nisa.engine.{other}")
+    elif callee(node) in _ON_ANY_ENGINE and keyword(node, "dst") is not None:
+        yield source.with_argument(node, "engine=nisa.engine.gpsimd")
 
 
-@kind("change-buffer", "a tensor in the wrong memory")
-def change_buffer(source: Source) -> Iterator[Edit]:
+@kind("change-buffer", "a tensor in the wrong memory", ast.Attribute)
+def change_buffer(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     """SBUF becomes PSUM or HBM, PSUM and HBM become SBUF."""
-    for node in source.nodes:
-        if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
-            for other in _BUFFERS.get(node.attr, ()):
-                yield replaced(node, f"nl.{other}")
+    if last_word(node.value) == "nl":
+        for other in _BUFFERS.get(node.attr, ()):
+            yield replaced(node, f"nl.{other}")
 
 
-@kind("alias-buffers", "one buffer for two tensors")
-def alias_buffers(source: Source) -> Iterator[Edit]:
+@kind("alias-buffers", "one buffer for two tensors", ast.Module)
+def alias_buffers(source: Source, _: ast.Module) -> Iterator[Edit]:
     """Two names of a function whose buffers are made by the same call: the second one is the first one's."""
     for function in source.functions:
         made = list(_buffers(source, function))
-        for (one, text, _), (two, same, statement) in combinations(made, 2):
+        for (one, text, _first), (two, same, statement) in combinations(made, 2):
             if text == same and one != two:
                 yield source.insert_after(statement, f"{two} = {one}")
 

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from nkitools.edits.source import Edit, Source
 
-Edits = Callable[[Source], Iterator[Edit]]
+Node = TypeVar("Node", bound=ast.AST)
+Edits = Callable[[Source, Node], Iterator[Edit]]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of mistake: its name, the author's deed, and where it can be made in a source."""
+    """One kind of mistake: its name, the author's deed, and the edits that make it at a node of a class."""
 
     name: str
     mistake: str
-    edits: Edits
+    nodes: type[ast.AST]
+    edits: Edits[Any]
+
+    def all(self, source: Source) -> Iterator[Edit]:
+        """Yield the edits of a source, in the order of its nodes."""
+        for node in [source.tree] if self.nodes is ast.Module else source.nodes:
+            if isinstance(node, self.nodes):
+                yield from self.edits(source, node)
 
 
 KINDS: dict[str, Kind] = {}
 
 
-def kind(name: str, mistake: str) -> Callable[[Edits], Edits]:
-    """Put a function that finds the places of a mistake into the table."""
+def kind(name: str, mistake: str, nodes: type[Node]) -> Callable[[Edits[Node]], Edits[Node]]:
+    """Put a function into the table that yields the edits at one node of a class; `ast.Module` is the whole source."""
 
-    def registered(edits: Edits) -> Edits:
+    def registered(edits: Edits[Node]) -> Edits[Node]:
         assert name not in KINDS, f"two kinds are called {name}"
-        KINDS[name] = Kind(name, mistake, edits)
+        KINDS[name] = Kind(name, mistake, nodes, edits)
         return edits
 
     return registered

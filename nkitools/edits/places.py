@@ -48,8 +48,8 @@ def _slice_text(source: Source, node: ast.Slice, by_lower: int, by_upper: int) -
     return f"{lower}:{upper}{step}"
 
 
-@kind("shift-slice", "a slice, window or index is one further")
-def shift_slice(source: Source) -> Iterator[Edit]:
+@kind("shift-slice", "a slice, window or index is one further", ast.Module)
+def shift_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
     """Both ends of a slice, the start of a window, one number or affine index among the indices."""
     for part in _slices(source):
         yield replaced(part, _slice_text(source, part, 1, 1))
@@ -78,8 +78,8 @@ def _is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
-@kind("narrow-slice", "a slice or window is one shorter")
-def narrow_slice(source: Source) -> Iterator[Edit]:
+@kind("narrow-slice", "a slice or window is one shorter", ast.Module)
+def narrow_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
     """At its end."""
     for part in _slices(source):
         if part.upper is not None:
@@ -88,8 +88,8 @@ def narrow_slice(source: Source) -> Iterator[Edit]:
         yield replaced(window.args[1], _plus(source, window.args[1], -1))
 
 
-@kind("widen-slice", "a slice or window is one longer")
-def widen_slice(source: Source) -> Iterator[Edit]:
+@kind("widen-slice", "a slice or window is one longer", ast.Module)
+def widen_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
     """At its end."""
     for part in _slices(source):
         if part.upper is not None:
@@ -98,29 +98,31 @@ def widen_slice(source: Source) -> Iterator[Edit]:
         yield replaced(window.args[1], _plus(source, window.args[1], 1))
 
 
-def _loops(source: Source) -> Iterator[ast.expr]:
-    """The iterables of loops and comprehensions."""
-    for node in source.nodes:
-        if isinstance(node, (ast.For, ast.comprehension)):
-            yield node.iter
+def _turns(node: ast.AST) -> ast.expr | None:
+    """What a loop or a comprehension goes over; None for other nodes."""
+    return node.iter if isinstance(node, (ast.For, ast.comprehension)) else None
 
 
-@kind("shorten-loop", "the last turn of a loop is left out")
-def shorten_loop(source: Source) -> Iterator[Edit]:
+def _range(node: ast.AST) -> ast.Call | None:
+    """The range that a loop goes over; None for other loops and nodes."""
+    turns = _turns(node)
+    return turns if isinstance(turns, ast.Call) and callee(turns) in _RANGES else None
+
+
+@kind("shorten-loop", "the last turn of a loop is left out", ast.AST)
+def shorten_loop(source: Source, node: ast.AST) -> Iterator[Edit]:
     """A range stops a step before, a list ends an element before."""
-    for turns in _loops(source):
-        if isinstance(turns, ast.Call) and callee(turns) in _RANGES:
-            yield _range_until(source, turns, -1)
-        else:
-            yield replaced(turns, f"list({source.says(turns)})[:-1]")
+    if (of_range := _range(node)) is not None:
+        yield _range_until(source, of_range, -1)
+    elif (turns := _turns(node)) is not None:
+        yield replaced(turns, f"list({source.says(turns)})[:-1]")
 
 
-@kind("lengthen-loop", "a loop takes one turn too many")
-def lengthen_loop(source: Source) -> Iterator[Edit]:
+@kind("lengthen-loop", "a loop takes one turn too many", ast.AST)
+def lengthen_loop(source: Source, node: ast.AST) -> Iterator[Edit]:
     """A range stops a step later."""
-    for turns in _loops(source):
-        if isinstance(turns, ast.Call) and callee(turns) in _RANGES:
-            yield _range_until(source, turns, 1)
+    if (turns := _range(node)) is not None:
+        yield _range_until(source, turns, 1)
 
 
 def _range_until(source: Source, turns: ast.Call, sign: int) -> Edit:
@@ -130,63 +132,57 @@ def _range_until(source: Source, turns: ast.Call, sign: int) -> Edit:
     return replaced(stop, f"{source.says(stop)} {'+' if sign > 0 else '-'} {source.says(turns.args[2])}")
 
 
-@kind("start-late", "the first turn of a loop is left out")
-def start_late(source: Source) -> Iterator[Edit]:
+@kind("start-late", "the first turn of a loop is left out", ast.AST)
+def start_late(source: Source, node: ast.AST) -> Iterator[Edit]:
     """A range begins a step later, a list an element later."""
-    for turns in _loops(source):
-        if not isinstance(turns, ast.Call) or callee(turns) not in _RANGES:
-            yield replaced(turns, f"list({source.says(turns)})[1:]")
-        elif len(turns.args) == 1 and callee(turns) == "range":
-            yield replaced(turns.args[0], f"1, {source.says(turns.args[0])}")
-        elif len(turns.args) > 1:
-            step = source.says(turns.args[2]) if len(turns.args) > 2 else "1"
-            yield replaced(turns.args[0], f"{source.says(turns.args[0])} + {step}")
+    turns, of_range = _turns(node), _range(node)
+    if turns is not None and of_range is None:
+        yield replaced(turns, f"list({source.says(turns)})[1:]")
+    elif of_range is not None and len(of_range.args) > 1:
+        step = source.says(of_range.args[2]) if len(of_range.args) > 2 else "1"
+        yield replaced(of_range.args[0], f"{source.says(of_range.args[0])} + {step}")
+    elif of_range is not None and callee(of_range) == "range":
+        yield replaced(of_range.args[0], f"1, {source.says(of_range.args[0])}")
 
 
-@kind("wrong-range", "a loop whose steps depend on each other is declared independent")
-def wrong_range(source: Source) -> Iterator[Edit]:
+@kind("wrong-range", "a loop whose steps depend on each other is declared independent", ast.AST)
+def wrong_range(source: Source, node: ast.AST) -> Iterator[Edit]:
     """``sequential_range`` becomes ``affine_range``."""
-    for turns in _loops(source):
-        if callee(turns) == "sequential_range":
-            assert isinstance(turns, ast.Call)
-            yield replaced(turns.func, "nl.affine_range")
+    if (turns := _range(node)) is not None and callee(turns) == "sequential_range":
+        yield replaced(turns.func, "nl.affine_range")
 
 
-@kind("floor-division", "a size is rounded down to whole tiles")
-def floor_division(source: Source) -> Iterator[Edit]:
+@kind("floor-division", "a size is rounded down to whole tiles", ast.BinOp)
+def floor_division(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """``(size + tile - 1) // tile`` becomes ``size // tile``."""
-    for node in source.nodes:
-        if (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.FloorDiv)
-            and isinstance(node.left, ast.BinOp)
-            and isinstance(node.left.op, ast.Sub)
-            and isinstance(node.left.left, ast.BinOp)
-            and _is_number(node.left.right)
-        ):
-            yield replaced(node.left, source.says(node.left.left.left))
+    if (
+        isinstance(node.op, ast.FloorDiv)
+        and isinstance(node.left, ast.BinOp)
+        and isinstance(node.left.op, ast.Sub)
+        and isinstance(node.left.left, ast.BinOp)
+        and _is_number(node.left.right)
+    ):
+        yield replaced(node.left, source.says(node.left.left.left))
 
 
-@kind("drop-minimum", "the last, shorter tile is taken for a whole one")
-def drop_minimum(source: Source) -> Iterator[Edit]:
+@kind("drop-minimum", "the last, shorter tile is taken for a whole one", ast.Call)
+def drop_minimum(source: Source, node: ast.Call) -> Iterator[Edit]:
     """``min(tile, rest)`` becomes either of them; ``max`` too."""
-    for node in source.nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
-            for argument in node.args:
-                yield replaced(node, source.says(argument))
+    if isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
+        for argument in node.args:
+            yield replaced(node, source.says(argument))
 
 
-@kind("wrong-tile-size", "another limit of the chip, or twice a tile")
-def wrong_tile_size(source: Source) -> Iterator[Edit]:
+@kind("wrong-tile-size", "another limit of the chip, or twice a tile", ast.Attribute)
+def wrong_tile_size(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     """``nl.tile_size.pmax`` becomes ``psum_bank_fmax``, or is doubled or halved."""
-    for node in source.nodes:
-        if isinstance(node, ast.Attribute) and node.attr in _TILE_SIZES and last_word(node.value) == "tile_size":
-            yield replaced(node, f"nl.tile_size.{_TILE_SIZES[node.attr]}")
-            yield replaced(node, f"(2 * nl.tile_size.{node.attr})")
+    if node.attr in _TILE_SIZES and last_word(node.value) == "tile_size":
+        yield replaced(node, f"nl.tile_size.{_TILE_SIZES[node.attr]}")
+        yield replaced(node, f"(2 * nl.tile_size.{node.attr})")
 
 
-@kind("change-constant", "a number is off by one, or another one")
-def change_constant(source: Source) -> Iterator[Edit]:
+@kind("change-constant", "a number is off by one, or another one", ast.Module)
+def change_constant(source: Source, _: ast.Module) -> Iterator[Edit]:
     """Integers one more; floats and the module's own constants doubled or of the other sign."""
     for node in source.nodes:
         if isinstance(node, ast.Constant) and not _is_index(source, node):
@@ -222,28 +218,25 @@ def _is_index(source: Source, node: ast.Constant) -> bool:
     return isinstance(around, (ast.Subscript, ast.Slice))
 
 
-@kind("change-axis", "the other axis")
-def change_axis(source: Source) -> Iterator[Edit]:
+@kind("change-axis", "the other axis", ast.keyword)
+def change_axis(source: Source, node: ast.keyword) -> Iterator[Edit]:
     """``axis=1`` becomes ``axis=0``."""
-    for node in source.nodes:
-        if isinstance(node, ast.keyword) and node.arg in ("axis", "indirect_dim") and _is_number(node.value):
-            assert isinstance(node.value, ast.Constant)
-            yield replaced(node.value, str(1 - int(str(node.value.value))))
+    if node.arg in ("axis", "indirect_dim") and isinstance(node.value, ast.Constant) and _is_number(node.value):
+        yield replaced(node.value, str(1 - int(str(node.value.value))))
 
 
-@kind("swap-indices", "rows and columns mixed up")
-def swap_indices(source: Source) -> Iterator[Edit]:
+@kind("swap-indices", "rows and columns mixed up", ast.AST)
+def swap_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
     """Neighbours among the indices of a tensor, and among the numbers of a shape."""
-    for node in source.nodes:
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
-            pairs = node.slice.elts
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Tuple) and _takes_shape(node):
-            pairs = node.args[0].elts
-        else:
-            continue
-        for first, second in pairwise(pairs):
-            if source.says(first) != source.says(second):
-                yield source.swap(first, second)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        pairs = node.slice.elts
+    elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Tuple) and _takes_shape(node):
+        pairs = node.args[0].elts
+    else:
+        return
+    for first, second in pairwise(pairs):
+        if source.says(first) != source.says(second):
+            yield source.swap(first, second)
 
 
 def _takes_shape(call: ast.Call) -> bool:
