@@ -7,10 +7,8 @@ results) lies in memory that both sides share.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
-import importlib.util
 import json
 import mmap
 import os
@@ -23,25 +21,10 @@ MOST_TEXT = 1 << 20  # bytes of stdout and stderr that are kept
 NO_ROOM = 77  # exit status: the output is larger than the limit
 
 
-def _module(*path: str) -> Any:
-    """Load a module of nkitools by its path, without nkitools itself."""
-    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), *path)
-    spec = importlib.util.spec_from_file_location("nkitools_" + path[-1].removesuffix(".py"), place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "processes"))
+import guard as _guard  # type: ignore[import-not-found] # noqa: E402 - nkitools itself is not imported
 
-
-_abi = _module("abi.py")
-_guard = _module(os.pardir, "processes", "guard.py")
-_platforms = _guard.platforms
-
-
-def _answer(fd: int, **answer: Any) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the client has gone, and the next read of a request says so
-        os.write(fd, json.dumps(answer).encode() + b"\n")
+_abi, _platforms = _guard.by_path("customop", "abi.py"), _guard.platforms
 
 
 def _call(shape: Any, compute: Any, memory_fd: int, text_fd: int) -> None:
@@ -74,10 +57,10 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
     try:
         shape, compute = _abi.open_library(shape_path), _abi.open_library(compute_path)
     except OSError as error:
-        _answer(answers, error=str(error))
+        _guard.report(answers, {"error": str(error)})
         return
     operators, kernels = _abi.listing(shape, "nkt_operators"), _abi.listing(compute, "nkt_kernels")
-    _answer(answers, operators=operators, kernels=kernels)
+    _guard.report(answers, {"operators": operators, "kernels": kernels})
     gc.freeze()  # a collection in a child would copy every page that it looks at
     requests = os.fdopen(0, "rb", buffering=0, closefd=False)
     guard = _guard.Guard(0)
@@ -97,7 +80,7 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
         status, why = guard.run(limits, run, (text,))
         os.close(text.fd)
         os.write(text_fd, text.kept)
-        _answer(answers, status=status, killed=why, left_out=text.left_out)
+        _guard.report(answers, {"status": status, "killed": why, "left_out": text.left_out})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import atexit
 import importlib.util
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -16,7 +15,7 @@ from typing import Any
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.device_axes import devices_in
 from nkitools.pallas.lowering import Program
-from nkitools.processes import AnsweringChild, End, Lost
+from nkitools.processes import AnsweringChild, End, Lost, log_file, text_of
 from nkitools.processes import TimedOut as TimedOutChild
 
 # Set in the process of the compiler only. The first is needed wherever two of them run side by side (pytest-xdist); the
@@ -93,7 +92,7 @@ class Compiler:
             return self._process
         self.close()
         self._owner = os.getpid()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._log = log_file()
         package = Path(__file__).parents[2]
         environment = {**os.environ, **_ENVIRONMENT, **self._environment}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(package), os.environ.get("PYTHONPATH"))))
@@ -129,8 +128,7 @@ class Compiler:
 
     def _last_words(self) -> str:
         """Return the line of the standard error that a crash left behind."""
-        self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").splitlines()
+        lines = text_of(self._log).splitlines()
         telling = [line for line in lines if line.startswith("F") or "Check failed" in line or "Error" in line]
         return str((telling or lines or [""])[0]).strip()[:300]
 

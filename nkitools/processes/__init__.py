@@ -35,8 +35,10 @@ __all__ = [
     "Output",
     "TimedOut",
     "checked_seconds",
+    "log_file",
     "output_of",
     "outputs_of",
+    "text_of",
 ]
 
 MOST_SECONDS = 86_400.0
@@ -289,12 +291,12 @@ def outputs_of(commands: Sequence[Sequence[str]], seconds: float | None = None, 
     with ExitStack() as stack:
         running = []
         for each in commands:
-            said, log = (stack.enter_context(_file()) for _ in range(2))
+            said, log = (stack.enter_context(log_file()) for _ in range(2))
             child = Child(each, **{"stdout": said, "stderr": log, **settings})
             stack.callback(child.close)
             running.append((child, said, log))
         ends = [_in_time(child, log, until, seconds) for child, _, log in running]
-        return [Output(end, *map(_text_of, files)) for end, (_, *files) in zip(ends, running, strict=True)]
+        return [Output(end, *map(text_of, files)) for end, (_, *files) in zip(ends, running, strict=True)]
 
 
 def _in_time(child: Child, log: IO[str], until: float | None, seconds: float | None) -> End:
@@ -303,14 +305,16 @@ def _in_time(child: Child, log: IO[str], until: float | None, seconds: float | N
     if end is None:
         child.ask_for_stacks()
         time.sleep(_DUMP_SECONDS)
-        raise TimedOut(seconds or 0.0, _text_of(log))
+        raise TimedOut(seconds or 0.0, text_of(log))
     return end
 
 
-def _file() -> IO[str]:
+def log_file() -> IO[str]:
+    """Return a file without a name for what a child writes."""
     return tempfile.TemporaryFile("w+", errors="replace")
 
 
-def _text_of(file: IO[str]) -> str:
+def text_of(file: IO[str]) -> str:
+    """Return what a child has written into a `log_file` so far, without the space around it."""
     file.seek(0)
     return file.read().strip()

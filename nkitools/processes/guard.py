@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 
-def _by_path() -> Any:
-    """Load nkitools' module of the systems by its path: nkitools itself is not imported."""
-    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "platforms.py")
-    spec = importlib.util.spec_from_file_location("nkitools_platforms", place)
+def by_path(*path: str) -> Any:
+    """Load a module of nkitools by its path: nkitools itself is not imported."""
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, *path)
+    spec = importlib.util.spec_from_file_location(f"nkitools_{path[-1].removesuffix('.py')}", place)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -34,7 +34,7 @@ def _by_path() -> Any:
 if TYPE_CHECKING or __package__:
     from nkitools import platforms
 else:
-    platforms = _by_path()
+    platforms = by_path("platforms.py")
 
 CORES_GRACE = 2  # seconds of processor time beyond the limit on each core
 OUT_OF_MEMORY = 12  # the exit status of a function that needs more memory than it may have
@@ -100,7 +100,7 @@ class Text:
 
 def keep_and_report(control: int, limits: Limits, run: Callable[[], object]) -> None:
     """Run a function in a child, and send the owner two lines of JSON: its number; its exit status and why it ended."""
-    _report(control, *keep(control, limits, run, begun=lambda child: _report(control, child)))
+    report(control, keep(control, limits, run, begun=lambda child: report(control, [child])))
 
 
 def keep(
@@ -255,8 +255,9 @@ def _excess(limits: Limits) -> str:
     return ""
 
 
-def _report(control: int, *said: object) -> None:
-    with contextlib.suppress(OSError):  # the owner is gone
+def report(control: int, said: object) -> None:
+    """Send the owner a line of JSON, if there is an owner."""
+    with contextlib.suppress(OSError):
         os.write(control, json.dumps(said).encode() + b"\n")
 
 

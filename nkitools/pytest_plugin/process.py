@@ -9,7 +9,6 @@ import os
 import pickle
 import re
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ import pytest
 
 from nkitools.dialects.torch_autoload import outside_environment
 from nkitools.facts import options
-from nkitools.processes import AnsweringChild, End, Lost, TimedOut
+from nkitools.processes import AnsweringChild, End, Lost, TimedOut, log_file, text_of
 from nkitools.pytest_plugin.benchmarks import replay
 from nkitools.pytest_plugin.failure_codes import explained
 from nkitools.pytest_plugin.marks import IN_WORKER
@@ -94,8 +93,7 @@ class HardwareProcess:
         self.is_poisoned = False
         self._patience = _seconds(str(options.value("timeout")))
         self._held = ExitStack()
-        log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed with the units
-        self._log = self._held.enter_context(log)
+        self._log = self._held.enter_context(log_file())
         with contextlib.ExitStack() as undone:
             undone.callback(self._held.close)
             environment = self._held.enter_context(units_of(devices, self._patience))
@@ -221,8 +219,7 @@ class HardwareProcess:
         return "\n".join(self._words()[-_MOST_LINES:]) or "(none)"
 
     def _words(self) -> list[str]:
-        self._log.seek(0)
-        return _of_the_author(self._log.read()).splitlines()
+        return _of_the_author(text_of(self._log)).splitlines()
 
 
 def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[str, str]) -> tuple[Any, ...]:

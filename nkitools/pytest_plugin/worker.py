@@ -6,7 +6,7 @@ Run as a script: to import nkitools before pytest does would keep pytest from re
 from __future__ import annotations
 
 import faulthandler
-import importlib.util
+import importlib
 import os
 import pickle
 import sys
@@ -117,7 +117,9 @@ def main() -> None:
 
     The first message says what to collect.
     """
-    platforms = _platforms()
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # nkitools itself is not to be imported yet
+    platforms = importlib.import_module("platforms")
+    del sys.modules["platforms"]  # a module of the author's may have the name
     log, connection = map(int, sys.argv[1:3])
     for file in (connection, log):  # a compiler that outlives this process would keep them open
         os.set_inheritable(file, False)
@@ -137,17 +139,6 @@ def main() -> None:
         worker.send("unable", "".join(traceback.format_exception(error.__cause__ or error)))
         return
     config.hook.pytest_cmdline_main(config=config)
-
-
-def _platforms() -> Any:
-    """Load nkitools' module of that name by its path: nkitools itself is not to be imported yet."""
-    path = Path(__file__).parents[1] / "platforms.py"
-    spec = importlib.util.spec_from_file_location("nkitools_platforms", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 if __name__ == "__main__":

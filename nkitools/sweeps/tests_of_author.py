@@ -95,9 +95,7 @@ class _Failures:
         if report.failed and not self.text:
             self.text = f"{report.nodeid}: {str(report.longrepr).strip().splitlines()[-1]}"
 
-    def pytest_collectreport(self, report: Any) -> None:
-        if report.failed and not self.text:
-            self.text = f"{report.nodeid}: {str(report.longrepr).strip().splitlines()[-1]}"
+    pytest_collectreport = pytest_runtest_logreport
 
 
 def _call_of(run: Any) -> Call | None:
