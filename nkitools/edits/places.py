@@ -99,7 +99,7 @@ def widen_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
 
 
 def _turns(node: ast.AST) -> ast.expr | None:
-    """What a loop or a comprehension goes over; None for other nodes."""
+    """The iterable of a loop or a comprehension; None for other nodes."""
     return node.iter if isinstance(node, (ast.For, ast.comprehension)) else None
 
 

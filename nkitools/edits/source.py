@@ -38,17 +38,17 @@ class Text:
     text: str
 
     @cached_property
-    def _raw(self) -> bytes:
+    def _bytes(self) -> bytes:
         return self.text.encode()
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(each.end() for each in _LINE_END.finditer(self._raw))]
+    def _line_begins(self) -> list[int]:
+        return [0, *(each.end() for each in _LINE_END.finditer(self._bytes))]
 
     @cached_property
     def lines(self) -> list[str]:
         """The lines, without their ends; the one behind the last end is empty."""
-        return [each.decode() for each in _LINE_END.split(self._raw)]
+        return [each.decode() for each in _LINE_END.split(self._bytes)]
 
     def character(self, line: int, column: int) -> int:
         """Return which character of a line (from 1) begins at a byte, from 0."""
@@ -58,23 +58,23 @@ class Text:
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return the bytes where a node begins and ends."""
         line, column, end_line, end_column, *_ = replaced(node, "")
-        return self._starts[line - 1] + column, self._starts[end_line - 1] + end_column
+        return self._line_begins[line - 1] + column, self._line_begins[end_line - 1] + end_column
 
     def says(self, node: ast.AST) -> str:
         """Return a node as it is written, or as Python writes it where it is in no text."""
         if not hasattr(node, "lineno"):
             return ast.unparse(node)
         start, stop = self.span(node)
-        return self._raw[start:stop].decode()
+        return self._bytes[start:stop].decode()
 
     def said(self, edit: Edit) -> str:
         """Return the piece that an edit replaces."""
         start, stop = self.bounds(edit)
-        return self._raw[start:stop].decode()
+        return self._bytes[start:stop].decode()
 
     def edited(self, edits: Iterable[Edit]) -> str:
         """Return the text after edits that do not overlap."""
-        raw = self._raw
+        raw = self._bytes
         for (start, stop), new in sorted({(self.bounds(each), each.text) for each in edits}, reverse=True):
             raw = raw[:start] + new.encode() + raw[stop:]
         return raw.decode()
@@ -82,7 +82,7 @@ class Text:
     def swap(self, first: ast.AST, second: ast.AST) -> Edit:
         """Let two nodes change places; ``first`` stands before ``second``."""
         (start, end), (begin, stop) = self.span(first), self.span(second)
-        new = self._raw[begin:stop] + self._raw[end:begin] + self._raw[start:end]
+        new = self._bytes[begin:stop] + self._bytes[end:begin] + self._bytes[start:end]
         return self._between(start, stop, new.decode(), line_of(first))
 
     def with_argument(self, call: ast.Call, text: str) -> Edit:
@@ -90,15 +90,15 @@ class Text:
         end = self.span(call)[1] - 1
         given = [self.span(each)[1] for each in (*call.args, *call.keywords)]
         if given:  # behind the brackets around the last one, in front of a comma
-            closed = _CLOSED.match(self._raw, max(given), end)
+            closed = _CLOSED.match(self._bytes, max(given), end)
             end, text = closed.end() if closed else end, f", {text}"
         return self._between(end, end, text, line_of(call))
 
     def without_argument(self, call: ast.Call, argument: ast.keyword) -> Edit:
         """Leave out a keyword of a call, with a comma."""
         start, stop = self.span(argument)
-        before = self._raw[:start].rstrip()
-        after = (_COMMA_INSIDE if before.endswith(b",") else _COMMA).match(self._raw, stop)
+        before = self._bytes[:start].rstrip()
+        after = (_COMMA_INSIDE if before.endswith(b",") else _COMMA).match(self._bytes, stop)
         if after:
             stop = after.end()
         else:
@@ -108,17 +108,19 @@ class Text:
     def insert_after(self, node: ast.stmt, statement: str) -> Edit:
         """Put a statement of its own line after another one, and the comment behind that."""
         line = node.end_lineno or node.lineno
-        end = self._starts[line - 1] + len(self.lines[line - 1].encode())
+        end = self._line_begins[line - 1] + len(self.lines[line - 1].encode())
         return self._between(end, end, f"\n{' ' * node.col_offset}{statement}", node.lineno)
 
     def bounds(self, edit: Edit) -> tuple[int, int]:
         """Return the bytes where an edit begins and ends."""
-        return self._starts[edit.line - 1] + edit.column, self._starts[edit.end_line - 1] + edit.end_column
+        return self._line_begins[edit.line - 1] + edit.column, self._line_begins[edit.end_line - 1] + edit.end_column
 
     def _between(self, start: int, stop: int, new: str, about: int) -> Edit:
-        lines = [bisect_right(self._starts, each) for each in (start, stop)]
-        first, last = lines
-        return Edit(first, start - self._starts[first - 1], last, stop - self._starts[last - 1], new, about=about)
+        return Edit(*self._place(start), *self._place(stop), new, about=about)
+
+    def _place(self, byte: int) -> tuple[int, int]:
+        line = bisect_right(self._line_begins, byte)
+        return line, byte - self._line_begins[line - 1]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from nkitools.edits.source import Text
 from nkitools.facts import options, versions
 from nkitools.lint.changed_results import changed_results
 from nkitools.lint.context import Interface
@@ -88,7 +89,7 @@ def _place(found: Finding) -> tuple[str, str, int, int]:
 def _written(found: Finding, text: str) -> str:
     """Return the line to write as a sentence, '' where it does not follow from the old one."""
     if _is_legacy_import(found):
-        line = text.splitlines()[found.line - 1].replace(f"{LEGACY}.nki", "nki").strip()
+        line = Text(text).lines[found.line - 1].replace(f"{LEGACY}.nki", "nki").strip()
     else:
         line = line_to_write(text, found.file, found.line)
     return f"Write `{line}`." if line else ""

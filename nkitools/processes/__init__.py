@@ -78,7 +78,7 @@ class End:
 
     @property
     def described(self) -> str:
-        """How the child ended, in two words: ``exit status 1``, or the name of a signal."""
+        """The end in two words: ``exit status 1``, or the name of a signal."""
         return f"exit status {self.status}" if self.status >= 0 else signal_name(self.status)
 
     def words(self) -> str:

@@ -70,7 +70,7 @@ class Advice:
 
 @dataclass(frozen=True, kw_only=True)
 class OfKernel:
-    """What is estimated of one kernel on one chip, of any kind of kernel."""
+    """The estimate of one kernel on one chip, of any kind of kernel."""
 
     kernel: str
     chip: str

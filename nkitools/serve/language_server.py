@@ -137,7 +137,7 @@ class Server(LanguageServer):
             earlier.set()
         stop = self.running[uri] = threading.Event()
         names = _kernels_of(self.files.get(path))
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = Text(path.read_text(encoding="utf-8", errors="replace")).lines
         shown, answers = _Simulated(lines), {}
         for name in names:
             request = {"file": str(path), "kernel": name, "chip": self.settings.chip}
@@ -160,7 +160,7 @@ def _is_of(each: dict[str, Any], path: Path) -> bool:
 
 
 def _is_unchanged(run: _Simulated, file: OpenFile, line: int) -> bool:
-    now = file.text.splitlines()
+    now = Text(file.text).lines
     return 0 < line <= min(len(now), len(run.lines)) and now[line - 1] == run.lines[line - 1]
 
 
@@ -365,7 +365,7 @@ def _hints(server: Server, params: types.InlayHintParams) -> list[types.InlayHin
     if file is None or run is None:
         return []
     document = server.workspace.get_text_document(params.text_document.uri)
-    lines = file.text.splitlines()
+    lines = Text(file.text).lines
     found = []
     for each in run.tiles:
         line = each["line"] - 1

@@ -54,7 +54,7 @@ room(
 room("strategies", "chip", "dialects", "facts", "launch", "rules")
 room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
 room("suggestions", "dialects", "edits", "facts", "issue", "lint", "rules")
-room("pallas", "authors_code", "chip", "comparison", "facts", "platforms", "precision", "processes", "record", "rules")
+room("pallas", "authors_code", "chip", "comparison", "facts", "precision", "processes", "record", "rules")
 room("kernel_settings", "chip")
 room("module_files", "authors_code", "facts", "lint")
 room("kernel_file", "authors_code", "chip", "facts", "kernel_settings", "module_files", "pallas", "rules")
@@ -87,7 +87,7 @@ room(
 )  # fmt: skip
 room(
     "pytest_plugin",
-    "authors_code", "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "platforms", "precision",
+    "authors_code", "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "precision",
     "processes", "record", "report", "rules", "sweeps", "targets", "why",
 )  # fmt: skip
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")

@@ -116,6 +116,21 @@ def test_so_it_is_with_the_forms_that_no_example_has(body: str, rule: str, sugge
     assert titles == [suggested]
 
 
+def test_a_form_feed_moves_no_fix(tmp_path: Path) -> None:
+    """Python ends no line at one, as some editors' sections have it, and neither does the text of an edit."""
+    text = (
+        "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n\x0c\n# \u2028 \x1c\n@nki.jit\ndef kernel(x):\n"
+        "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    tile = nl.load(x)\n"
+        "    nisa.memset(tile, valeu=0)\n    return out\n"
+    )
+    path = tmp_path / "forms.py"
+    path.write_text(text, encoding="utf-8")
+    (found,) = [each for each in lint_files([path], interface=Dialects()).findings if each.rule == "NK609"]
+    (suggestion,) = suggestions(found, text)
+    assert found.line == 10
+    assert mended(text, suggestion) == text.replace("valeu", "value")
+
+
 @pytest.mark.parametrize("argument", ["op0", "operand0"])
 def test_a_required_argument_is_not_left_out(argument: str) -> None:
     """An operator that the chip does not have is no reason to call the instruction without one."""
