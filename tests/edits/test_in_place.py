@@ -130,3 +130,27 @@ def test_a_file_that_has_changed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "author.py").write_text(CLOSURES.replace("return 1", "return 1 + 1"))
     with pytest.raises(ValueError, match="does not hold other as it runs"), in_place(other, CLOSURES):
         pass
+
+
+PALLAS = """import jax
+from jax.experimental import pallas as pl
+
+
+def body(x_ref, y_ref, o_ref):
+    o_ref[...] = x_ref[...] + y_ref[...]
+
+
+def add(x, y):
+    return pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x, y)
+"""
+
+
+def test_a_pallas_kernel_is_traced_again(tmp_path: Path) -> None:
+    """JAX keeps what it has traced of a function, and runs the edited body all the same, and then the author's."""
+    pytest.importorskip("jax")
+    module = module_of(tmp_path, PALLAS)
+    x, y = np.full((8, 128), 5, np.float32), np.full((8, 128), 3, np.float32)
+    assert (nkitools.pallas.run(module.add, x, y).outputs == 8).all()
+    with in_place(module.body, PALLAS.replace("] + y", "] - y")):
+        assert (nkitools.pallas.run(module.add, x, y).outputs == 2).all()
+    assert (nkitools.pallas.run(module.add, x, y).outputs == 8).all()
