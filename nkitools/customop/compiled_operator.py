@@ -12,10 +12,11 @@ from nkitools.customop.abi import MAX_CORES, Call
 from nkitools.customop.build import Built, contents_of
 from nkitools.customop.cache import digest
 from nkitools.customop.errors import BuildError
-from nkitools.customop.process import Worker, WorkerLost, forget, worker_held
+from nkitools.customop.process import Worker, forget, worker_held
 from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.facts.options import OPTIONS
+from nkitools.processes import Lost
 from nkitools.record.watch.watching import watched_bytes
 
 ORDERS = ("forward", "reverse")
@@ -114,7 +115,7 @@ class CompiledOperator:
         with worker_held(self.library.built.shape, self.library.built.compute) as worker:
             try:
                 yield worker
-            except WorkerLost:
+            except Lost:
                 forget(worker)
                 raise BuildError(
                     f"the process that runs operator `{self.name}` has been ended from outside; the next call starts "

@@ -21,6 +21,7 @@ from nkitools.customop.abi import CALL_BYTES, Call, aligned
 from nkitools.customop.errors import BuildError
 from nkitools.customop.toolchain import HERE
 from nkitools.platforms import anonymous_file, start_group
+from nkitools.processes import Lost
 
 MAX_WORKERS = 8  # idle ones beyond that are ended, the longest idle first
 _KEPT_BYTES = 256 << 20  # of memory between calls
@@ -72,10 +73,6 @@ class Memory:
         return self.end()
 
 
-class WorkerLost(Exception):
-    """The worker has gone without an answer."""
-
-
 class Worker:
     """One process that runs one library's operators."""
 
@@ -90,7 +87,7 @@ class Worker:
         self._finalizer = weakref.finalize(self, _end, self._process, self.memory.fd, self._text)
         try:
             answer = self._read(_START_SECONDS)
-        except WorkerLost:
+        except Lost:
             self.close()
             raise BuildError(
                 f"the library {compute} ends its process while it is loaded: look at what its sources define at "
@@ -106,7 +103,7 @@ class Worker:
         self.kernels: list[list[str]] = answer["kernels"]
 
     def call(self, timeout: float, memory_limit: int, *, only_shape: bool = False) -> dict[str, Any]:
-        """Run what is in the memory; how the child ended. WorkerLost where no answer comes.
+        """Run what is in the memory; how the child ended. Lost where no answer comes.
 
         ``timeout`` and ``memory_limit``: as of `Operator.run`. ``only_shape``: the shape function alone.
         """
@@ -119,7 +116,7 @@ class Worker:
             stdin.write(json.dumps(request).encode() + b"\n")
             stdin.flush()
         except OSError as error:
-            raise WorkerLost from error
+            raise Lost from error
         return self._read(None if not timeout else timeout + 30.0)
 
     def text(self) -> str:
@@ -137,7 +134,7 @@ class Worker:
             ready, _, _ = select.select([stdout], [], [], left)
             chunk = os.read(stdout.fileno(), 4096) if ready else b""
             if not chunk:
-                raise WorkerLost
+                raise Lost
             line += chunk
         answer: dict[str, Any] = json.loads(line)
         return answer
