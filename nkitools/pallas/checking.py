@@ -63,13 +63,11 @@ def check(
     ``reference`` is what the outputs should be, or a function of the arguments. Where they differ by more than ``rtol``
     and ``atol`` (by default than their dtype can explain), and no other error explains it, PL211 names the blocks, the
     grid points that wrote them and the index map. ``.left_out`` says which modes were not gone through and why.
-    Findings are collected; with ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names
-    do not reach ``fn``.
-
-    Raises what ``fn`` raises, unchanged. A mode that cannot run the function is left out, and the outputs are those of
-    a mode that can. Where none can, the outputs are None, and ``rules="error"`` raises what JAX says. ``TypeError``
-    for what is no JAX function, ``ValueError`` for a chip, a mode or a number of cores that there is not,
-    ``NotModelled`` (NK607) without JAX.
+    Findings are collected; with ``rules="error"`` the first error is raised as ``KernelError``. No keyword of these
+    names reaches ``fn``. What ``fn`` raises is raised unchanged. A mode that cannot run the function is left out, and
+    the outputs are those of a mode that can. Where none can, the outputs are None, and ``rules="error"`` raises what
+    JAX says. ``TypeError`` for what is no JAX function, ``ValueError`` for a chip, a mode or a number of cores that
+    there is not, ``NotModelled`` (NK607) without JAX.
     """
     __tracebackhide__ = True
     plan = Plan(
