@@ -28,6 +28,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "nki_version": "auto",
         "rules": "error",
         "precision": None,
+        "sum_order": "fast",
         "simulator": "builtin",
         "report": None,
         "report_pages": "wrong",

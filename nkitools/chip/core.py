@@ -60,6 +60,7 @@ class Core:
     input_ids: frozenset[int] = frozenset()  # the storages of the arguments
     constant_count: int = 0  # constants so far
     language: LanguageVersion = field(default_factory=language_of)  # the version of NKI that holds
+    sums_in_order: bool = False  # float32 is added along free axes in the order of elements
     noticed: set[tuple[str, int, str]] = field(default_factory=set)  # file, line and message of each NK618
     compile_config: Any = None  # of the outermost kernel (`launch.compile_config`, which lies above the chip)
     allows_nested_configs: bool = False  # nested kernels may have another one

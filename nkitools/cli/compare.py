@@ -13,7 +13,14 @@ import click
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.save_runs import must_be_writable
-from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
+from nkitools.cli.shared_options import (
+    chip_option,
+    inputs_option,
+    json_option,
+    set_option,
+    sum_order_option,
+    version_option,
+)
 from nkitools.cli.terminal import console, say_json
 from nkitools.facts import options
 from nkitools.kernel_file import asked, seen
@@ -35,6 +42,7 @@ _STDERR = 2  # what a process prints is no output of the command
 @set_option
 @chip_option
 @version_option
+@sum_order_option
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep arguments, runs and outputs here.")
 @click.option("--rtol", type=click.FloatRange(0), help="Allowed: so much of B's value.  [default: by dtype]")
 @click.option("--atol", type=click.FloatRange(0), help="Allowed: so much.  [default: by dtype]")
@@ -124,7 +132,7 @@ def _sides(between: str) -> list[str]:
 
 def _check_sides(context: click.Context, sides: list[str]) -> None:
     """UsageError for an option of simulated runs where neither side is nkitools' own simulator."""
-    for name in ("chip", "nki_version"):
+    for name in ("chip", "nki_version", "sum_order"):
         if context.params[name] is not None and "sim" not in sides:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is what `sim` simulates, and --between {','.join(sides)} has no sim"

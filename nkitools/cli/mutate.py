@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nkitools.cli.shared_options import chip_option, json_option, set_option, version_option
+from nkitools.cli.shared_options import chip_option, json_option, set_option, sum_order_option, version_option
 from nkitools.cli.sweep import engine_options, progress_line
 from nkitools.cli.terminal import say, say_json
 from nkitools.kernel_file import seen
@@ -20,6 +20,7 @@ from nkitools.kernel_file import seen
 @set_option
 @chip_option
 @version_option
+@sum_order_option
 @json_option("Print one JSON object for each mistake, in a list.")
 @engine_options
 @click.pass_context

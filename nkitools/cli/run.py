@@ -14,7 +14,7 @@ import click
 
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import saving
-from nkitools.cli.shared_options import chip_option, version_option
+from nkitools.cli.shared_options import chip_option, sum_order_option, version_option
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 from nkitools.facts import options
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _IMPORTS = re.compile(rb"^\s*(?:import|from)\s+(?:nki|neuronxcc)\b", re.MULTILINE)
-_READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "stand_in")
+_READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "sum_order", "print_limit", "stand_in")
 
 
 # Whatever follows the script is the script's, also what looks like an option.
@@ -37,6 +37,7 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "st
 )
 @chip_option
 @version_option
+@sum_order_option
 @click.option("--rules", type=click.Choice(options.OPTIONS["rules"].choices), help=options.OPTIONS["rules"].help)
 @click.option(
     "--precision", type=click.Choice(options.OPTIONS["precision"].choices), help=options.OPTIONS["precision"].help

@@ -53,6 +53,11 @@ def version_option(command: Command) -> Command:
     return _deciding("nki_version", command)
 
 
+def sum_order_option(command: Command) -> Command:
+    """Add an order of sums, which the option ``sum_order`` is while the command runs."""
+    return _deciding("sum_order", command)
+
+
 def _deciding(name: str, command: Command) -> Command:
     option = options.OPTIONS[name]
 
@@ -63,13 +68,9 @@ def _deciding(name: str, command: Command) -> Command:
             return command(*args, **kwargs)
 
     flag = "--" + name.replace("_", "-")
-    return click.option(flag, name, type=click.Choice(option.choices), metavar="NAME", help=_HELP[name])(decided)
-
-
-_HELP = {
-    "chip": f"{', '.join(options.OPTIONS['chip'].choices)}.  [default: the option's]",
-    "nki_version": f"{options.OPTIONS['nki_version'].help}.  [default: the option's]",
-}
+    text = ", ".join(option.choices) if name == "chip" else option.help
+    text += ".  [default: the option's]"
+    return click.option(flag, name, type=click.Choice(option.choices), metavar="NAME", help=text)(decided)
 
 
 def chips_option(command: Command) -> Command:

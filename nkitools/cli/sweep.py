@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nkitools.cli.commands import FileError
-from nkitools.cli.shared_options import chips_option, json_option, set_option, version_option
+from nkitools.cli.shared_options import chips_option, json_option, set_option, sum_order_option, version_option
 from nkitools.cli.terminal import say, say_json
 from nkitools.facts.case_space import choices_of, drawn_points
 from nkitools.kernel_file import KernelFile, check_settings, load, seen
@@ -67,6 +67,7 @@ def engine_options(command: Any) -> Any:
 @click.option("--store", type=click.Path(dir_okay=False), help="Keeps what is done: a second call goes on.")
 @chips_option
 @version_option
+@sum_order_option
 @set_option
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw so many cases.  [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")

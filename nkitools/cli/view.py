@@ -13,7 +13,7 @@ import click
 
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import numbered
-from nkitools.cli.shared_options import chip_option, version_option
+from nkitools.cli.shared_options import chip_option, sum_order_option, version_option
 from nkitools.cli.terminal import say
 from nkitools.facts import options
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--open/--no-open", "opens", default=False, help="Open the page in the browser.")
 @chip_option
 @version_option
+@sum_order_option
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, path_type=Path))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -53,7 +54,7 @@ def view_run(
         if args[0].startswith("-"):
             raise click.UsageError(f"options stand before RUN: nkitools view {' '.join(args)} {run}")
         raise click.UsageError(f"{run} is no script that could take arguments: {' '.join(args)}")
-    for name in ("chip", "nki_version"):
+    for name in ("chip", "nki_version", "sum_order"):
         if context.params[name] is not None and (run.is_dir() or run.suffix != ".py"):
             raise click.UsageError(f"--{name.replace('_', '-')}: {run} has been run already; it is of a script alone")
     if run.is_dir():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -96,12 +96,15 @@ def _reducer(ufunc: np.ufunc) -> Compute:
     return reduce
 
 
-def _subtract_reduce(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    """First element minus all the others, in order."""
-    kept = [dim for dim in range(x.ndim) if dim not in axis]
-    flat = x.transpose(*kept, *axis).reshape(*(x.shape[dim] for dim in kept), -1)
-    result: Array = np.subtract.reduce(flat, axis=-1)
-    return np.expand_dims(result, axis) if keepdims else result
+def _in_order(function: Callable[[Array], Array]) -> Compute:
+    """Return a reduction whose ``function`` gets the elements along a new last axis, in the order of the view."""
+
+    def reduce(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+        kept = [dim for dim in range(x.ndim) if dim not in axis]
+        result = function(x.transpose(*kept, *axis).reshape(*(x.shape[dim] for dim in kept), -1))
+        return np.expand_dims(result, axis) if keepdims else result
+
+    return reduce
 
 
 def _rsqrt(x: Array, out: Array) -> Array:
@@ -136,7 +139,7 @@ def _shifted(shift: Compute, x: Array, y: Array, out: Array) -> Array:
 COMPARISONS = ("equal", "not_equal", "greater_equal", "greater", "less_equal", "less")
 _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
     "add": (np.add, _reducer(np.add)),
-    "subtract": (np.subtract, _subtract_reduce),
+    "subtract": (np.subtract, _in_order(lambda flat: np.subtract.reduce(flat, axis=-1))),  # first minus all others
     "multiply": (np.multiply, _reducer(np.multiply)),
     "divide": (np.divide, None),
     "maximum": (np.maximum, _reducer(np.maximum)),
@@ -178,6 +181,11 @@ OPERATORS: dict[str, Operator] = {
     **{name: Operator(name, "bitvec", compute, reduce=reduce) for name, (compute, reduce) in _BITVEC.items()},
     "invert": Operator("invert", "bitvec", np.invert, unary=True),
 }
+
+
+sum_in_order = _in_order(lambda flat: np.add.accumulate(flat, axis=-1)[..., -1])
+ADD_IN_ORDER = replace(OPERATORS["add"], reduce=sum_in_order)
+"""nl.add where sums have the order of a chip; NumPy's own are pairwise, and many times as fast."""
 
 
 def _in_double(function: Callable[[Array], Array]) -> Compute:

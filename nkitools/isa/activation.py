@@ -17,14 +17,14 @@ from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import ACTIVATIONS, Compute, OperatorToken
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Compute, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.issue.known_forms import known_fault
 from nkitools.issue.plan import Value
-from nkitools.issue.reduce_registers import COMMANDS, Lanes, kept_apart, register_elements, result_tile
+from nkitools.issue.reduce_registers import COMMANDS, commanded, kept_apart, register_elements, result_tile
 from nkitools.rules.finding import report
 
 _OF_INTEGERS = tuple(ACTIVATIONS[name].compute for name in ("copy", "abs", "relu", "sign", "square"))
@@ -76,7 +76,7 @@ def activation(
     activate = _activate(watched(function), dst, data)
     if not check.chip.immediate_bias and bias is not None:
         activate = _without_immediate_bias(activate, data.shape[0], check.chip.name)
-    compute: Callable[..., Any] = _with_register(activate, reduce_cmd, reduce_res, data) if reduces else activate
+    compute: Callable[..., Any] = _reducing(check, activate, reduce_cmd, reduce_res, data) if reduces else activate
 
     cycles = activation_cycles(check, engine, data, reduce_res)
     vectors: dict[str, Rule] = {"bias": BROADCAST, "scale": BROADCAST}
@@ -192,20 +192,14 @@ def _without_immediate_bias(activate: Activate, partitions: int, chip: str) -> A
     return checked
 
 
-def _with_register(
-    activate: Activate, command: reduce_cmds, reduce_res: NkiTensor | None, data: NkiTensor
+def _reducing(
+    check: Check, activate: Activate, command: reduce_cmds, reduce_res: NkiTensor | None, data: NkiTensor
 ) -> Callable[..., None]:
     """Return the activation, then the commands to the engine's reduce registers."""
-    lanes = Lanes("activation", "scalar", data)
-    partitions = data.shape[0]
-    result_dtype = None if reduce_res is None else reduce_res.dtype
+    added = guards.in_sum_order(check, OPERATORS["add"])
+    reduce = commanded(check, "scalar", command, added, data, reduce_res)
 
     def compute(destination: Array, values: Array, bias: Value, scale: Value, result: Array | None = None) -> None:
-        out = activate(destination, values, bias, scale)
-        registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, 0.0)
-        if command in _REDUCING:
-            registers += np.add.reduce(out.reshape(partitions, -1), axis=1)
-        if result is not None and result_dtype is not None:
-            put(result, registers, result_dtype)
+        reduce(activate(destination, values, bias, scale), result, None)
 
     return compute

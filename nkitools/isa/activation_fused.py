@@ -302,7 +302,9 @@ def _unused_initial(instruction: str, value: Any, command: reduce_cmds) -> None:
 def _exponential(
     check: Check, dst: NkiTensor, src: NkiTensor, reduce_res: NkiTensor | None, command: reduce_cmds
 ) -> Callable[..., None]:
-    reduce = reduce_registers.commanded(check, "vector", command, OPERATORS["add"], src, reduce_res)
+    reduce = reduce_registers.commanded(
+        check, "vector", command, guards.in_sum_order(check, OPERATORS["add"]), src, reduce_res
+    )
     dtype, shape, instruction_name = dst.dtype, src.shape, check.instruction
 
     def compute(destination: Array, values: Array, maximum: Value, result: Array | None, initial: Value) -> None:

@@ -16,13 +16,15 @@ from nkitools.engines import lost_integers
 from nkitools.engines.arithmetic import bits, negate, put_bits
 from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import is_bfloat16, streaming
-from nkitools.engines.operators import Operator, OperatorToken
+from nkitools.engines.operators import OPERATORS, Operator, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import Axes
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 
-_REORDERABLE = frozenset({"add", "multiply", "maximum", "minimum"})  # NumPy's reductions over several axes at once
+_REORDERABLE = frozenset(
+    OPERATORS[name] for name in ("add", "multiply", "maximum", "minimum")
+)  # NumPy's reductions over several axes at once
 
 
 def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -90,7 +92,7 @@ def tensor_reduce(
         if negate:
             check.refuse("NK609", f"`negate` goes with arithmetic operators, not with {operator}")
 
-    plain = operator.name in _REORDERABLE and dst.shape in (kept, with_ones)
+    plain = operator in _REORDERABLE and dst.shape in (kept, with_ones)
     if plain and in_float32(dst.dtype, data.dtype):
         compute = _reducing_directly(operator.compute, axes, dst.shape == with_ones, negated=bool(negate))
     else:

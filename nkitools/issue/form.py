@@ -43,7 +43,7 @@ class InstructionForm:
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
         """Return what guards of this instruction talk to."""
         call_form = self.call_form if core.dialect.shows_call_form else ""
-        return kind(self.name, core.generation, core.language, call_form)
+        return kind(self.name, core.generation, core.language, call_form, sums_in_order=core.sums_in_order)
 
     def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
         """Return the arguments and their roles, with each tensor of a list as an input of its own."""

@@ -12,7 +12,15 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES, describe
 from nkitools.engines.enums import engine
-from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Activation, Operator, OperatorToken, token_name
+from nkitools.engines.operators import (
+    ACTIVATIONS,
+    ADD_IN_ORDER,
+    OPERATORS,
+    Activation,
+    Operator,
+    OperatorToken,
+    token_name,
+)
 from nkitools.facts.generations import Generation, first_with
 from nkitools.issue.instruction import Check
 from nkitools.issue.plan import OptionalOperand
@@ -307,7 +315,12 @@ def reduction_operator(check: Check, role: str, token: OperatorToken) -> Operato
     if known is not None and known.reduce is None:
         legal = ", ".join(f"nl.{each}" for each, found in OPERATORS.items() if found.reduce is not None)
         check.refuse("NK306", f"`{role}`={known} cannot reduce; legal are {legal}")
-    return operator(check, role, token)
+    return in_sum_order(check, operator(check, role, token))
+
+
+def in_sum_order(check: Check, operator: Operator) -> Operator:
+    """Return an operator that adds in the order of elements where the run asks for that, else the same one."""
+    return ADD_IN_ORDER if check.sums_in_order and operator is OPERATORS["add"] else operator
 
 
 def activation_function(check: Check, role: str, token: OperatorToken) -> Activation:

@@ -103,12 +103,19 @@ class Check:
     """The interface of an instruction's guards: the tables of chip and NKI version, and the report of a broken rule."""
 
     def __init__(
-        self, instruction: str, generation: Generation, language: LanguageVersion, call_form: str = ""
+        self,
+        instruction: str,
+        generation: Generation,
+        language: LanguageVersion,
+        call_form: str = "",
+        *,
+        sums_in_order: bool = False,
     ) -> None:
         self.instruction = instruction
         self.chip = generation
         self.language = language
         self.call_form = call_form
+        self.sums_in_order = sums_in_order
         self.broken = False
         self.said = False
         self.is_beyond = False  # the call is reported again at each line: its plan is not kept

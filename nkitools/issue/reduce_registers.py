@@ -19,7 +19,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.enums import reduce_cmd as commands
-from nkitools.engines.operators import Operator, OperatorToken
+from nkitools.engines.operators import ADD_IN_ORDER, Operator, OperatorToken, sum_in_order
 from nkitools.issue import guards
 from nkitools.issue.element_maps import SCALAR_REGISTERS, VECTOR_REGISTERS
 from nkitools.issue.element_rules import BROADCAST, SAME, Rule
@@ -176,6 +176,9 @@ def _exactly(
 def combine(registers: Array, operator: Operator, values: Array) -> None:
     """Reduce each partition of ``values`` (float32) into its register."""
     rows = values.reshape(values.shape[0], -1)
+    if operator is ADD_IN_ORDER:
+        registers[:] = sum_in_order(np.concatenate([registers[:, None], rows], axis=1), (1,), False)
+        return
     reduced = _folded(operator, rows) if operator.reduce is None else operator.reduce(rows, (1,), False)
     # Into an array of its own: an operator may read its operands after it has begun to write.
     registers[:] = operator.compute(registers, reduced, out=np.empty(reduced.shape, registers.dtype))
@@ -224,7 +227,7 @@ def reducer(check: Check, role: str, token: OperatorToken, allowed: tuple[str, .
     if found.name not in allowed:
         names = ", ".join(f"nl.{name}" for name in allowed)
         check.refuse("NK306", f"`{role}`={found} does not reduce here; possible are {names}")
-    return found
+    return guards.in_sum_order(check, found)
 
 
 def result_tile(check: Check, reduce_res: NkiTensor | None, data: NkiTensor, role: str = "data") -> None:

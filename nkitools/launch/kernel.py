@@ -142,6 +142,7 @@ def as_launch(
     chip: str | None = None,
     nki_version: str | None = None,
     rules: str | None = None,
+    sum_order: str | None = None,
 ) -> Launch:
     """Return any kernel or plain function (of the modern dialect) as a launch, with what the caller decides over it."""
     sizes = None if grid is None else grid_of(grid)
@@ -152,6 +153,8 @@ def as_launch(
         said["nki_version"] = nki_version
     if rules is not None:
         said["rules"] = rules
+    if sum_order is not None:
+        said["sum_order"] = sum_order
     if isinstance(kernel, KernelObject):
         return (kernel if sizes is None else kernel.with_grid(sizes)).launch(**said)
     signature_of(kernel)

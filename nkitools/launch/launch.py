@@ -20,6 +20,7 @@ class Said(TypedDict, total=False):
     chip: str | None
     nki_version: str
     rules: str
+    sum_order: str
     usual_precision: str
     results_as_declared: bool
     echo: Callable[[str], None]
@@ -43,6 +44,7 @@ class Launch:
     nki_version: str | None = None
     rules: str | None = None
     precision: str | None = None
+    sum_order: str | None = None
     usual_precision: str = "precise"
     results_as_declared: bool = False
     returns_on_chip: bool = False

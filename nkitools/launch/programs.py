@@ -52,7 +52,7 @@ from nkitools.rules.finding import REPORTER, refuse, report
 from nkitools.rules.finding import Reporter as Report
 
 _MAX_PLANS = 1_200  # of a chip, level, version and kind
-_plans: dict[tuple[str, str, LanguageVersion, str], Kept[tuple[Any, ...], Any]] = {}
+_plans: dict[tuple[str, str, LanguageVersion, bool, str], Kept[tuple[Any, ...], Any]] = {}
 
 
 @probed
@@ -67,7 +67,7 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     launch = with_lnc_degree(launch, settings.lnc)
     run = Run(launch.name, "builtin", settings.chip, settings.precision)
     run.settings = settings.described(launch.grid)
-    run.again = Again(run_launch, launch, args, kwargs, settings.nki_version)
+    run.again = Again(run_launch, launch, args, kwargs, settings.asked)
     with session(run, settings.level) as findings:
         run.record = record = watched_record()
         record.prints, record.echo = run.prints, launch.echo
@@ -143,6 +143,7 @@ class Programs:
         self.language = settings.language
         self.record = record
         self.reporter = reporter
+        self.sums_in_order = settings.sum_order == "chip"
         self.precision, self.full_precision = settings.precision, settings.precision != "precise"
         # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
         self.arguments = Arguments(
@@ -276,7 +277,7 @@ class Programs:
         self.record.changed_bodies.clear()  # they keep the tensors alive that they name
 
     def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
-        where = (self.generation.name, self.reporter.level, self.language)
+        where = (self.generation.name, self.reporter.level, self.language, self.sums_in_order)
         config = self.launch.specialization_config
         return Core(
             self.generation,
@@ -291,6 +292,7 @@ class Programs:
             baton=baton,
             team=tuple(range(self.first, self.first + len(self.programs))),
             language=self.language,
+            sums_in_order=self.sums_in_order,
             compile_config=self.launch.compile_config,
             allows_nested_configs=config is not None and config.allow_nested_config_override,
             world=self.world,
@@ -340,9 +342,11 @@ class Programs:
                 )
 
 
-def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str) -> Kept[tuple[Any, ...], Any]:
-    """Return the kept plans of a chip, level, version and kind."""
-    key = generation, level, language, kind
+def _plans_of(
+    generation: str, level: str, language: LanguageVersion, sums_in_order: bool, kind: str
+) -> Kept[tuple[Any, ...], Any]:
+    """Return the kept plans of a chip, level, version, order of sums and kind."""
+    key = generation, level, language, sums_in_order, kind
     if key not in _plans:
         _plans[key] = Kept(f"plans of instructions on {generation}", _MAX_PLANS, "a plan takes about 1.4 KiB")
     return _plans[key]

@@ -71,7 +71,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     run.records = tuple(_record(run, launch, rank) for rank in range(len(by_rank)))
     run.record = run.records[0]
     run.settings = settings.described(launch.grid)
-    run.again = Again(run_ranks, launch, by_rank, kwargs, settings.nki_version)
+    run.again = Again(run_ranks, launch, by_rank, kwargs, settings.asked)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
     host = host_memory()

@@ -38,11 +38,12 @@ Start = Callable[..., Run]
 class Again:
     """The launch of a run, to be run once more.
 
-    ``start``: runs a launch with arguments. ``copies``: the arguments as they were, by the identity of their objects.
+    ``start``: runs a launch with arguments. ``asked``: fields of the launch that options decided the first time.
+    ``copies``: the arguments as they were, by the identity of their objects.
     """
 
-    def __init__(self, start: Start, launch: Launch, args: Any, kwargs: dict[str, Any], nki_version: str) -> None:
-        self._start, self._launch, self._version = start, launch, nki_version
+    def __init__(self, start: Start, launch: Launch, args: Any, kwargs: dict[str, Any], asked: dict[str, Any]) -> None:
+        self._start, self._launch, self._asked = start, launch, asked
         self._given = args, kwargs
         self._copies = _copies(self._given, launch)
 
@@ -83,7 +84,7 @@ class Again:
     @property
     def launch(self) -> Launch:
         """Return how the kernel was launched."""
-        return replace(self._launch, nki_version=self._version, echo=None)
+        return replace(self._launch, **self._asked, echo=None)
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Return the arguments as they were; None where they were not copied."""

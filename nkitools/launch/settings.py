@@ -12,7 +12,7 @@ from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
 from nkitools.launch.launch import Launch
 
 _PRECISE = "NKI_PRECISE_FP"
-_OPTIONS = ("chip", "rules", "precision", "schedule_seed", "nki_version", "replay", "replay_threads")
+_OPTIONS = ("chip", "rules", "precision", "sum_order", "schedule_seed", "nki_version", "replay", "replay_threads")
 _DECIDING = (*(options.OPTIONS[name].env for name in _OPTIONS), *VARIABLES, _PRECISE, options.FRONT_END, DEGREE)
 LEVELS = options.OPTIONS["rules"].choices
 PRECISIONS = ("precise", "full")
@@ -25,15 +25,22 @@ class Settings(NamedTuple):
     chip: str
     level: str  # of the rules
     precision: str
+    sum_order: str
     seed: int | None  # of the order of programs
     language: versions.LanguageVersion
     nki_version: str  # that the language was asked for by
     lnc: int  # the degree that the environment wants, 0 for none
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Return what another run of the launch has to ask for, whatever the options say then."""
+        return {"nki_version": self.nki_version, "sum_order": self.sum_order}
+
     def described(self, grid: tuple[int, ...]) -> dict[str, Any]:
         """Return what a run keeps of how it was launched, beside chip and precision."""
         return {
-            "rules": self.level, "grid": list(grid), "schedule_seed": self.seed, "nki_version": self.language.name
+            "rules": self.level, "grid": list(grid), "schedule_seed": self.seed, "nki_version": self.language.name,
+            "sum_order": self.sum_order,
         }  # fmt: skip
 
 
@@ -47,7 +54,7 @@ def settings_of(launch: Launch) -> Settings:
     over = options.overrides()
     key = (
         id(over), options.variables(_DECIDING), launch.chip, launch.rules, launch.precision, launch.usual_precision,
-        launch.nki_version, launch.dialect.name,
+        launch.sum_order, launch.nki_version, launch.dialect.name,
     )  # fmt: skip
     try:
         kept = _kept.get(key)
@@ -59,6 +66,7 @@ def settings_of(launch: Launch) -> Settings:
         resolve_chip(launch.chip),
         resolve_level(launch.rules),
         resolve_precision(launch.precision, launch.usual_precision),
+        _chosen("sum_order", launch.sum_order, options.OPTIONS["sum_order"].choices),
         resolve_seed(),
         resolve_language(launch.nki_version, launch.dialect.name),
     )

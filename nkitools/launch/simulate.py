@@ -28,6 +28,7 @@ def simulate(
     nki_version: str | None = None,
     ranks: int | None = None,
     rules: str | None = None,
+    sum_order: str | None = None,
     watch: Watch | None = None,
     replay: str | None = None,
     mutates: str | Sequence[str] = (),
@@ -36,14 +37,15 @@ def simulate(
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
 
     ``grid``: the launch grid, an int or ints (of a modern kernel the LNC degree, 1 or 2); ``chip``: ``trn1 inf2 trn2
-    trn3`` or ``gen2 gen3 gen4`` (default: the option, AWS's environment variables, else trn2); ``nki_version``: the
-    NKI version whose names and signatures hold (default: the option, else ``auto``, the newest); ``rules``: ``"error"``
-    raises `KernelError` at the first error-level finding, ``"report"`` collects and goes on (outputs None where
-    nothing can be computed), ``"off"`` runs bare. Other keywords go to the kernel; a parameter of the kernel that is
-    called like one of these is passed by position. Arrays are NumPy's, torch's (on CPU) or jax's, and results come in
-    kind; the arrays stay as they were, but for those of the parameters that ``mutates`` names (and those that a
-    legacy kernel may change), which hold afterwards what the kernel has written into them. Another argument that a
-    modern kernel changes and does not return is NK409.
+    trn3`` or ``gen2 gen3 gen4`` (default: the option, AWS's environment variables, else trn2); ``nki_version``: the NKI
+    version whose names and signatures hold (default: the option, else ``auto``, the newest); ``rules``: ``"error"``
+    raises `KernelError` at the first error-level finding, ``"report"`` collects and goes on (outputs None where nothing
+    can be computed), ``"off"`` runs bare; ``sum_order``: ``"chip"`` adds float32 along free axes in the order of
+    elements, as a chip does, ``"fast"`` pairwise, as NumPy does (default: the option, else ``fast``). Other keywords go
+    to the kernel; a parameter of the kernel that is called like one of these is passed by position. Arrays are NumPy's,
+    torch's (on CPU) or jax's, and results come in kind; the arrays stay as they were, but for those of the parameters
+    that ``mutates`` names (and those that a legacy kernel may change), which hold afterwards what the kernel has
+    written into them. Another argument that a modern kernel changes and does not return is NK409.
 
     ``watch`` records every write to tensors of these names, or by these lines, as a device print of the run: a name, a
     list of them, or a mapping ``{"preds": "*", "giou.py:57": {"m": 3}}`` to ``"*"`` (every write), loop counters, or a
@@ -67,7 +69,8 @@ def simulate(
                 f"kernel: simulate needs a kernel or a function, it is given {type(kernel).__name__}. "
                 "Call nkitools.simulate(kernel, *arrays)."
             )
-        launch = _keeping(as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules), mutates)
+        launch = as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules, sum_order=sum_order)
+        launch = _keeping(launch, mutates)
         if ranks is not None:
             started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs)
         else:

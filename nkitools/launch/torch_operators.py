@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
     from nkitools.record.run import Run
 
+_OPTIONS = ("chip", "rules", "nki_version", "sum_order")  # keywords of a call that are not the operator's
+
 
 def is_nki_op(kernel: Kernel) -> bool:
     """Return whether ``kernel`` is a custom operator of torch's; nothing is one where torch has not been imported."""
@@ -27,8 +29,8 @@ def run_operator(operator: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     Raises what the kernels raise; ValueError where no kernel has run.
     """
     __tracebackhide__ = True
-    own = {name: value for name, value in kwargs.items() if name not in ("chip", "rules", "nki_version")}
-    said = {name: kwargs[name] for name in ("chip", "rules", "nki_version") if kwargs.get(name) is not None}
+    own = {name: value for name, value in kwargs.items() if name not in _OPTIONS}
+    said = {name: kwargs[name] for name in _OPTIONS if kwargs.get(name) is not None}
     with options.override(**said), collect_runs() as runs:
         outputs = operator(*args, **own)
     if not runs:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nkitools.record.expected_outputs import Reference
 
 # What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
-OF_SIMULATION = ("nki_version", "rules", "watch")
+OF_SIMULATION = ("nki_version", "rules", "sum_order", "watch")
 _OF_LAUNCHES = ("grid", "chip", "ranks", *OF_SIMULATION)
 _PASS_ONE = "Pass reference=, what the outputs should be, or a function of the arguments that returns it."
 

@@ -41,8 +41,8 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     device is there, where ``-m`` names hw, and with ``--nki-require-hw``.
     ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions. ``allow`` names rules
     whose findings are accepted in this call, ``reference`` what the outputs should be; like ``grid``, ``chip``,
-    ``nki_version``, ``ranks`` and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed
-    by position.
+    ``nki_version``, ``ranks``, ``rules`` and ``sum_order`` they do not reach the kernel, whose own parameter of such a
+    name is passed by position.
     """
     return KernelRunner(_nki_target, pytestconfig)
 

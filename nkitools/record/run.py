@@ -35,8 +35,8 @@ class Run(RunContents):
     in float32, in which ``outputs`` and ``prints`` then are. A run of communicating ranks has the outputs of each in a
     tuple; its prints, findings and instructions name their ``rank``. ``record`` is then the first rank's.
     ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`). ``settings``: the
-    settings of its launch, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``. ``kept_sources``: the
-    sources of a run out of a file.
+    settings of its launch, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``sum_order``.
+    ``kept_sources``: the sources of a run out of a file.
     """
 
     @cached_property

@@ -78,6 +78,8 @@ def _settings(run: RunContents) -> str:
         said["grid"] = tuple(run.settings["grid"])
     if run.settings.get("nki_version") in OPTIONS["nki_version"].choices:
         said["nki_version"] = run.settings["nki_version"]
+    if run.settings.get("sum_order", "fast") != "fast":
+        said["sum_order"] = run.settings["sum_order"]
     if run.records:
         said["ranks"] = len(run.records)
     return ", ".join(f"{name}={value!r}" for name, value in said.items())

@@ -32,7 +32,7 @@ from nkitools.sweeps.store import Store
 
 ENGINES = ("local", "ray")
 _COMMIT = 0.25  # seconds of results that are written together
-_OPTIONS = ("nki_version", "schedule_seed", "memory", "pallas_modes")  # that decide what a run does
+_OPTIONS = ("nki_version", "sum_order", "schedule_seed", "memory", "pallas_modes")  # that decide what a run does
 # Environment variables that decide it, by the begins of their names.
 _VARIABLES = {"nki": ("NKI_", "NEURON_"), "pallas": ("JAX_", "XLA_", "LIBTPU_")}
 

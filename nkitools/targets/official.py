@@ -22,7 +22,7 @@ _CHIP_VARIABLE = "NEURON_PLATFORM_TARGET_OVERRIDE"
 _PRECISION_VARIABLE = "NKI_PRECISE_FP"
 _PRECISIONS = {"precise": "1", "full": "0"}
 # What nkitools.simulate takes beside the kernel's arguments, and AWS's simulators do not.
-_OURS_ALONE = ("grid", "nki_version", "ranks", "rules", "watch")
+_OURS_ALONE = ("grid", "nki_version", "ranks", "rules", "sum_order", "watch")
 # What a run of theirs calls its target.
 NAMES = ("nki.simulate", "neuronxcc.nki.simulate_kernel")
 _REMEDY = "Install AWS's nki or neuronx-cc from AWS's package index, or take --nki-simulator=builtin."

@@ -63,7 +63,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     x = np.ones((128, 64), np.float32)
     run = nkitools.simulate(
-        secret, x, np.arange(3, 9, dtype=np.int32), 2, names=("b", None), chip="trn1", rules="report"
+        secret, x, np.arange(3, 9, dtype=np.int32), 2, names=("b", None), chip="trn1", rules="report", sum_order="chip"
     )
     assert [each.rule for each in run.findings if each.severity == "error"] == ["NK403"]
     run.save(tmp_path / "run.json")
@@ -94,6 +94,7 @@ def test_the_file_makes_the_run_again(saved: Path, tmp_path: Path) -> None:
     text = (elsewhere / "again.py").read_text()
     assert "secret" not in text
     assert "# a comment stays" in text
+    assert "sum_order='chip'" in text
     ran = subprocess.run([sys.executable, "again.py"], cwd=elsewhere, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     count = len(load_run(saved).instructions)

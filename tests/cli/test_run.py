@@ -220,11 +220,11 @@ def test_an_error_that_the_script_deals_with_is_no_failure() -> None:
 
 
 def test_the_options_reach_the_run() -> None:
-    """--rules, --chip and --precision hold while the script runs; off finds nothing."""
-    source = "import nkitools.facts.options as o\nprint(o.value('chip'), o.value('rules'), o.value('precision'))\n"
-    said = ("--chip", "trn1", "--rules", "off", "--precision", "full")
-    assert run(source, options=said).stdout == "trn1 off full\n"
-    assert run(source).stdout == "None error None\n"
+    """--rules, --chip, --precision and --sum-order hold while the script runs; off finds nothing."""
+    source = "import nkitools.facts.options as o\nprint(*map(o.value, ('chip', 'rules', 'precision', 'sum_order')))\n"
+    said = ("--chip", "trn1", "--rules", "off", "--precision", "full", "--sum-order", "chip")
+    assert run(source, options=said).stdout == "trn1 off full chip\n"
+    assert run(source).stdout == "None error None fast\n"
 
 
 @pytest.mark.parametrize(

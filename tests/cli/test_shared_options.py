@@ -59,14 +59,14 @@ def test_it():
 """
 # Each command with the options that it has; what a command does not have would mean nothing there, for the reason said.
 TABLE: dict[str, tuple[set[str], str]] = {
-    "estimate": ({"chip", "nki-version", "set", "json", "inputs"}, ""),
-    "bisect": ({"chip", "nki-version", "set", "json", "inputs"}, ""),
-    "compare": ({"chip", "nki-version", "set", "json", "inputs"}, ""),
-    "compile": ({"chip", "nki-version", "set", "json", "inputs"}, ""),
-    "sweep run": ({"chip", "nki-version", "set", "json"}, "its arguments are those of the space"),
-    "mutate": ({"chip", "nki-version", "set", "json"}, "its arguments are those of the tests"),
-    "run": ({"chip", "nki-version", "json"}, "a script calls its kernels itself"),
-    "view": ({"chip", "nki-version"}, "it writes a page"),
+    "estimate": ({"chip", "nki-version", "set", "json", "inputs"}, "sums take as long in every order"),
+    "bisect": ({"chip", "nki-version", "set", "json", "inputs"}, "it compares in float64"),
+    "compare": ({"chip", "nki-version", "sum-order", "set", "json", "inputs"}, ""),
+    "compile": ({"chip", "nki-version", "set", "json", "inputs"}, "it adds nothing"),
+    "sweep run": ({"chip", "nki-version", "sum-order", "set", "json"}, "its arguments are those of the space"),
+    "mutate": ({"chip", "nki-version", "sum-order", "set", "json"}, "its arguments are those of the tests"),
+    "run": ({"chip", "nki-version", "sum-order", "json"}, "a script calls its kernels itself"),
+    "view": ({"chip", "nki-version", "sum-order"}, "it writes a page"),
     "lint": ({"nki-version", "json"}, "it judges for all chips, and runs nothing"),
     "why": ({"json"}, "the run is over"),
     "diff": ({"json"}, "the runs are over"),
@@ -85,7 +85,7 @@ TABLE: dict[str, tuple[set[str], str]] = {
     "lsp": (set(), "the editor says them"),
     "mcp": (set(), "the client says them with each call"),
 }
-SHARED = {"chip", "nki-version", "set", "json", "inputs"}
+SHARED = {"chip", "nki-version", "sum-order", "set", "json", "inputs"}
 
 
 def commands() -> dict[str, click.Command]:
@@ -109,7 +109,12 @@ def test_every_command_stands_in_the_table_with_the_options_that_it_has() -> Non
 
 def test_an_option_is_the_same_wherever_it_stands() -> None:
     """One metavar for each; a command with ``--json`` takes ``--format json`` too, shown where it has more forms."""
-    for flag, metavars in (("nki-version", {"NAME"}), ("set", {"NAME=VALUE"}), ("chip", {"NAME", "A,B"})):
+    for flag, metavars in (
+        ("nki-version", {"NAME"}),
+        ("set", {"NAME=VALUE"}),
+        ("sum-order", {"NAME"}),
+        ("chip", {"NAME", "A,B"}),
+    ):
         there = [flags_of(each)[flag] for each in commands().values() if flag in flags_of(each)]
         assert {each.metavar for each in there} == metavars
     for name, command in commands().items():
@@ -240,6 +245,41 @@ def test_a_chip_is_the_one_that_the_kernel_runs_on(verb: str, there: Path) -> No
                     for each in ("trn3", "trn1"))  # fmt: skip
     assert wrong.exit_code != 0
     assert (right.exit_code in (0, 1), "of trn1 alone" in right.output) == (True, False), right.output
+
+
+ORDERED: dict[str, tuple[str, ...]] = {
+    "sweep run": ("sweep", "sum_of_table.py::scaled", "--workers", "1"),
+    "mutate": ("mutate", "sum_of_table.py::scaled", "--workers", "1", "--kind", "change-operator"),
+    "run": ("run", "script.py"),
+    "view": ("view", "script.py"),
+}
+
+
+@pytest.mark.parametrize("verb", ORDERED)
+def test_an_order_of_sums_holds_while_the_kernel_runs(verb: str, there: Path) -> None:
+    """A kernel that adds a large number, ones and the number's negative is 0 in the order of elements alone."""
+    sums = (
+        "    sums = nl.sum(tile, axis=[1], keepdims=True)\n"
+        "    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=0.0, op1=nl.add, operand1=sums)\n"
+    )
+    text = (
+        KERNEL.replace("    nisa.dma_copy(dst=out", f"{sums}    nisa.dma_copy(dst=out")
+        .replace("np.ones((rows, 16), np.float32)", "np.float32([[2.0**24] + [0.5] * 14 + [-(2.0**24)]] * rows)")
+        .replace("return 2 * x", "return np.zeros_like(x)")
+    )
+    Path("sum_of_table.py").write_text(text)
+    Path("test_sum_of_table.py").write_text(
+        "import sum_of_table as k\n\ndef test_it():\n    x = k.inputs(4)['x']\n"
+        "    assert (k.nki.simulate(k.scaled)(x) == k.reference(x)).all()\n"
+    )
+    call = "x = inputs(4)['x']\nassert (nki.simulate(scaled)(x) == reference(x)).all()\n"
+    Path("script.py").write_text(text + call)
+    fast, ordered = (ended(*ORDERED[verb][:1], "--sum-order", each, *ORDERED[verb][1:])
+                     for each in ("fast", "chip"))  # fmt: skip
+    wrong = "differ|wrong|AssertionError|do not pass"
+    assert re.search(wrong, fast.output), fast.output
+    assert not re.search("AssertionError|do not pass", ordered.output), ordered.output
+    assert verb == "mutate" or (fast.exit_code, ordered.exit_code) == (1, 0), ordered.output
 
 
 def test_bisect(there: Path) -> None:

@@ -56,6 +56,28 @@ def test_a_toml_file_decides_with_its_own_types(author: Any) -> None:
     assert decided(author, "--strict-config") == "{'chip': 'trn1', 'rules': 'error', 'require_hw': True}"
 
 
+@pytest.mark.parametrize(
+    ("flag", "ini", "order"), [(None, None, "fast"), (None, "chip", "chip"), ("fast", "chip", "fast")]
+)
+def test_the_order_of_sums_is_the_calls_the_flags_or_the_ini_keys(
+    bare_author: Any, flag: str | None, ini: str | None, order: str
+) -> None:
+    """``sum_order=`` decides before --nki-sum-order, and that before nki_sum_order."""
+    if ini:
+        bare_author.pytester.makeini(f"[pytest]\nnki_sum_order = {ini}\n")
+    result = bare_author.run(
+        "-m", "sim", *([f"--nki-sum-order={flag}"] if flag else []),
+        test=f"""{NKI}
+def test_it(run_kernel):
+    run_kernel(double, X)
+    assert run_kernel.run.settings["sum_order"] == {order!r}
+    run_kernel(double, X, sum_order="chip")
+    assert run_kernel.run.settings["sum_order"] == "chip"
+""",
+    )  # fmt: skip
+    result.assert_outcomes(passed=1)
+
+
 def test_the_session_ends_and_nothing_is_left(author: Any) -> None:
     """After a session the options are what they were before it."""
     before = options.value("rules")
