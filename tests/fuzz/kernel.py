@@ -26,6 +26,7 @@ def simulated(program: Program) -> Any:
     arrays = [brought(part) for _, _, part in _arrays(program)]
     tiles = program["tiles"].values()
     settings = {"chip": program["chip"], "nki_version": program["version"], "rules": "report"}
+    settings["sum_order"] = program.get("sum_order", "fast")
     together = range(members(program))
     if program.get("ranks", 1) > 1:
         arguments: Any = [(*(input_of(tile, rank)[None] for tile in tiles), *arrays) for rank in together]

@@ -69,6 +69,22 @@ def test_random_programs_agree(name: str) -> None:
     assert wrong == []
 
 
+SUMS = ("tensor_reduce", "tensor_scalar_reduce", "activation_reduce")
+
+
+@pytest.mark.soak
+def test_sums_of_fractions_have_the_bits_of_the_order_of_elements() -> None:
+    """With ``sum_order="chip"`` the oracle knows sums that are rounded, too; many of them are another sum in pairs."""
+    differ = 0
+    for seed in range(cases(SOAKED["oracle"])):
+        program = program_of(seed, SUMS, "chip")
+        assert disagreement(ORACLE, program) == "", program
+        both = (kernel.simulated({**program, "sum_order": order}) for order in ("chip", "fast"))
+        ordered, fast = (kernel.outputs_of(program, run, 0) for run in both)
+        differ += any(ordered[name].tobytes() != fast[name].tobytes() for name in ordered)
+    assert differ > 0
+
+
 def test_programs_come_again_with_their_seed() -> None:
     """The same data, other data for another seed, and the oracle's tiles the same bits."""
     programs = [program_of(seed) for seed in range(20)]

@@ -58,11 +58,19 @@ def scalar(state: State, step: Step, values: Any, number: int) -> Any:
     return operate(step[f"op{number}"], *pair)
 
 
-def reduced(op: str, values: Any) -> Any:
-    """Return the reduction of each row: a sum that is exact, or an extreme."""
+def reduced(op: str, values: Any, sum_order: str = "fast") -> Any:
+    """Return the reduction of each row: a sum that is exact or in the order of elements, or an extreme."""
     if op == "add":
-        return summed(values, 1)
+        return in_order(values) if sum_order == "chip" else summed(values, 1)
     return (np.max if op == "maximum" else np.min)(values, axis=1, keepdims=True)
+
+
+def in_order(values: Any) -> Any:
+    """Return the float32 sum of each row, one element after the other, as a chip adds."""
+    total = values[:, 0]
+    for column in values.T[1:]:
+        total = operate("add", total, column)
+    return total[:, None]
 
 
 def reduce_in_lanes(state: State, engine: str, step: Step, values: Any, op: str) -> None:
@@ -72,7 +80,10 @@ def reduce_in_lanes(state: State, engine: str, step: Step, values: Any, op: str)
     before = begins.get(step["reduce_cmd"], IDENTITY[op])
     if np.isnan(before).any():
         raise Unfit("what the registers hold is not documented")
-    total = np.asarray(OPERATORS[op](reduced(op, values), before), np.float64)
+    if op == "add" and state.sum_order == "chip":
+        total = in_order(np.concatenate([np.broadcast_to(before, (len(values), 1)), values], axis=1))
+    else:
+        total = np.asarray(OPERATORS[op](reduced(op, values), before), np.float64)
     if op == "add" and np.abs(total).max(initial=0) > EXACT_SUM:
         raise Unfit("the sum may be rounded")
     state.lanes[engine][rows] = total

@@ -18,8 +18,11 @@ _ATTEMPTS = 8  # to draw one step
 Program = dict[str, Any]
 
 
-def program_of(seed: int, instructions: Sequence[str] = ()) -> Program:
-    """Return the program of a seed, of all instructions or of some."""
+def program_of(seed: int, instructions: Sequence[str] = (), sum_order: str = "fast") -> Program:
+    """Return the program of a seed, of all instructions or of some.
+
+    With ``sum_order="chip"`` its float32 tiles hold fractions, whose sums are rounded.
+    """
     random = _random.Random(seed)
     rows = random.choice([1, 3, 32, 33, 64, 128])
     tiles = {
@@ -34,11 +37,14 @@ def program_of(seed: int, instructions: Sequence[str] = ()) -> Program:
         "seed": seed,
         "chip": random.choice(CHIPS),
         "version": random.choice(VERSIONS),
+        "sum_order": sum_order,
         "cores": 1,
         "ranks": 1,
         "tiles": tiles,
         "steps": [],
     }
+    for tile in tiles.values():
+        tile["fractions"] = sum_order == "chip" and tile["dtype"] == "float32"
     together = random.random()
     if together < 0.2 and program["chip"] != "trn1":
         program["cores"] = 2
@@ -79,13 +85,17 @@ def states_of(program: Program) -> list[State]:
         arrays = {name: input_of(tile, member) for name, tile in program["tiles"].items()}
         dtypes = {name: tile["dtype"] for name, tile in program["tiles"].items()}
         exact = dict.fromkeys(arrays, True)
-        states.append(State(arrays, dtypes, program["chip"], exact, program["version"], member))
+        state = State(arrays, dtypes, program["chip"], exact, program["version"], member)
+        state.sum_order = program.get("sum_order", "fast")
+        states.append(state)
     return states
 
 
 def input_of(tile: dict[str, Any], member: int = 0) -> Any:
     """Return small whole numbers, or halves, which every dtype holds."""
     random = np.random.default_rng([tile["seed"], member])
+    if tile.get("fractions"):
+        return random.random(tile["shape"], np.float32)
     least = 0 if tile["dtype"] == "uint8" else -4
     values = random.integers(least, 5, tile["shape"])
     if tile["dtype"] not in INTEGERS and tile["seed"] % 3 == 0:

@@ -30,7 +30,7 @@ def draw_tensor_reduce(random: Random, state: State) -> Step:
 
 
 def do_tensor_reduce(state: State, step: Step) -> None:
-    values = reduced(step["op"], state.read(step["data"]))
+    values = reduced(step["op"], state.read(step["data"]), state.sum_order)
     state.write(step["dst"], -values if step["negate"] else values)
 
 
@@ -150,6 +150,7 @@ def do_activation_reduce(state: State, step: Step) -> None:
     if step["reduce_res"]["tile"] == step["dst"]["tile"]:
         raise Unfit("both results in one tile")
     values = FUNCTIONS[step["op"]](state.read(step["data"]) * step["scale"])
+    values = values.astype(np.float32).astype(np.float64)  # before they are added up
     state.write(step["dst"], values)
     reduce_in_lanes(state, "scalar", step | {"reduce_cmd": "reset_reduce"}, values, "add")
 

@@ -6,7 +6,7 @@ An operand of a step is a view of a tile, ``{"tile", "rows", "columns"}``; an ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -71,6 +71,7 @@ def brought(part: Step) -> Any:
 class State:
     """The tiles by name, two-dimensional; ``exact``: whether a tile's values are known to the bit.
 
+    ``sum_order``: that of float32 sums along the columns, ``chip`` (one element after the other) or ``fast``.
     ``member``: the number of the core or rank. ``results``: what steps leave beside the tiles, by name. ``lanes``: the
     registers in which an engine reduces, one a partition, NaN where the documents do not say what they hold.
     """
@@ -85,14 +86,13 @@ class State:
     lanes: dict[str, Any] = field(
         default_factory=lambda: {engine: np.full((PARTITIONS, 1), np.nan) for engine in ("vector", "scalar")}
     )
+    sum_order: str = "fast"
 
     def copied(self) -> State:
         """Return the same in tiles of their own."""
         tiles = {name: tile.copy() for name, tile in self.tiles.items()}
         lanes = {engine: values.copy() for engine, values in self.lanes.items()}
-        return State(
-            tiles, self.dtypes, self.chip, dict(self.exact), self.version, self.member, dict(self.results), lanes
-        )
+        return replace(self, tiles=tiles, exact=dict(self.exact), results=dict(self.results), lanes=lanes)
 
     def needs(self, *chips: str) -> None:
         """Raise Unfit on every other chip."""
