@@ -14,7 +14,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-versio
 
 .DEFAULT_GOAL := help
 N ?= 10000
-.PHONY: help sim quick test soak fuzz bench lines mutants field calibrate compare-official lint format docs dist clean
+.PHONY: help sim quick test soak fuzz bench lines mutants field calibrate chip compare-official lint format docs dist clean
 
 help: ## list the targets
 	@while IFS= read -r line; do case "$$line" in \
@@ -54,6 +54,9 @@ field: $(VENV)/test.stamp ## run a checkout of a suite of kernels: SUITE=folder 
 
 calibrate: $(VENV)/test.stamp ## fit the timing model on published kernels: SOURCES=folder of git directories (ARGS="--keep DIR")
 	$(BIN)/python -m benchmarks.calibrate $(SOURCES) --fit $(ARGS)
+
+chip: $(VENV)/test.stamp ## compare with published measurements of chips, in two minutes (ARGS=--all: all of them, and the docs' tables)
+	$(BIN)/python -m benchmarks.chip --workers $(JOBS) $(ARGS)
 
 compare-official: $(VENV)/test.stamp ## compare with AWS's own simulator, installed from AWS's index (Linux)
 	$(BIN)/python -m benchmarks.official $(ARGS)

@@ -7,7 +7,8 @@ start of a new process with a kernel of some 400 instructions that runs once, an
 custom C++ operators: their kernels' time with all checks to that without any, and the checks' part of a whole call.
 
 Other measures, each with its own --help: ``python -m benchmarks.tolerance`` (what derived tolerances say of right and
-mutated kernels), ``benchmarks.mutants`` (mistakes found), ``benchmarks.repair`` (mended), ``benchmarks.field SUITE``.
+mutated kernels), ``benchmarks.mutants`` (mistakes found), ``benchmarks.repair`` (mended), ``benchmarks.field SUITE``,
+``benchmarks.chip`` (published measurements of chips).
 """
 
 from __future__ import annotations

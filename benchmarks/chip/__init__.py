@@ -1,0 +1,1 @@
+"""nkitools beside published measurements of chips."""

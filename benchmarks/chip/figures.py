@@ -1,0 +1,202 @@
+"""The figures of agreement: what rows of measurements and results of nkitools have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks.chip.cases import Row
+from benchmarks.chip.judged import Result
+
+_FAMILIES = {
+    "attention baseline": "attention in three phases",
+    "attention fused": "attention in one",
+    "mlp baseline": "MLP in two kernels",
+    "mlp fused_pwl": "MLP in one kernel",
+    "mlp fused_taylor": "MLP in one kernel, gelu by hand",
+}
+FAR = 0.1  # two times are in an order if they are further apart than this share
+
+
+class Judged(NamedTuple):
+    """A row beside the results of its cases."""
+
+    row: Row
+    results: tuple[Result, ...]
+
+    @property
+    def chip(self) -> str:
+        """Return the chip's short name."""
+        return self.row.cells["chip"].split()[0].split(".")[0]
+
+    @property
+    def extra(self) -> tuple[int, int]:
+        """Return the bytes to and from HBM beyond those that the kernel asks for: the chip's, and nkitools'."""
+        return self.row.extra_bytes, int(self.results[0].bytes or 0) - int(self.row.cells["floor_bytes"])
+
+    @property
+    def times(self) -> tuple[float, float]:
+        """Return microseconds: the chip's, and nkitools'."""
+        return float(self.row.cells.get("p50_us") or self.row.cells["us"]), sum(float(r.us) for r in self.results)
+
+
+class Figure(NamedTuple):
+    """A line of the table: what was compared, on which chip, in how many rows, and the agreement."""
+
+    kind: str  # verdicts, bytes, bits or time
+    what: str
+    chip: str
+    count: str
+    agreement: str
+
+
+def judged_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> list[Judged]:
+    """Return the rows whose cases all have results."""
+    return [Judged(row, tuple(results[key] for key in row.keys)) for row in rows if all(k in results for k in row.keys)]
+
+
+def figures(judged: list[Judged]) -> list[Figure]:
+    """Return all figures; none of what has no row."""
+    parts = {
+        part: [each for each in judged if each.row.part == part] for part in ("verdict", "blocked", "time", "sums")
+    }
+    return [
+        *_verdicts(parts["verdict"]),
+        *_settings(parts["blocked"]),
+        *_bytes(_ran(parts["blocked"])),
+        *_sums(parts["sums"]),
+        *_times(_ran(parts["blocked"]), parts["time"]),
+    ]
+
+
+def _ran(blocked: list[Judged]) -> list[Judged]:
+    return [each for each in blocked if each.row.cells["verdict"] == "correct"]
+
+
+def _verdicts(judged: list[Judged]) -> list[Figure]:
+    found = []
+    for chip, device in sorted({(each.chip, _on_device(each)) for each in judged}):
+        for verdict in ("correct", "refused"):
+            mine = [e for e in judged if (e.chip, _on_device(e), e.row.cells["verdict"]) == (chip, device, verdict)]
+            if mine:
+                kernels = len({each.row.cells["case"] for each in mine})
+                did = "took" if verdict == "correct" else verdict
+                what = "ran on the device" if device else f"AWS's compiler {did}"
+                found.append(
+                    Figure(
+                        "verdicts",
+                        f"small kernels that {what}",
+                        chip,
+                        f"{len(mine)} rows, {kernels} kernels",
+                        _same(mine),
+                    )
+                )
+    return found
+
+
+def _on_device(judged: Judged) -> bool:
+    return judged.row.cells["how"].startswith("device")
+
+
+def _same(judged: list[Judged]) -> str:
+    others = [each.results[0].errors or "accepted" for each in judged if not _agrees(each)]
+    rest = f" (others: {', '.join(sorted(set(others)))})" if others else ""
+    return f"same verdict in {len(judged) - len(others)} of {len(judged)}{rest}"
+
+
+def _agrees(judged: Judged) -> bool:
+    return judged.results[0].verdict == judged.row.cells["verdict"]
+
+
+def _settings(blocked: list[Judged]) -> list[Figure]:
+    found = []
+    for verdict, what in (("correct", "ran and were right"), ("refused", "the compiler refused")):
+        mine = [each for each in blocked if each.row.cells["verdict"] == verdict]
+        if mine:
+            text = f"settings of a blocked matmul that {what}"
+            found.append(Figure("verdicts", text, mine[0].chip, f"{len(mine)} rows", _same(mine)))
+    return found
+
+
+def _bytes(ran: list[Judged]) -> list[Figure]:
+    exact, spilled = [e for e in ran if e.extra[0] == 0], [e for e in ran if e.extra[0] > 0]
+    fewer = [each for each in ran if each.extra[0] < 0]
+    found = []
+    if exact:
+        equal = sum(each.extra[1] == 0 for each in exact)
+        what = "bytes to and from HBM where nothing spilled"
+        found.append(Figure("bytes", what, exact[0].chip, f"{len(exact)} rows", f"equal in {equal} of {len(exact)}"))
+    if spilled:
+        others = [*exact, *fewer]
+        seen, wrongly = (sum("NK202" in each.results[0].rules for each in some) for some in (spilled, others))
+        text = f"foreseen (NK202) in {seen} of {len(spilled)}, and in {wrongly} of {len(others)} that did not spill"
+        found.append(
+            Figure("bytes", "settings of a blocked matmul that spilled", spilled[0].chip, f"{len(spilled)} rows", text)
+        )
+        errors = [abs(mine / chip - 1) for chip, mine in (each.extra for each in spilled)]
+        text = f"median error {median(errors):.0%}"
+        found.append(Figure("bytes", "bytes that spilling added", spilled[0].chip, f"{len(spilled)} rows", text))
+    if fewer:
+        ratio = median(int(each.row.cells["bytes"]) / int(each.results[0].bytes) for each in fewer)
+        what = "bytes where the compiler removed loads"
+        found.append(Figure("bytes", what, fewer[0].chip, f"{len(fewer)} rows", f"chip to nkitools {ratio:.2f}"))
+    return found
+
+
+def _sums(judged: list[Judged]) -> list[Figure]:
+    found = []
+    for width in sorted({each.row.family for each in judged}, reverse=True):
+        mine = [each for each in judged if each.row.family == width]
+        places: dict[tuple[str, ...], int] = {}
+        equal = {"chip": 0, "fast": 0}
+        for each in mine:
+            at = places.setdefault(each.row.keys, 0)
+            places[each.row.keys] += 1
+            for order, result in zip(equal, each.results, strict=True):
+                equal[order] += result.bits.split()[at] == each.row.cells["device_hex"]
+        what = f"bits of float32 sums of {width}"
+        text = f'equal in {equal["chip"]} of {len(mine)} with sum_order="chip" (in {equal["fast"]} without)'
+        found.append(Figure("bits", what, mine[0].chip, f"{len(mine)} rows", text))
+    return found
+
+
+def _times(ran: list[Judged], timed: list[Judged]) -> list[Figure]:
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for each in ran:
+        extra = each.extra[0]
+        how = "spilled" if extra > 0 else "loads removed" if extra else "no spill"
+        groups.setdefault((f"blocked matmul, {how} (modern, float32)", each.chip), []).append(each)
+    for each in timed:
+        cells = each.row.cells
+        label = f"{_FAMILIES.get(each.row.family, each.row.family)} ({cells['dialect']}, {cells['dtype']})"
+        groups.setdefault((label, each.chip), []).append(each)
+    return [_time(label, chip, each) for (label, chip), each in groups.items()]
+
+
+def _time(label: str, chip: str, judged: list[Judged]) -> Figure:
+    """Return how far estimates are off, and how many pairs of one problem stand in the measured order."""
+    known = [each for each in judged if all(result.us for result in each.results)]
+    ratios = [mine / theirs for theirs, mine in (each.times for each in known)]
+    errors = sorted(abs(ratio - 1) for ratio in ratios)
+    right, pairs = _ordered(known)
+    text = f"model to chip {median(ratios):.2f}, error median {median(errors):.0%}, 90% below {_at(errors, 0.9):.0%}"
+    return Figure("time", label, chip, f"{len(known)} rows", text + (f", order {right} of {pairs}" if pairs else ""))
+
+
+def _at(ordered: list[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def _ordered(judged: list[Judged]) -> tuple[int, int]:
+    right = pairs = 0
+    problem: Callable[[Judged], str] = lambda each: (  # noqa: E731
+        each.row.cells.get("shapes", "") if each.row.family == "tiled matmul" else each.row.family
+    )
+    for one, other in combinations(judged, 2):
+        (chip1, mine1), (chip2, mine2) = one.times, other.times
+        if problem(one) == problem(other) and abs(chip1 - chip2) > FAR * min(chip1, chip2):
+            pairs += 1
+            right += (chip1 - chip2) * (mine1 - mine2) > 0
+    return right, pairs
