@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WIDTH = 100
 
 
-@click.command("explain", short_help="Explain a rule, a code of AWS's compiler or runtime, a known fault.")
+@click.command("explain", short_help="Explain a rule, a code of AWS, a known fault.")
 @click.argument("name", metavar="ID", required=False, shell_complete=completed_rules)
 @json_option("Print one JSON object, of a log a list.")
 @click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")
