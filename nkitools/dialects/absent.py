@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, NoReturn
@@ -36,7 +36,7 @@ class RemovedImport(KernelError, ImportError):
     """The same in ``from module import name``."""
 
 
-def missing(module: str, name: str, public: Iterable[str], documented: frozenset[str] = frozenset()) -> type:
+def missing(module: str, name: str, public: Iterable[str], documented: Set[str] = frozenset()) -> type:
     """Return what ``module.name`` is where the dialect has no such thing; ``public`` are the names that it has.
 
     A documented name is a placeholder that refuses to be used (NK607). Every other one is an AttributeError with NK607.

@@ -14,7 +14,6 @@ import numpy as np
 
 from nkitools.chip.dtypes import DTYPES, DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
-from nkitools.dialects.absent import missing
 from nkitools.engines.microscaling_formats import FORMATS
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -146,7 +145,3 @@ def _packed(values: Array, dtype: DType) -> Array:
     if form.bits == 4:
         codes = codes[..., 0::2] & 15 | codes[..., 1::2] << 4
     return np.ascontiguousarray(codes).view(dtype.dtype)
-
-
-def __getattr__(name: str) -> Any:
-    return missing("neuron_dtypes", name, __all__)

@@ -70,8 +70,8 @@ def find(namespace: dict[str, Any], module: str, name: str) -> Any:
         absent.raise_absent(finding_here(RULES["NK608"], message, row.instead or OTHER_VERSION))
     if "_later" in namespace and name in namespace["__all__"]:
         return namespace["_later"][name]
-    documented = frozenset(each.name for each in versions.names_of(module).values() if each.home == "-")
-    return absent.missing(module, name, namespace["__all__"], documented)
+    documented = {each.name for each in versions.names_of(module).values() if each.home == "-"}
+    return absent.missing(module, name, namespace["__all__"], documented | namespace.get("DOCUMENTED", set()))
 
 
 def whole(namespace: dict[str, Any], name: str) -> Any:

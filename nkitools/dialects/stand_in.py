@@ -107,16 +107,14 @@ class _DialectLoader(Loader):
 
         if module.__name__.endswith("nki.dtype"):
             module.__class__ = _AnnotationModule
+        find = vars(source).get("__getattr__") or partial(_found, source, module.__name__)
 
         def absent(name: str) -> Any:
             if name == "__all__":
                 return [each for each in source.__all__ if hasattr(source, each)]
             if f"{module.__name__}.{name}" in (*_SOURCES, *_UNKNOWN):
                 return importlib.import_module(f"{module.__name__}.{name}")
-            found = vars(source).get("__getattr__")
-            if found is None:
-                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-            value = found(name)
+            value = find(name)
             if name in vars(source):
                 setattr(module, name, value)
             return value
@@ -133,6 +131,13 @@ class _AnnotationModule(ModuleType):
 
     def __ror__(self, other: Any) -> Any:
         return Union[other, self]  # noqa: UP007
+
+
+def _found(source: ModuleType, module: str, name: str) -> Any:
+    """Return a name that the module of nkitools has not made, or refuse it."""
+    from nkitools.dialects.public import find
+
+    return find(vars(source), module.removeprefix(f"{_SIMULATOR}."), name)
 
 
 def _unknown_name(module: str, name: str) -> Any:

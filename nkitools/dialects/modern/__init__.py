@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nkitools.dialects.modern.kernel import Kernel, cpu_simulate, jit, simulate
-from nkitools.dialects.public import find
 
 __all__ = ["Kernel", "cpu_simulate", "jit", "simulate"]
-
-
-def __getattr__(name: str) -> Any:
-    return find(globals(), "nki", name)

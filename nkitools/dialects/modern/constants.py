@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from nkitools.dialects.absent import missing
 from nkitools.engines.enums import dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd
 
 __all__ = ["dge_mode", "dma_engine", "engine", "matmul_perf_mode", "nc_version", "oob_mode", "reduce_cmd"]
-
-
-def __getattr__(name: str) -> Any:
-    return missing("nki.isa.constants", name, __all__)

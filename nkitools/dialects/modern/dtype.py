@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nkitools.chip.dtypes import DTYPES, DType
-from nkitools.dialects.absent import missing
 
 globals().update(DTYPES)
 
 __all__ = ["DType", *DTYPES]
-
-
-def __getattr__(name: str) -> Any:
-    return missing("nki.dtype", name, __all__)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, NoReturn
 
 from nkitools.chip.argument_types import Argument, Kernel
-from nkitools.dialects.absent import missing
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.nested_arguments import mapped
@@ -94,7 +93,3 @@ def _named(kernel: str, outputs: Any, names: Sequence[str] | None) -> dict[str, 
     if len(names) != len(results):
         refuse("NK609", f"output_names: kernel {kernel} has {len(results)} results, {len(names)} are named")
     return dict(zip(names, results, strict=True))
-
-
-def __getattr__(name: str) -> Any:
-    return missing("nki.compiler.frontend", name, __all__)

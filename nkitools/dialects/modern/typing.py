@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import UnionType
 from typing import Any, TypeAlias, Union
 
-from nkitools.dialects.absent import missing
-
 Annotation: TypeAlias = "TensorAnnotation | type | UnionType | None"  # of a parameter, beside `|`
 
 
@@ -46,7 +44,3 @@ mutable = TensorAnnotation("mutable")
 scalar = TensorAnnotation("scalar")
 
 __all__ = ["mutable", "mutable_tensor", "scalar", "tensor"]
-
-
-def __getattr__(name: str) -> Any:
-    return missing("nki.typing", name, __all__)

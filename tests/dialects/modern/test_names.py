@@ -5,29 +5,32 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Any, Optional, Tuple  # noqa: UP035
 
 import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects import modern as nki
-from nkitools.dialects.modern import collectives, constants, dtype, frontend, kernel_builder, language, objects
+from nkitools.dialects.modern import constants, dtype, language, objects
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.modern import typing as nt
 from nkitools.facts import options, versions
 
 MODULES = {
-    "nki": nki,
-    "nki.isa": nisa,
-    "nki.isa.constants": constants,
-    "nki.language": nl,
-    "nki.collectives": collectives,
-    "nki.compiler.frontend": frontend,
-    "nki.compiler.kernel_builder": kernel_builder,
-    "nki.typing": nt,
-    "nki.dtype": dtype,
+    name: import_module(name)
+    for name in (
+        "nki",
+        "nki.isa",
+        "nki.isa.constants",
+        "nki.language",
+        "nki.collectives",
+        "nki.compiler.frontend",
+        "nki.compiler.kernel_builder",
+        "nki.typing",
+        "nki.dtype",
+    )
 }
 
 
@@ -73,7 +76,7 @@ class TestDocumented:
     def test_they_serve_as_annotations_and_in_isinstance(self) -> None:
         """Kernels annotate with registers and ask what they are given."""
 
-        compiler = kernel_builder.compile_kernel
+        compiler = MODULES["nki.compiler.kernel_builder"].compile_kernel
         assert not isinstance(3, compiler)
         assert Optional[compiler]  # noqa: UP045
         assert compiler | None
