@@ -27,7 +27,7 @@ from nkitools.record.dataflow.accesses import parts_of_plans
 from nkitools.record.instruction_record import COUNTERS, Counters, RecordedPlan
 from nkitools.record.loop_states import LoopStates
 from nkitools.record.record import Meeting, Record, StorageRecord
-from nkitools.record.rows import Access, Planned, RecordedPlan, layout_column, storage_column, words_of_view
+from nkitools.record.rows import Access, Planned, layout_column, storage_column, words_of_view
 from nkitools.record.saved.decoding import Reader
 from nkitools.record.saved.encoding import Writer, field_names
 from nkitools.record.source_sites import Site
