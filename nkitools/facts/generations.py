@@ -58,10 +58,12 @@ class Generation:
     partitions: int = 128  # lanes of SBUF, PSUM and the engines
     sbuf_partition_bytes: int  # bytes of one partition of SBUF
     sbuf_reserved_bytes: int = 16 * KIB  # bytes of an SBUF partition that a kernel may not use
+    sbuf_compiler_bytes: int = 8  # bytes that the compiler needs besides, where it places the tensors
     psum_banks: int = 8  # banks of one partition of PSUM
     psum_bank_bytes: int = 2 * KIB  # bytes of one bank in one partition
     hbm_bytes_per_second: float  # a core's share of its device's memory bandwidth
     dma_bytes_per_second: float  # of the DMA engines of a core together
+    spill_bytes_per_second: float  # of tensors that a core's compiler moves to HBM and back (v3: measured)
     start_partition_step: int = 32  # an access begins at a multiple of this partition
     cores_per_device: int  # cores that share one device's memory
     logical_cores: int  # cores that one logical core joins by default (NEURON_LOGICAL_NC_CONFIG, nki.jit docs)
@@ -145,6 +147,15 @@ class Generation:
         """
         return self.sbuf_partition_bytes - self.sbuf_reserved_bytes
 
+    @property
+    def sbuf_automatic_bytes(self) -> int:
+        """Bytes of one SBUF partition that the compiler has for the tensors that it places.
+
+        AWS's nki-library takes 8 bytes off for the compiler on v3 and v4 (mlp_cte_constants, EvalAccelReservedLoc). On
+        v3, kernels that need 210,944 bytes do not spill, and those that need 212,992 do. v2 is taken to be the same.
+        """
+        return self.sbuf_usable_bytes - self.sbuf_compiler_bytes
+
     def moving_fmax(self, output_dtype: str) -> int:
         """Largest free size of ``nc_matmul``'s moving operand for an output of that dtype (nc_matmul, Tile size)."""
         return self.moving_fmax_bfloat16 if output_dtype == "bfloat16" else self.moving_fmax_float32
@@ -168,6 +179,7 @@ V2 = Generation(
     sbuf_partition_bytes=192 * KIB,
     hbm_bytes_per_second=410e9,
     dma_bytes_per_second=272e9,
+    spill_bytes_per_second=296e9,
     cores_per_device=2,
     logical_cores=1,
     moving_fmax_float32=512,
@@ -190,6 +202,7 @@ V3 = replace(
     sbuf_partition_bytes=224 * KIB,
     hbm_bytes_per_second=362e9,
     dma_bytes_per_second=368e9,
+    spill_bytes_per_second=400e9,
     cores_per_device=8,
     logical_cores=2,
     row_tile_sizes=(32, 64, 128),
@@ -219,6 +232,7 @@ V4 = replace(
     sbuf_partition_bytes=256 * KIB,
     hbm_bytes_per_second=600e9,
     dma_bytes_per_second=528e9,
+    spill_bytes_per_second=574e9,
     moving_fmax_float32=4096,
     moving_fmax_bfloat16=8192,
     matmul_output_dtypes=frozenset({"float32", "bfloat16"}),

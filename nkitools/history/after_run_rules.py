@@ -13,10 +13,12 @@ from nkitools.record.columns import Columns
 from nkitools.record.reporter import Reporter
 
 
-def judge(columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics) -> None:
+def judge(
+    columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics, *, spills: bool = True
+) -> None:
     """NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
 
-    Nothing under ``rules="off"``.
+    Nothing under ``rules="off"``. ``spills``: the compiler may move tensors of SBUF to HBM.
     """
     if reporter.level == "off":
         return
@@ -27,7 +29,7 @@ def judge(columns: Columns, reporter: Reporter, chip: Generation, dialect: Diale
         report_races(record, columns, reporter)
     report_overlaps(columns, reporter)
     report_stale_rows(columns, reporter)
-    report_capacity(record, columns, reporter, chip, spills=dialect.spills)
+    report_capacity(record, columns, reporter, chip, dialect, spills=spills)
     report_speed(columns, reporter, chip)
     report_unequal_turns(record, reporter)
     if dialect.unrolls_loops:

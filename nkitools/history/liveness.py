@@ -16,7 +16,7 @@ not in banks: that a small tile has a bank of its own is documented for the lega
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from operator import attrgetter
@@ -28,7 +28,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.history.element_lives import element_lives
+from nkitools.history.element_lives import element_lives as lives_by_element
 from nkitools.record.columns import distinct, programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
@@ -40,13 +40,14 @@ class Demand:
     """The memory that an instruction needs: its position, how many bytes of a partition, in which tensors.
 
     ``tensors``: their storages and where the life of each begins. ``beside``: some of them lie on so few partitions
-    that they are taken to lie beside each other.
+    that they are taken to lie beside each other. ``owner``: the program, by number.
     """
 
     position: int
     nbytes: int
     tensors: tuple[tuple[int, int], ...]
     beside: bool
+    owner: int = 0
 
 
 _FORM = attrgetter("memory", "dtype", "shape", "has_address")
@@ -127,13 +128,13 @@ class Liveness:
 
     def __init__(self, accesses: Accesses, tiles: Tiles) -> None:
         self._record = accesses.record
-        self._all = accesses
-        self._tiles = tiles
+        self.accesses = accesses
+        self.tiles = tiles
 
     def oversized(self, capacity: int) -> Demand | None:
         """Return the first use of a tile that alone is more than ``capacity``."""
-        accesses = self._accesses
-        found = np.flatnonzero(self._tiles.nbytes[accesses.tiles] > capacity)
+        accesses = self._uses
+        found = np.flatnonzero(self.tiles.nbytes[accesses.tiles] > capacity)
         if not found.size:
             return None
         first = found[[np.argmin(accesses.positions[found])]]
@@ -141,15 +142,20 @@ class Liveness:
 
     def busiest(self) -> Demand | None:
         """Return the first of the instructions whose own operands take the most."""
-        accesses, count = self._accesses, self._tiles.ids.size
-        counts = ~self._passing[accesses.tiles]
+        accesses, count = self._uses, self.tiles.ids.size
+        counts = ~self.passing[accesses.tiles]
         pairs = np.unique(accesses.positions[counts] * count + accesses.tiles[counts])
         if not pairs.size:
             return None
         positions, tiles = np.divmod(pairs, count)
         firsts = np.flatnonzero(np.diff(positions, prepend=-1))
-        position = positions[firsts[np.argmax(np.add.reduceat(self._tiles.areas[tiles], firsts))]]
+        position = positions[firsts[np.argmax(np.add.reduceat(self.tiles.areas[tiles], firsts))]]
         return self._demand(int(position), tiles[positions == position])
+
+    def too_large_alone(self, capacity: int) -> Demand | None:
+        """Return what exceeds a capacity alone: a tile, or the operands of an instruction."""
+        found = self.oversized(capacity) or self.busiest()
+        return found if found is not None and found.nbytes > capacity else None
 
     def exceeding(self, capacity: int) -> list[Demand]:
         """Return the peaks above a capacity, element by element."""
@@ -163,34 +169,34 @@ class Liveness:
 
     def peaks(self, *, by_element: bool = False) -> Iterator[Demand]:
         """Of each program the first of the instructions at which what is alive takes the most."""
-        yield from self._peaks(*(self._element_lives if by_element else self._lives))
+        yield from self._peaks(*(self.element_lives if by_element else self._lives))
 
     def _peaks(self, tiles: Array, begins: Array, ends: Array) -> Iterator[Demand]:
         """Yield the peaks of some lives."""
-        owners = self._owners[tiles]
+        owners = self.owners[tiles]
         for owner in sorted(distinct(owners)):  # the first np.unique of a process imports masked arrays
             own = owners == owner
             mine, first, last = tiles[own], begins[own], ends[own]
-            areas = self._tiles.areas[mine]
+            areas = self.tiles.areas[mine]
             times, which = np.unique(np.concatenate([first, last + 1]), return_inverse=True)
             changes = np.bincount(which, np.concatenate([areas, -areas]))
             position = int(times[np.argmax(np.cumsum(changes))])
             alive = (first <= position) & (position <= last)
-            yield self._tiles.demand(position, mine[alive], first[alive])
+            yield replace(self.tiles.demand(position, mine[alive], first[alive]), owner=owner)
 
     def lives(self) -> tuple[Array, Array, Array]:
         """Of each life its storage, and the positions of its beginning and its end."""
         tiles, begins, ends = self._lives
-        return self._tiles.ids[tiles], begins, ends
+        return self.tiles.ids[tiles], begins, ends
 
     def _demand(self, position: int, tiles: Array) -> Demand:
         """Return that of some tiles, whose first accesses begin their lives."""
-        accesses = self._accesses
-        return self._tiles.demand(position, tiles, accesses.positions[np.searchsorted(accesses.tiles, tiles)])
+        accesses = self._uses
+        return self.tiles.demand(position, tiles, accesses.positions[np.searchsorted(accesses.tiles, tiles)])
 
     @cached_property
-    def _accesses(self) -> _Accesses:
-        every, known = self._all, self._tiles
+    def _uses(self) -> _Accesses:
+        every, known = self.accesses, self.tiles
         tiles = known.places_of(every.storages)
         found = np.flatnonzero(tiles >= 0)
         tiles, positions, kinds, layouts = (
@@ -209,41 +215,41 @@ class Liveness:
     @cached_property
     def _lives(self) -> tuple[Array, Array, Array]:
         """Of each life its tile, and the positions of its beginning and its end."""
-        accesses = self._accesses
+        accesses = self._uses
         firsts = np.flatnonzero(accesses.begins)
         if not firsts.size:
             return firsts, firsts, firsts
         tiles, begins = accesses.tiles[firsts], accesses.positions[firsts]
         # A tensor that is never read takes its place while it is written.
         ends = np.maximum.reduceat(np.where(accesses.written, -1, accesses.positions), firsts)
-        counts = ~self._passing[tiles]
+        counts = ~self.passing[tiles]
         return tiles[counts], begins[counts], np.maximum(begins, ends)[counts]
 
     @cached_property
-    def _element_lives(self) -> tuple[Array, Array, Array]:
+    def element_lives(self) -> tuple[Array, Array, Array]:
         """Return the same by element."""
-        tiles, begins, ends = element_lives(self._all, self._tiles.places_of(self._all.storages))
-        counts = ~self._passing[tiles]
+        tiles, begins, ends = lives_by_element(self.accesses, self.tiles.places_of(self.accesses.storages))
+        counts = ~self.passing[tiles]
         return tiles[counts], begins[counts], ends[counts]
 
     @cached_property
     def _filling(self) -> tuple[Array, Array, Array]:
         """Return lives by element, each only to the last write to its tile."""
-        tiles, begins, ends = self._element_lives
-        accesses, room = self._accesses, len(self._all.columns.heads) + 1
+        tiles, begins, ends = self.element_lives
+        accesses, room = self._uses, len(self.accesses.columns.heads) + 1
         writes = (accesses.tiles * room + accesses.positions)[accesses.written]
         last = writes[np.searchsorted(writes, tiles * room + ends, "right") - 1] % room
         return tiles, begins, np.maximum(begins, last)
 
     @cached_property
-    def _passing(self) -> Array:
+    def passing(self) -> Array:
         """Return for each tile whether a single call of the author's makes, writes and reads it."""
-        tiles, positions, written, _ = self._accesses
-        passing = np.zeros(self._tiles.ids.size, np.bool_)
+        tiles, positions, written, _ = self._uses
+        passing = np.zeros(self.tiles.ids.size, np.bool_)
         firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
         if not firsts.size:
             return passing
-        sites = self._all.columns.sites[positions]
+        sites = self.accesses.columns.sites[positions]
         alone = np.minimum.reduceat(sites, firsts) == np.maximum.reduceat(sites, firsts)
         used = np.logical_or.reduceat(written, firsts) & ~np.logical_and.reduceat(written, firsts)
         for first in firsts[alone & used].tolist():
@@ -253,16 +259,16 @@ class Liveness:
     def _is_made_at(self, tile: int, site: int) -> bool:
         """Return whether a tile was made by the call at a site; what is returned at once is named by another one."""
         record = self._record
-        return record.storages[int(self._tiles.ids[tile])].site == site or record.sites[site].returned
+        return record.storages[int(self.tiles.ids[tile])].site == site or record.sites[site].returned
 
     @cached_property
-    def _owners(self) -> Array:
+    def owners(self) -> Array:
         """Of each tile the program (by number) that touches it first: every program has a core of its own."""
         record = self._record
-        owners = np.zeros(self._tiles.ids.size, np.int64)
+        owners = np.zeros(self.tiles.ids.size, np.int64)
         numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
         if len(numbers) > 1:
-            tiles, positions, _, _ = self._accesses
+            tiles, positions, _, _ = self._uses
             firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
             program = np.array([numbers[each] for _, each in record.programs])
             owners[tiles[firsts]] = program[programs_at(record, positions[firsts])]

@@ -21,6 +21,7 @@ class CompileConfig:
     """Options for AWS's compiler (``nki.compiler.CompileConfig``, NKI 0.7). Errors: NK609.
 
     They change no result in simulation. With ``non_ssa_legalization`` the chip may compute something else (NK621).
+    Without ``nki_alloc_fallback`` what SBUF has no room for is an error (NK202).
     Where no page prints a default, it is the compiler's behaviour without the option: False.
     """
 

@@ -209,7 +209,7 @@ class Programs:
         form = self._form(columns, results[0])
         clean, reports = is_clean(form), self.reporter.reports
         if not clean:
-            judge(columns, self.reporter, self.generation, self.launch.dialect)
+            judge(columns, self.reporter, self.generation, self.launch.dialect, spills=self._spills)
         found = self.reporter.reports - reports
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
@@ -254,7 +254,12 @@ class Programs:
         results = (Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors_of(result))
         before = [(each.rule, each.severity) for each in self.reporter.findings.all]
         around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._site()
-        return form_of(columns, results, self._inputs(), *around, tuple(before))
+        return form_of(columns, results, self._inputs(), *around, self._spills, tuple(before))
+
+    @property
+    def _spills(self) -> bool:
+        """Return whether the compiler's own allocation of SBUF follows where NKI's fails."""
+        return self.launch.compile_config is None or self.launch.compile_config.nki_alloc_fallback
 
     def _site(self) -> Site:
         """Return the first line of the kernel."""

@@ -35,5 +35,6 @@ KNOWN: Mapping[str, tuple[type, str]] = {
     "partitions": (int, "how many partitions there are"),
     "seconds": (float, "the time after which a call is ended"),
     "seen": (str, "when it was found: at the `end` of the call"),
+    "spilled_bytes": (int, "the bytes that are foreseen to move to HBM and back for want of room"),
     "unwritten": (int, "how many of its elements were never written"),
 }

@@ -9,13 +9,16 @@ import pytest
 
 import nkitools
 from nkitools.dialects import legacy
+from nkitools.dialects import modern as nki
 from nkitools.dialects.legacy import language as lnl
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.launch.compile_config import CompileConfig
 from tests.history.test_races import line_of
 
-# Bytes of an SBUF partition for a kernel: 192, 224 and 256 KiB, less 16.
-CAPACITIES = {"trn1": 176 * 1024, "inf2": 176 * 1024, "trn2": 208 * 1024, "trn3": 240 * 1024}
+# Bytes of an SBUF partition for a kernel: 192, 224 and 256 KiB, less 16 and 8 bytes.
+CAPACITIES = {"trn1": 176 * 1024 - 8, "inf2": 176 * 1024 - 8, "trn2": 208 * 1024 - 8, "trn3": 240 * 1024 - 8}
+NO_FALLBACK = CompileConfig(nki_alloc_fallback=False)
 LINE = np.ones((128, 1), np.float32)
 
 
@@ -24,7 +27,7 @@ def spoken(run: Any) -> list[tuple[str, str, int]]:
 
 
 def halves(x: Any, nbytes: int) -> Any:
-    """Two tiles that are alive together, of so many bytes of each partition between them."""
+    """Two tiles that one instruction needs, of so many bytes of each partition between them."""
     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
     first = nl.ndarray((128, nbytes // 8), nl.float32)
     second = nl.ndarray((128, nbytes // 4 - nbytes // 8), nl.float32)
@@ -35,18 +38,81 @@ def halves(x: Any, nbytes: int) -> Any:
     return out
 
 
+def one_by_one(x: Any, nbytes: int) -> Any:
+    """Two tiles that are alive together, of so many bytes of each partition between them, in no instruction both."""
+    out = nl.ndarray((2, 128, 1), x.dtype, buffer=nl.shared_hbm)
+    first = nl.ndarray((128, nbytes // 8), nl.float32)
+    second = nl.ndarray((128, nbytes // 4 - nbytes // 8), nl.float32)
+    nisa.dma_copy(dst=first[:, 0:1], src=x)
+    nisa.dma_copy(dst=second[:, 0:1], src=x)  # the second
+    nisa.dma_copy(dst=out[1], src=second[:, 0:1])
+    nisa.dma_copy(dst=out[0], src=first[:, 0:1])
+    return out
+
+
 @pytest.mark.parametrize("chip", CAPACITIES)
 def test_the_last_byte_fits_and_the_next_does_not(chip: str) -> None:
-    """A kernel may use all that there is of a partition, and no float32 more."""
-    capacity = CAPACITIES[chip]
+    """One instruction may use all that there is of a partition, with the 8 bytes, and no float32 more."""
+    capacity = CAPACITIES[chip] + 8
     assert spoken(nkitools.simulate(halves, LINE, capacity, chip=chip, rules="report")) == []
     run = nkitools.simulate(halves, LINE, capacity + 4, chip=chip, rules="report")
     assert spoken(run) == [("NK202", "error", line_of(halves, "# the peak"))]
     assert f"{capacity + 4:,} bytes" in run.findings[0].message
-    assert f"{capacity:,}" in run.findings[0].message
+    assert f"{CAPACITIES[chip]:,}" in run.findings[0].message
     with pytest.raises(nkitools.KernelError, match="NK202 sbuf-capacity"):
         nkitools.simulate(halves, LINE, capacity + 4, chip=chip)
     assert spoken(nkitools.simulate(halves, LINE, capacity + 4, chip=chip, rules="off")) == []
+
+
+@pytest.mark.parametrize("chip", CAPACITIES)
+def test_what_no_instruction_needs_at_once_spills(chip: str) -> None:
+    """A warning then: how much is too much, which tensors travel, how many bytes, and their time."""
+    capacity = CAPACITIES[chip]
+    assert spoken(nkitools.simulate(one_by_one, LINE, capacity, chip=chip)) == []
+    run = nkitools.simulate(one_by_one, LINE, capacity + 4, chip=chip)
+    assert spoken(run) == [("NK202", "warning", line_of(one_by_one, "# the second"))]
+    (finding,) = run.findings
+    assert "4 bytes of each partition are too many" in finding.message
+    assert f"1 x `first` float32 [128, {(capacity + 4) // 8}]" in finding.message
+    assert (finding.facts["extent"], finding.facts["limit"]) == (capacity + 4, capacity)
+    assert finding.facts["spilled_bytes"] == 2 * 128 * 4  # the one column of the first, out and in again
+    assert "(spilling)" in finding.remedy
+    assert "NCC_EGCA111" not in finding.remedy
+    np.testing.assert_array_equal(run.outputs, np.ones((2, 128, 1)))
+
+
+@pytest.mark.parametrize("kernel", [halves, one_by_one])
+def test_without_the_fallback_what_does_not_fit_is_an_error(kernel: Any) -> None:
+    """nki_alloc_fallback=False: what NKI's own allocation has no room for is not compiled; True is the default."""
+    capacity = CAPACITIES["trn2"]
+    kept = nki.jit(kernel, compile_config=NO_FALLBACK)
+    assert spoken(nkitools.simulate(kept, LINE, capacity, rules="report")) == []
+    assert [each[:2] for each in spoken(nkitools.simulate(kept, LINE, capacity + 4, rules="report"))] == [
+        ("NK202", "error")
+    ]
+    with pytest.raises(nkitools.KernelError, match="NK202"):
+        nkitools.simulate(kept, LINE, capacity + 4)
+
+
+def test_a_form_that_was_clean_with_the_fallback_is_looked_at_without_it() -> None:
+    """The configuration is part of what decides: the same kernel, run before without it, is refused."""
+    x = LINE
+    for config, severity in ((CompileConfig(), "warning"), (NO_FALLBACK, "error"), (CompileConfig(), "warning")):
+        run = nkitools.simulate(nki.jit(one_by_one, compile_config=config), x, CAPACITIES["trn2"] + 4, rules="report")
+        assert [each.severity for each in run.findings] == [severity]
+
+
+def test_tensors_with_an_address_beside_spills_are_named_as_a_risk() -> None:
+    """Compilers have refused kernels that place some of their tensors and leave others to them."""
+
+    def kernel(x: Any) -> Any:
+        placed = nl.ndarray((128, 1), nl.float32, address=(0, 0))
+        nisa.memset(placed, 0.0)
+        return one_by_one(x, CAPACITIES["trn2"] + 4)
+
+    (finding,) = nkitools.simulate(kernel, LINE, rules="report").findings
+    assert (finding.rule, finding.severity) == ("NK202", "warning")
+    assert "NCC_EGCA111" in finding.remedy
 
 
 def test_the_message_names_what_is_alive() -> None:
@@ -69,13 +135,16 @@ def test_the_message_names_what_is_alive() -> None:
 
     run = nkitools.simulate(kernel, np.ones((128, 8192), np.float32), rules="report", nki_version="0.6")
     (finding,) = run.findings
-    made, summed = line_of(kernel, "makes the blocks"), line_of(kernel, "total = ")
+    made, summed, filled = (line_of(kernel, each) for each in ("makes the blocks", "total = ", "weights = "))
     assert finding.line == summed
+    # Six blocks fit beside nothing else. Two leave, and a third for the total, each with 128 x 8192 elements.
     assert finding.message == (
         "296,960 bytes of each SBUF partition are needed here by 10 tensors that are alive together; a kernel has "
-        "212,992 (224 KiB, less the 16 KiB that the compiler keeps): `block` float32 [128, 8192] 8 x 32,768 "
-        f"(line {made}, loop _i=0..7); `total` float32 [128, "
-        f"8192] 32,768 (line {summed}); `weights` bfloat16 [128, 1024] 2,048 (line {line_of(kernel, 'weights = ')})"
+        "212,984 (224 KiB, less the 16 KiB and 8 bytes that the compiler keeps): `block` float32 [128, 8192] 8 x "
+        f"32,768 (line {made}, loop _i=0..7); `total` float32 [128, 8192] 32,768 (line {summed}); `weights` bfloat16 "
+        f"[128, 1024] 2,048 (line {filled}). 83,976 bytes of each partition are too many; for want of them the "
+        "compiler is foreseen to move to HBM and back 25,165,824 bytes, 62.9 us at 400 GB/s: 3 x `block` float32 "
+        f"[128, 8192] (line {made}) 25,165,824"
     )
 
 
@@ -153,7 +222,7 @@ def test_tiles_of_few_partitions_lie_beside_each_other(partitions: int, count: i
 
     def kernel(x: Any) -> Any:
         out = nl.ndarray((partitions, 1), x.dtype, buffer=nl.shared_hbm)
-        tiles = [nl.ndarray((partitions, 52 * 1024), nl.float32) for _ in range(count)]
+        tiles = [nl.ndarray((partitions, 52 * 1024 - 2), nl.float32) for _ in range(count)]
         for tile in tiles:
             nisa.memset(tile, 1.0)
         for tile in tiles:
@@ -215,7 +284,7 @@ def of_program(x: Any, sizes: tuple[int, int]) -> Any:
 @pytest.mark.parametrize("seed", [None, "0", "1"])
 def test_each_program_has_an_sbuf_of_its_own(seed: str | None) -> None:
     """In whatever order they run: two that fill theirs fit, and of those that do not fit each is told once."""
-    full, more = 208 * 1024, 210 * 1024
+    full, more = 208 * 1024 - 8, 210 * 1024
     with nkitools.facts.options.override(schedule_seed=seed):
         fitting = nkitools.simulate(of_program, LINE, (full, full), grid=2, rules="report")
         second = nkitools.simulate(of_program, LINE, (full, more), grid=2, rules="report")
