@@ -31,12 +31,13 @@ class PathLine:
 
 @dataclass(frozen=True, kw_only=True)
 class TensorTraffic:
-    """The traffic of one tensor in HBM."""
+    """The traffic of one tensor in HBM, or of the tensors of one name that spill from SBUF."""
 
     tensor: str  # its name, '' for none
     nbytes: int  # of the tensor
     read_bytes: int
     written_bytes: int
+    spilled: bool = False  # a tensor in SBUF, which the compiler is foreseen to move to HBM and back
 
     @property
     def loads(self) -> float:
@@ -91,10 +92,11 @@ class Estimate(OfKernel):
     upper_us: float  # and that
     busiest_us: float  # the busiest engine alone
     serial_us: float  # the instructions one after the other
+    spill_us: float  # the part of the latency that the tensors cost that spill from SBUF (NK202)
     launch_us: float  # the part of the latency before the first instruction and after the last one
     instructions: int
     engines: tuple[EngineUse, ...]
-    traffic: tuple[TensorTraffic, ...]  # of tensors in HBM, the largest first
+    traffic: tuple[TensorTraffic, ...]  # from and to HBM, the largest first; what spills has rows of its own
     roofline: Roofline
     critical_path: tuple[PathLine, ...]  # the lines that the latency is made of, the largest share first
     advice: tuple[Advice, ...]  # hints that would save a twentieth of the latency or more, the largest first
@@ -102,9 +104,15 @@ class Estimate(OfKernel):
     how_good: str  # the errors of the model in a sentence
     assumed: str  # the choices of the compiler that are assumed
 
+    @property
+    def spilled_bytes(self) -> int:
+        """Return the bytes that tensors move to HBM and back for which SBUF has no room."""
+        return sum(each.read_bytes + each.written_bytes for each in self.traffic if each.spilled)
+
     def as_plain(self) -> dict[str, Any]:
         """Return the estimate as dictionaries, lists, texts and numbers."""
         plain = super().as_plain()
         for each, tensor in zip(plain["traffic"], self.traffic, strict=True):
             each["loads"] = tensor.loads
+        plain["spilled_bytes"] = self.spilled_bytes
         return plain

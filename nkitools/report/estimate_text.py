@@ -28,6 +28,8 @@ def _page(estimate: Estimate) -> Iterator[str]:
     yield f"  {estimate.how_good}"
     yield f"  bounds: the busiest engine alone {us(estimate.busiest_us)}, in series {us(estimate.serial_us)}"
     yield f"  launch {us(estimate.launch_us)}; {estimate.instructions:,} instructions"
+    if estimate.spilled_bytes:
+        yield f"  spills: {estimate.spilled_bytes:,} bytes for which SBUF has no room (NK202), {us(estimate.spill_us)}"
     yield ""
     several = max(each.core for each in estimate.engines) > 0
     for use in estimate.engines:
@@ -75,7 +77,7 @@ def _roofline(estimate: Estimate) -> Iterator[str]:
 def _traffic(estimate: Estimate) -> Iterator[str]:
     for each in estimate.traffic[:_TENSORS]:
         again = f", each byte {each.loads:.3g} times" if each.loads > 1 else ""
-        name = each.tensor or "(no name)"
+        name = (each.tensor or "(no name)") + ", spilled" * each.spilled
         yield f"  {name}: {each.read_bytes:,} bytes read{again}, {each.written_bytes:,} written, of {each.nbytes:,}"
 
 
@@ -86,6 +88,7 @@ def side_by_side(estimates: Sequence[Estimate]) -> str:
         "latency": [us(each.latency_us) for each in estimates],
         "  at least": [us(each.lower_us) for each in estimates],
         "  at most": [us(each.upper_us) for each in estimates],
+        "spills": [us(each.spill_us) for each in estimates],
         "busiest engine": [us(each.busiest_us) for each in estimates],
         "one after the other": [us(each.serial_us) for each in estimates],
         "calibrated": ["yes" if each.is_calibrated else "no" for each in estimates],

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation, generation_of
+from nkitools.history.spills import spills_of
+from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.advice import advice
 from nkitools.timing.calibration import band, outside, quality
@@ -13,7 +15,8 @@ from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import is_calibrated, knobs_of
 from nkitools.timing.likeness import likeness
-from nkitools.timing.timeline import Timeline, timeline_of
+from nkitools.timing.spilling import spilled_traffic, time_with_spills
+from nkitools.timing.timeline import Timeline, is_legacy, timeline_of
 from nkitools.timing.traffic import matmul_flops, roofline, traffic
 
 if TYPE_CHECKING:
@@ -44,11 +47,13 @@ def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
     generation = generation_of(run.chip)
     knobs = knobs_of(generation)
     timeline = timeline_of(run, generation, knobs)
-    latency = timeline.span_ns / 1e3 + knobs.launch_us
-    unlike = outside(likeness(timeline, records, latency))
+    without_spills = timeline.span_ns / 1e3 + knobs.launch_us
+    unlike = outside(likeness(timeline, records, without_spills))
     lower, upper = band(generation, len(unlike))
     busy = timeline.busy_ns() / 1e3
-    flow = traffic(records)
+    spilled = [[] if is_legacy(run) else spills_of(each, Columns(each), generation) for each in records]
+    latency = max(without_spills, time_with_spills(records, spilled, busy, generation) + knobs.launch_us)
+    flow = (*traffic(records), *spilled_traffic(records, spilled))
     found = Estimate(
         kernel=run.kernel,
         chip=run.chip,
@@ -57,10 +62,11 @@ def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
         upper_us=latency * upper,
         busiest_us=float(busy.max()),
         serial_us=float(timeline.work.durations.sum()) / 1e3,
+        spill_us=latency - without_spills,
         launch_us=knobs.launch_us,
         instructions=timeline.work.engines.size,
         engines=_uses(busy, latency),
-        traffic=flow,
+        traffic=tuple(sorted(flow, key=lambda each: -(each.read_bytes + each.written_bytes))),
         roofline=roofline(matmul_flops(records), flow, latency, generation, timeline.cores),
         critical_path=critical_path(timeline, records, latency),
         advice=advice(timeline, records, run.dependences.flow, generation, latency) if advises else (),

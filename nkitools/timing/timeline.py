@@ -192,9 +192,13 @@ def pairs_of(rows: CompressedRows) -> tuple[Array, Array]:
     return targets[found], rows.sources[found]
 
 
+def is_legacy(run: Run) -> bool:
+    """Return whether the kernel is one of the legacy dialect."""
+    return run.settings.get("nki_version") in versions_of(LEGACY)
+
+
 def timeline_of(run: Run, chip: Generation, knobs: Knobs) -> Timeline:
     """Return the timeline of a run on a chip."""
     # The compiler of the legacy dialect changes the order of instructions.
-    reorders = run.settings.get("nki_version") in versions_of(LEGACY)
-    work, cores = work_of(run.all_records, run.dependences, chip, knobs, reorders=reorders)
+    work, cores = work_of(run.all_records, run.dependences, chip, knobs, reorders=is_legacy(run))
     return Timeline(work=work, schedule=schedule(work), cores=cores)

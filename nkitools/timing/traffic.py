@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from nkitools.record.record import Record
 
 
-def traffic(records: Sequence[Record]) -> tuple[TensorTraffic, ...]:
-    """Return the traffic of each tensor in HBM, the largest first; tensors of ranks stand apart."""
+def traffic(records: Sequence[Record]) -> list[TensorTraffic]:
+    """Return the traffic of each tensor in HBM; tensors of ranks stand apart."""
     found = []
     for record in records:
         columns = Columns(record)
@@ -39,7 +39,7 @@ def traffic(records: Sequence[Record]) -> tuple[TensorTraffic, ...]:
                     written_bytes=int(nbytes[mine & (moved == 2)].sum()),
                 )
             )
-    return tuple(sorted(found, key=lambda each: -(each.read_bytes + each.written_bytes)))
+    return found
 
 
 def matmul_flops(records: Sequence[Record]) -> int:

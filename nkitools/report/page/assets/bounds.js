@@ -19,7 +19,7 @@ export function summary() {
       h("p.hint", {}, time.how_good)),
     h("article", {}, h("h4", {}, "Roofline"), roofline(), h("p.hint", {}, `${shown(time.roofline.flops / 1e6, 3)} MFLOP over ${bytes(time.roofline.hbm_bytes)} of HBM: ${shown(time.roofline.intensity, 3)} a byte; bound by ${time.roofline.roof}, ${Math.round(time.roofline.share * 100)} % of its roof`)),
     h("article", {}, h("h4", {}, "HBM traffic"), h("table.plain", {}, h("thead", {}, h("tr", {}, ["tensor", "read", "loads", "written"].map((each) => h("th", { scope: "col" }, each)))),
-      h("tbody", {}, time.traffic.slice(0, 8).map((each) => h("tr", {}, h("td", {}, each.tensor || "(unnamed)"), h("td", {}, bytes(each.read_bytes)),
+      h("tbody", {}, time.traffic.slice(0, 8).map((each) => h("tr", {}, h("td", {}, (each.tensor || "(unnamed)") + (each.spilled ? ", spilled" : "")), h("td", {}, bytes(each.read_bytes)),
         h("td", {}, each.nbytes ? `${shown(each.read_bytes / each.nbytes, 3)}×` : ""), h("td", {}, bytes(each.written_bytes))))))),
     h("article", {}, h("h4", {}, "Critical path"), h("table.plain", {}, h("tbody", {}, time.critical_path.slice(0, 8).map((each) => h("tr", {},
       h("td", {}, toLine(each)), h("td", {}, each.instruction), h("td", {}, `${Math.round(each.share * 100)} %`), h("td", {}, each.waits_for && `after ${each.waits_for}`)))))),
