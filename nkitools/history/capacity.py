@@ -45,8 +45,8 @@ _WAIT = "As it is, the kernel fits only if the compiler copies each sum out of P
 class _Memory(NamedTuple):
     """A memory that has an end: its name, its rule, and the bytes of a partition that a kernel may use.
 
-    ``spills``: the compiler moves to HBM what does not fit, of which one tensor and the operands of one instruction may
-    have ``most`` bytes. ``foreseen``: the traffic of that is known.
+    ``spills``: the compiler moves to HBM what does not fit. ``foreseen``: the traffic of that is known. ``most``: the
+    bytes that one tensor, or the operands of one instruction, may have.
     """
 
     name: str
@@ -59,7 +59,7 @@ class _Memory(NamedTuple):
 
 
 class _Excess(NamedTuple):
-    """What is too much: where, how grave, what is to be said of it, and what spills."""
+    """An excess of memory: where it is the largest, how grave it is, a remedy, and the tensors that spill."""
 
     demand: Demand
     severity: str

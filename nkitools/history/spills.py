@@ -1,9 +1,9 @@
 """Spills, foreseen: the tensors that a compiler moves from SBUF to HBM and back because there is no room for them.
 
 The law, which has no fitted number: a tensor that is used comes to SBUF as a whole. Where there is no room for it, the
-tensors leave whose next use is the farthest ahead. What moves is what is needed: of a tensor that leaves, the elements
-that HBM does not hold yet and that will be read again; of one that comes back, the elements that its instruction
-touches. An instruction that reads nothing (a memset) is moved to the first use of what it fills.
+tensors leave whose next use is the farthest ahead. A tensor that leaves stores the elements that HBM does not hold yet
+and that will be read again. One that comes back loads the elements that its instruction touches. An instruction that
+reads nothing, such as a memset, is moved to the first use of the tensor that it fills.
 
 On NeuronCore-v3 (nki 0.6.0, a blocked matmul of float32 with 50 settings that spilled) it meets the bytes that the
 profiler counted within 9 % in the median.
@@ -51,9 +51,10 @@ def spills_of(record: Record, columns: Columns, chip: Generation) -> list[Spille
     if not tiles.may_exceed(capacity):
         return []
     liveness = Liveness(Accesses(record, columns), tiles)
-    if liveness.too_large_alone(chip.sbuf_usable_bytes):
+    exceeding = liveness.exceeding(capacity)
+    if not exceeding or liveness.too_large_alone(chip.sbuf_usable_bytes):
         return []
-    return foreseen_spills(liveness, liveness.exceeding(capacity), capacity)
+    return foreseen_spills(liveness, exceeding, capacity)
 
 
 def foreseen_spills(liveness: Liveness, exceeding: Sequence[Demand], capacity: int) -> list[Spilled]:
@@ -101,7 +102,7 @@ class _Uses(NamedTuple):
 
 
 def _uses_of(liveness: Liveness, *, moves: bool) -> _Uses:
-    """Return the uses; ``moves``: instructions that read nothing go to the first use of what they fill."""
+    """Return the uses; ``moves``: instructions that read nothing go to the first use of the tensor that they fill."""
     accesses, (owners, begins, _) = liveness.accesses, liveness.element_lives
     room = accesses.columns.plans.size + 1
     reads = (accesses.kinds & (READS | ADDS | MAY_WRITE)) != 0

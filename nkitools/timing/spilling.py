@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def spilled_traffic(records: Sequence[Record], spilled: Sequence[Sequence[Spilled]]) -> Iterator[TensorTraffic]:
-    """Yield the traffic of what spills, for each record: that of the tensors of one name together."""
+    """Yield the traffic of the tensors that spill, those of one name in one record together."""
     for record, mine in zip(records, spilled, strict=True):
         named: dict[str, list[Spilled]] = {}
         for each in mine:
