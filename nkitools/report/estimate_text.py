@@ -29,7 +29,8 @@ def _page(estimate: Estimate) -> Iterator[str]:
     yield f"  bounds: the busiest engine alone {us(estimate.busiest_us)}, in series {us(estimate.serial_us)}"
     yield f"  launch {us(estimate.launch_us)}; {estimate.instructions:,} instructions"
     if estimate.spilled_bytes:
-        yield f"  spills: {estimate.spilled_bytes:,} bytes for which SBUF has no room (NK202), {us(estimate.spill_us)}"
+        cost = f"{us(estimate.spill_us)} of the latency"
+        yield f"  spills: {estimate.spilled_bytes:,} bytes for which SBUF has no room (NK202), {cost}"
     yield ""
     several = max(each.core for each in estimate.engines) > 0
     for use in estimate.engines:
