@@ -135,7 +135,7 @@ def accumulated(x: Any, count: int, passes: int, parts: int) -> Any:
 def test_sums_that_do_not_fit_travel_once_in_each_pass(passes: int, parts: int, dtype: Any) -> None:
     """Each pass stores what does not stay and the next loads it; the zeros are made where the first pass needs them.
 
-    Three of four fit. Beside the one in use, two stay from a pass to the next: the farthest is the one just used.
+    Three of four fit, or six of eight. A tile that comes back early may take the room of one more.
     """
     wide, count = np.dtype(dtype).itemsize, 4 * 4 // np.dtype(dtype).itemsize
     fit = 3 * 4 // wide
@@ -144,7 +144,7 @@ def test_sums_that_do_not_fit_travel_once_in_each_pass(passes: int, parts: int, 
     tile = 128 * WIDE * wide
     assert {each.stored + each.loaded for each in spilled} <= {2 * tile * n for n in range(1, passes + 1)}
     assert sum(each.stored for each in spilled) == sum(each.loaded for each in spilled)
-    least, most = count - fit, count - fit + 1  # tiles that move in each pass
+    least, most = count - fit, count - fit + 2  # tiles that move in each pass
     assert least * passes * tile <= sum(each.loaded for each in spilled) <= most * passes * tile
     np.testing.assert_array_equal(np.asarray(run.outputs, np.float32), passes)
 
@@ -216,6 +216,25 @@ def test_nothing_is_foreseen_of_a_kernel_that_is_not_compiled() -> None:
         return out
 
     assert moved(kernel, np.ones((128, 2 * WIDE), np.float32)) == {}
+
+
+def test_a_tensor_comes_back_ahead_of_its_use() -> None:
+    """While a tile is in use the next one is on its way, and needs room: in each pass one tile more moves, at most.
+
+    With less room than two tiles it comes when it is needed.
+    """
+    run = nkitools.simulate(accumulated, LINE, 6, 3, 4, rules="report")
+    liveness = Liveness(Accesses(run.record, Columns(run.record)), Tiles.of_memories(run.record, CHIP)["SBUF"])
+    tile = 4 * WIDE
+
+    def loaded(fit: float, ahead: int) -> float:
+        capacity = int(fit * tile)
+        found = foreseen_spills(liveness, liveness.exceeding(capacity), capacity, ahead)
+        return sum(each.loaded for each in found) / (128 * tile)
+
+    assert loaded(4, 0) == 6  # two of six, in each of three passes (the third: of the results)
+    assert 6 < loaded(4, 4) <= 9
+    assert loaded(1.5, 4) == loaded(1.5, 0)
 
 
 # --- a second reckoning ----------------------------------------------------------------------------------------------
@@ -298,12 +317,12 @@ def reckoned(steps: list[tuple[str, int]], fit: int) -> tuple[int, int]:
 @given(steps=st.lists(STEP, max_size=24), fit=st.integers(1, 4))
 @settings(max_examples=cases(1000), deadline=None)
 def test_spills_are_those_of_a_reckoning_by_columns(steps: list[tuple[str, int]], fit: int) -> None:
-    """Stored and loaded bytes equal those of a simulation of single columns, however many tiles have room."""
+    """Stored and loaded bytes equal those of a simulation of single columns, where tensors come back just in time."""
     steps = [*(("load", number) for number in range(5)), *steps, *(("read", number) for number in range(5))]
     with nkitools.allow_findings("NK408", "NK506", "NK513", reason="what is read in vain is what is tested"):
         run = nkitools.simulate(played, np.ones(SHAPE, np.float32), steps, rules="report")
     liveness = Liveness(Accesses(run.record, Columns(run.record)), Tiles.of_memories(run.record, CHIP)["SBUF"])
-    found = foreseen_spills(liveness, liveness.exceeding(fit * 16), fit * 16)
+    found = foreseen_spills(liveness, liveness.exceeding(fit * 16), fit * 16, ahead=0)
     assert (sum(each.stored for each in found), sum(each.loaded for each in found)) == reckoned(steps, fit)
 
 
@@ -343,7 +362,7 @@ def add_products(sums: Iterable[Any], left: Any, right: Any, bn: int, bk: int) -
 
 @pytest.mark.parametrize(
     ("setting", "extra"),
-    [((2, 4, 8), 0), ((16, 4, 4), 0), ((8, 4, 8), 18_874_368), ((16, 4, 8), 48_234_496), ((2, 4, 16), 18_874_368)],
+    [((2, 4, 8), 0), ((16, 4, 4), 0), ((1, 4, 16), 17_301_504), ((2, 4, 16), 18_874_368), ((8, 4, 16), 57_671_680)],
 )
 def test_the_counters_of_a_chip_agree(setting: tuple[int, int, int], extra: int) -> None:
     """A 2048 cube of float32 on trn2 (nki 0.6.0, neuron-explorer): the bytes beyond those that the kernel asks for.
@@ -356,5 +375,5 @@ def test_the_counters_of_a_chip_agree(setting: tuple[int, int, int], extra: int)
         ("NK202", "warning")
     ] * bool(extra)
     estimate = run.estimate()
-    assert estimate.spilled_bytes == pytest.approx(extra, rel=0.08)
+    assert estimate.spilled_bytes == pytest.approx(extra, rel=0.12)
     assert sum(each.read_bytes + each.written_bytes for each in estimate.traffic) == 50_331_648 + estimate.spilled_bytes
