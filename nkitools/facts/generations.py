@@ -152,7 +152,8 @@ class Generation:
         """Bytes of one SBUF partition that the compiler has for the tensors that it places.
 
         AWS's nki-library takes 8 bytes off for the compiler on v3 and v4 (mlp_cte_constants, EvalAccelReservedLoc). On
-        v3, kernels that need 210,944 bytes do not spill, and those that need 212,992 do. v2 is taken to be the same.
+        v3, kernels that need 210,944 bytes do not spill, those that need 212,992 do, and an instruction whose operands
+        have 212,992 is refused (NCC_IBIR229). v2 is taken to be the same.
         """
         return self.sbuf_usable_bytes - self.sbuf_compiler_bytes
 

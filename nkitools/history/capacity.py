@@ -45,8 +45,7 @@ _WAIT = "As it is, the kernel fits only if the compiler copies each sum out of P
 class _Memory(NamedTuple):
     """A memory that has an end: its name, its rule, and the bytes of a partition that a kernel may use.
 
-    ``spills``: the compiler moves to HBM what does not fit. ``foreseen``: the traffic of that is known. ``most``: the
-    bytes that one tensor, or the operands of one instruction, may have.
+    ``spills``: the compiler moves to HBM what does not fit. ``foreseen``: the traffic of that is known.
     """
 
     name: str
@@ -55,7 +54,6 @@ class _Memory(NamedTuple):
     size: str
     spills: bool
     foreseen: bool
-    most: int
 
 
 class _Excess(NamedTuple):
@@ -130,21 +128,21 @@ def _beyond_a_limit(reporter: Reporter) -> bool:
 
 def _memories(chip: Generation, dialect: DialectSemantics, *, spills: bool) -> tuple[_Memory, _Memory]:
     size = f"{chip.sbuf_partition_bytes // 1024} KiB, less the {chip.sbuf_reserved_bytes // 1024} KiB"
-    most, capacity = chip.sbuf_usable_bytes, chip.sbuf_usable_bytes
+    capacity = chip.sbuf_usable_bytes
     if not dialect.spills:
         size, capacity = f"{size} and {chip.sbuf_compiler_bytes} bytes", chip.sbuf_automatic_bytes
     banks = f"{chip.psum_banks} banks of {chip.psum_bank_bytes // 1024} KiB"
     psum, foreseen = chip.psum_partition_bytes, spills and not dialect.spills
     return (
-        _Memory("SBUF", "NK202", capacity, f"{size} that the compiler keeps", spills, foreseen, most),
-        _Memory("PSUM", "NK203", psum, banks, dialect.spills, foreseen=False, most=psum),
+        _Memory("SBUF", "NK202", capacity, f"{size} that the compiler keeps", spills, foreseen),
+        _Memory("PSUM", "NK203", psum, banks, dialect.spills, foreseen=False),
     )
 
 
 def _excesses(liveness: Liveness, memory: _Memory) -> Iterator[_Excess]:
     """Yield what is too much: one tensor, the operands of one instruction, or all that are alive."""
     capacity = memory.capacity
-    alone = liveness.too_large_alone(memory.most) if memory.spills else liveness.oversized(capacity)
+    alone = liveness.too_large_alone(capacity) if memory.spills else liveness.oversized(capacity)
     if alone is not None:
         yield _Excess(alone, "error")
         return
@@ -156,9 +154,7 @@ def _excesses(liveness: Liveness, memory: _Memory) -> Iterator[_Excess]:
     if memory.name == "PSUM" and not memory.spills and liveness.fits_when_emptied_early(capacity):
         severity, remedy = "warning", _WAIT
     for demand in exceeding:
-        own = [each for each in spilled if each.owner == demand.owner]
-        if own or not memory.foreseen:  # what only the compiler's own few bytes are missing for cannot move
-            yield _Excess(demand, severity, remedy, own)
+        yield _Excess(demand, severity, remedy, [each for each in spilled if each.owner == demand.owner])
 
 
 def _report(record: Record, reporter: Reporter, memory: _Memory, chip: Generation, excess: _Excess) -> None:

@@ -55,7 +55,7 @@ def spills_of(record: Record, columns: Columns, chip: Generation) -> list[Spille
         return []
     liveness = Liveness(Accesses(record, columns), tiles)
     exceeding = liveness.exceeding(capacity)
-    if not exceeding or liveness.too_large_alone(chip.sbuf_usable_bytes):
+    if not exceeding or liveness.too_large_alone(capacity):
         return []
     return foreseen_spills(liveness, exceeding, capacity)
 
