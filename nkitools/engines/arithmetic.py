@@ -6,6 +6,7 @@ dimensions than the first (equally many elements per partition); they are brough
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -233,11 +234,17 @@ def steps_in_float64(steps: tuple[Step, ...], shape: tuple[int, ...]) -> Callabl
         for step, operand in zip(steps, operands, strict=False):
             # A float is what float32 makes of it; an integer is meant as it stands.
             given = np.float32(operand) if isinstance(operand, (float, np.floating)) else operand
-            step(value, None if given is None else column(np.asarray(given, np.float64), len(shape)), out)
+            step(value, None if given is None else _beside(np.asarray(given, np.float64), shape), out)
             value = out
         return out
 
     return compute
+
+
+def _beside(operand: Array, shape: tuple[int, ...]) -> Array:
+    """Return a tile of as many elements in the shape; a number or vector so that it broadcasts."""
+    tile: Array = operand.reshape(shape) if operand.size == math.prod(shape) else column(operand, len(shape))
+    return tile
 
 
 def in_float64(function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Array]:

@@ -9,7 +9,7 @@ import pytest
 
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from tests.isa.issued import Issued, empty, issue, tile
+from tests.isa.issued import Issued, Tile, empty, issue, tile
 
 LARGE = np.array([[16777217, 3, -16777219, 16777216]], np.int32).repeat(4, axis=0)
 ROWS = np.arange(16777216, 16777224, dtype=np.int32)[None].repeat(4, axis=0)
@@ -51,6 +51,23 @@ def test_integers_that_float32_rounds_are_a_warning(name: str) -> None:
     """It names the first element, what it should be, and what it is."""
     (message,) = lost(issue(*CALLS[name]))
     assert "lose their low bits in float32, which holds integers up to 2**24" in message
+
+
+@pytest.mark.parametrize("operand", ["first", "second", "both"])
+@pytest.mark.parametrize("name", ["two operators", "a scan", "two tiles"])
+def test_operands_of_other_shapes_lose_the_same_integers(name: str, operand: str) -> None:
+    """Equally many elements a partition are enough: the values and the message are those of one shape."""
+    two_tiles = (nisa.tensor_tensor, words(), tile(LARGE), tile(SMALL), nl.add, nisa.engine.vector)
+    call = list({**CALLS, "two tiles": two_tiles}[name])
+    alike = issue(*call)
+    tiles = [at for at, each in enumerate(call) if isinstance(each, Tile)]
+    for at, shape in {"first": [(tiles[1], (4, 2, 2))], "second": [(tiles[2], (4, 4, 1))],
+                      "both": [(tiles[1], (4, 1, 4)), (tiles[2], (4, 2, 2))]}[operand]:  # fmt: skip
+        call[at] = tile(call[at].values.reshape(shape))
+    unlike = issue(*call)
+    np.testing.assert_array_equal(unlike.dst, alike.dst)
+    ((one,), (other,)) = (lost(each) for each in (alike, unlike))
+    assert one.split(";")[1:] == other.split(";")[1:] != []
 
 
 def test_the_engine_decides() -> None:
