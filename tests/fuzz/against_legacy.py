@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import neuronxcc.nki as nki
@@ -16,10 +17,11 @@ from tests.differing_runs import bits
 from tests.fuzz import against_oracle
 from tests.fuzz.against_oracle import names_of as names_of
 from tests.fuzz.kernel import outputs_of, simulated
-from tests.oracle.arithmetic import BITWISE, FUNCTIONS, OPERATORS, SMOOTH
+from tests.oracle.arithmetic import BITWISE, FUNCTIONS, OPERATORS, SMOOTH, WORDS
+from tests.oracle.forms import is_plain, places
 from tests.oracle.programs import Program, input_of, states_of
 from tests.oracle.programs import program_of as any_program
-from tests.oracle.state import brought
+from tests.oracle.state import LIMITS, Unfit, brought
 from tests.oracle.steps import do
 
 _OPERATORS = ("op", "op0", "op1", "reduce_op", "comp_op0", "comp_op1")
@@ -32,6 +34,7 @@ RETURNING = (
     "sequence_bounds", "nc_transpose", "dropout",
 )  # fmt: skip
 _WITHOUT_DTYPE = ("local_gather", "nc_transpose")
+_DTYPES = tuple(name for name in LIMITS if name != "float8_e4m3fn")
 _COMPARED = {
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
     "greater": operator.gt, "greater_equal": operator.ge,
@@ -45,16 +48,17 @@ def _memset(issue: _Issue) -> Any:
 
 
 def _nc_matmul(issue: _Issue) -> Any:
-    dst = issue.place("dst")
-    total = nl.zeros(dst.shape, dtype=nl.float32, buffer=nl.psum)
+    moving = issue["moving"]
+    total = nl.zeros((issue.place("dst").shape[0], *moving.shape[1:]), dtype=nl.float32, buffer=nl.psum)
     for _ in range(len(issue.step["accumulate"])):
-        total += nisa.nc_matmul(issue["stationary"], issue["moving"])
+        total += nisa.nc_matmul(issue["stationary"], moving)
     return total
 
 
 def _positions(issue: _Issue, data: Any) -> Any:
-    rows, columns = nl.arange(data.shape[0])[:, None], nl.arange(data.shape[1])[None, :]
+    rows, *axes = _axes(data.shape)
     ((stride, _),) = issue.step["pattern"]
+    columns = sum(math.prod(data.shape[dim + 2 :]) * axis for dim, axis in enumerate(axes))
     return issue.step["offset"] + issue.step["channel_multiplier"] * rows + stride * columns
 
 
@@ -66,6 +70,26 @@ def _affine_select(issue: _Issue) -> Any:
 
 OWN: dict[str, Callable[[_Issue], Any]] = {"memset": _memset, "nc_matmul": _nc_matmul, "affine_select": _affine_select}
 INSTRUCTIONS = (*RETURNING, *_IN_PLACE, *OWN)
+
+
+def _view_of(tile: Any, part: dict[str, Any]) -> Any:
+    """Return a view: slices, or indices that are affine in one `nl.arange` a dimension."""
+    top, bottom = part["rows"]
+    if is_plain(part):
+        return tile[top:bottom, slice(*part["columns"])]
+    columns = places(part, tile.shape[1])
+    rows, *axes = _axes((bottom - top, *columns.shape))
+    index = int(columns.flat[0])
+    for dim, axis in enumerate(axes):
+        second = columns.take(min(1, columns.shape[dim] - 1), axis=dim).flat[0]
+        index = index + int(second - columns.flat[0]) * axis
+    return tile[top + rows, index]
+
+
+def _axes(shape: Sequence[int]) -> list[Any]:
+    """Return the indices of each dimension, which broadcast."""
+    return [nl.arange(size)[tuple(slice(None) if at == dim else None for at in range(len(shape)))]
+            for dim, size in enumerate(shape)]  # fmt: skip
 
 
 class _Issue:
@@ -85,8 +109,7 @@ class _Issue:
         """Return a view of a tile, or a new one."""
         part = self.step[key]
         if "tile" in part:
-            (top, bottom), (left, right, step) = part["rows"], part["columns"]
-            return self.tiles[part["tile"]][top:bottom, left:right:step]
+            return _view_of(self.tiles[part["tile"]], part)
         if part["name"] not in self.results:
             self.results[part["name"]] = nl.ndarray(tuple(part["shape"]), dtype=getattr(nl, part["new"]))
         return self.results[part["name"]]
@@ -95,7 +118,7 @@ class _Issue:
         """Issue it."""
         name = self.step["instruction"]
         if name in OWN:
-            self.place("dst")[...] = OWN[name](self)
+            self._put(OWN[name](self))
             return
         left_out = ("instruction", "dst", *(("reduce_cmd",) if name == "tensor_scalar_reduce" else ()))
         fields = {key: self._argument(key) for key in self.step if key not in left_out}
@@ -106,6 +129,10 @@ class _Issue:
         if name not in _WITHOUT_DTYPE:
             fields["dtype"] = dst.dtype
         found = getattr(nisa, name)(**fields)
+        self._put(found)
+
+    def _put(self, found: Any) -> None:
+        dst = self.place("dst")
         dst[...] = found.reshape(dst.shape) if found.shape != dst.shape else found
 
     def _argument(self, key: str) -> Any:
@@ -114,13 +141,14 @@ class _Issue:
             return _NAMES[part]
         if key == "reduce_cmd":
             return getattr(nisa.reduce_cmd, part)
+        if key == "engine":
+            return getattr(nisa, f"{part}_engine")
         return self.place(key) if key in ("reduce_res", "dst_idx") else self[key]
 
 
 def program_of(seed: int) -> Program:
     """Return a program of what both dialects have, for one core."""
-    program = any_program(seed, INSTRUCTIONS)
-    program |= {"cores": 1, "ranks": 1, "version": "0.6"}
+    program = any_program(seed, INSTRUCTIONS, ["0.6"], _DTYPES) | {"cores": 1, "ranks": 1}
     states = states_of(program)
     kept = []
     for step in program["steps"]:
@@ -128,7 +156,7 @@ def program_of(seed: int) -> Program:
             tried = [state.copied() for state in states]
             try:
                 do(tried, step)
-            except against_oracle.Unfit:
+            except Unfit:
                 continue
             states = tried
             kept.append(step)
@@ -142,7 +170,7 @@ def _is_of_both(step: dict[str, Any], program: Program) -> bool:
         return bool(command == "reset_reduce")
     if step["instruction"] == "affine_select":
         views = [program["tiles"][step[key]["tile"]]["dtype"] for key in ("dst", "on_true_tile")]
-        return step["cmp_op"] != "not_equal" and "int32" not in views
+        return step["cmp_op"] != "not_equal" and len(step["pattern"]) == 1 and not WORDS & set(views)
     return command != "load_reduce" and False not in step.get("accumulate", [None])
 
 

@@ -119,4 +119,6 @@ def _argument(issue: Issue, key: str, part: Any) -> Any:
         return getattr(nl, part)
     if key == "reduce_cmd":
         return getattr(nisa.reduce_cmd, part)
+    if key == "engine":
+        return getattr(nisa.engine, part)
     return issue[key] if isinstance(part, dict) else part

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 _KEPT = {
-    "ndarray", "register_alloc", "rank_id", "collective_permute_implicit_current_processing_rank_id",
+    "ndarray", "register_alloc", "scalar_load", "rank_id", "collective_permute_implicit_current_processing_rank_id",
 }  # fmt: skip
 _INLINE = {"program_id", "num_programs", "ReplicaGroup"}
 _LOOPS = {"fori_loop", "while_loop"}
@@ -65,6 +65,19 @@ class Symbol:
 
     def __rsub__(self, other: int) -> Symbol:
         return Symbol(f"{other} - {self.text}")
+
+    def reshape(self, shape: tuple[int, ...]) -> Symbol:
+        """Return other dimensions."""
+        return Symbol(f"{self.text}.reshape({shape!r})", shape, self.dtype)
+
+    def permute(self, order: tuple[int, ...]) -> Symbol:
+        """Return the dimensions in another order."""
+        return Symbol(f"{self.text}.permute({order!r})", tuple(self.shape[dim] for dim in order), self.dtype)
+
+    def broadcast(self, dim: int, size: int) -> Symbol:
+        """Return a dimension of one element as so many."""
+        shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
+        return Symbol(f"{self.text}.broadcast({dim}, {size})", shape, self.dtype)
 
     def ap(self, pattern: list[list[int]], **keywords: Any) -> Symbol:
         """Return an access pattern."""

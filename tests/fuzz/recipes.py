@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ class Issue:
     def __getitem__(self, key: str) -> Any:
         part = self.step[key]
         if isinstance(part, dict) and "array" in part:
-            return self.arrays[key] if part.get("hbm") else self.loaded(self.arrays[key])
+            return _in_dims(self.arrays[key] if part.get("hbm") else self.loaded(self.arrays[key]), part)
         return self.operand(part)
 
     def operand(self, part: Any) -> Any:
@@ -28,11 +29,10 @@ class Issue:
         if not isinstance(part, dict):
             return part
         if "tile" in part:
-            (top, bottom), (left, right, step) = part["rows"], part["columns"]
-            return self.tiles[part["tile"]][top:bottom, left:right:step]
+            return view_of(self.tiles[part["tile"]], part)
         if part["name"] not in self.results:
             self.results[part["name"]] = self._made(part)
-        return self.results[part["name"]]
+        return _in_dims(self.results[part["name"]], part)
 
     def _made(self, part: dict[str, Any]) -> Any:
         made = nl.ndarray(tuple(part["shape"]), dtype=getattr(nl, part["new"]), buffer=nl.sbuf)
@@ -67,6 +67,37 @@ class Issue:
         return outside
 
 
+def _in_dims(tensor: Symbol, part: dict[str, Any]) -> Symbol:
+    return tensor.reshape((tensor.shape[0], *part["dims"])) if "dims" in part else tensor
+
+
+def view_of(tile: Symbol, part: dict[str, Any]) -> Symbol:
+    """Return a view of a tile as it is written in NKI."""
+    return formed(tile, part, (part["rows"],))
+
+
+def formed(tensor: Symbol, part: dict[str, Any], rows: tuple[list[int], ...]) -> Symbol:
+    """Return a view of a tensor, of these rows, or of none where it has but one dimension."""
+    counts, before = [bottom - top for top, bottom in rows], len(rows)
+    if "pattern" in part:
+        width = tensor.shape[-1]
+        first = [[width, count] for count in counts]
+        return tensor.ap([*first, *part["pattern"]["pairs"]],
+                         offset=sum(width * top for top, _ in rows) + part["pattern"]["start"])  # fmt: skip
+    view = tensor[(*(slice(*each) for each in rows), slice(*part["columns"]))]
+    for name, given in part.get("form", []):
+        if name == "reshape":
+            view = view.reshape((*counts, *given))
+        elif name == "permute":
+            view = view.permute((*range(before), *(dim + before for dim in given)))
+        elif name == "broadcast":
+            view = view.broadcast(given[0] + before, given[1])
+        else:
+            whole = [slice(0, count) for count in counts]
+            view = view[(*whole, *(slice(*each) if isinstance(each, list) else each for each in given))]
+    return view
+
+
 def recipe(function: Callable[[Issue], None]) -> Callable[[Issue], None]:
     """Add a recipe by its name."""
     RECIPES[function.__name__] = function
@@ -79,7 +110,7 @@ def recipe(function: Callable[[Issue], None]) -> Callable[[Issue], None]:
 @recipe
 def nc_transpose(issue: Issue) -> None:
     data = issue["data"]
-    turned = issue.tile((data.shape[1], data.shape[0]), data.dtype, nl.psum)
+    turned = issue.tile((math.prod(data.shape[1:]), data.shape[0]), data.dtype, nl.psum)
     nisa.nc_transpose(dst=turned, data=data, engine=nisa.engine.tensor)
     nisa.tensor_copy(dst=issue["dst"], src=turned)
 
@@ -104,12 +135,27 @@ def nc_matmul_mx(issue: Issue) -> None:
 
 
 def _by_index(issue: Issue, tensor: Any) -> Any:
-    rows, columns = len(issue.step["indices"]["array"]), tensor.shape[1]
+    rows, columns = len(issue.step["indices"]["array"]), math.prod(tensor.shape[1:])
     return tensor.ap([[columns, rows], [1, columns]], vector_offset=issue["indices"], indirect_dim=0)
 
 
 def _mode(issue: Issue) -> Any:
     return nisa.oob_mode.skip if issue.step["skips"] else nisa.oob_mode.error
+
+
+def _linear(issue: Issue, tensor: Symbol) -> Symbol:
+    return formed(tensor.reshape((math.prod(tensor.shape),)), issue.step["view"], ())
+
+
+@recipe
+def dma_load(issue: Issue) -> None:
+    nisa.dma_copy(dst=issue["dst"], src=_linear(issue, issue["src"]))
+
+
+@recipe
+def dma_store(issue: Issue) -> None:
+    nisa.dma_copy(dst=issue["dst"], src=issue["table"])
+    nisa.dma_copy(dst=_linear(issue, issue["dst"]), src=issue["src"])
 
 
 @recipe
@@ -146,7 +192,7 @@ def dma_at_offset(issue: Issue) -> None:
     register = nisa.register_alloc(None if isinstance(at, dict) else at)
     if isinstance(at, dict):
         nisa.register_load(register, issue["at"])
-    rows, columns = dst.shape
+    rows, columns = dst.shape[0], math.prod(dst.shape[1:])
     nisa.dma_copy(dst=dst, src=source.ap([[columns, rows], [1, columns]], scalar_offset=register, indirect_dim=0))
 
 
@@ -219,6 +265,11 @@ def register_load(issue: Issue) -> None:
     register = nisa.register_alloc()
     nisa.register_load(register, issue["src"])
     nisa.register_store(dst=issue["dst"], src=register)
+
+
+@recipe
+def scalar_store(issue: Issue) -> None:
+    nisa.scalar_store(dst=issue["dst"], value=nisa.scalar_load(issue["src"]))
 
 
 @recipe

@@ -27,7 +27,7 @@ from tests.isa import (
     test_tensor_tensor,
 )
 
-INSTRUCTIONS = {name: each.instruction for name in dir(nisa) if hasattr(each := getattr(nisa, name), "instruction")}
+INSTRUCTIONS = {name: each.instruction for name in nisa.__all__ if hasattr(each := getattr(nisa, name), "instruction")}
 REFUSED: dict[str, dict[str, Any]] = {
     "activation": test_activation.REFUSED,
     "dma_copy": test_move.DMA_REFUSED,

@@ -32,7 +32,7 @@ from nkitools.record.watch.watching import observing
 from nkitools.rules.catalogue import RULES
 from tests import cases
 from tests.careful import CAREFUL_FUNCTION, carefully
-from tests.dialects.modern.valid_calls import CALLS, CHIPS, valid_call
+from tests.dialects.modern.valid_calls import CHIPS, NAMES, valid_call
 from tests.fuzz import against_legacy
 from tests.fuzz.against_oracle import names_of
 from tests.nki_versions import marks_of
@@ -123,7 +123,7 @@ def _spoil(arguments: dict[str, Any], value: float) -> None:
 
 
 @pytest.mark.parametrize("of", VALUES, ids=str)
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_call_of_each_instruction(name: str, of: float | None) -> None:
     """Every tensor holds the same bytes after three calls, also where the values are evidence that rules look at."""
     held: list[bytes] = []

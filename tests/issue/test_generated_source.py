@@ -14,7 +14,7 @@ from nkitools.dialects.version_forms import VersionedInstruction
 from nkitools.facts import versions
 from nkitools.record.source_sites import is_internal
 
-INSTRUCTIONS = [each.instruction for name in dir(nisa) if hasattr(each := getattr(nisa, name), "instruction")]
+INSTRUCTIONS = [each.instruction for name in nisa.__all__ if hasattr(each := getattr(nisa, name), "instruction")]
 
 
 def generated(instruction: Any) -> list[Any]:

@@ -41,6 +41,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sign": np.sign,
 }
 SMOOTH: dict[str, Callable[[Any], Any]] = {"exp": np.exp, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x))}
+WORDS = frozenset(("int32", "uint32"))  # dtypes that the GpSimd Engine computes with as they are
 REDUCTIONS = ("add", "maximum", "minimum")
 # What a reduction begins with, so that it changes nothing.
 IDENTITY = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
@@ -49,6 +50,14 @@ IDENTITY = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "m
 def operate(op: str, one: Any, other: Any) -> Any:
     """Return one operation of the ALU: exact, and rounded to float32 once."""
     return np.asarray(OPERATORS[op](one, other), np.float64).astype(np.float32).astype(np.float64)
+
+
+def exact_words(state: State, view: Step, values: Any) -> None:
+    """Write integers of 32 bits that no float32 came between."""
+    limits = np.iinfo(state.dtype(view))
+    if values.min() < limits.min or values.max() > limits.max:
+        raise Unfit("what an integer beyond 32 bits becomes is not documented")
+    state.move(view, values.astype(limits.dtype))
 
 
 def scalar(state: State, step: Step, values: Any, number: int) -> Any:

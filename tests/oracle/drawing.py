@@ -5,6 +5,7 @@ from __future__ import annotations
 import random as _random
 from typing import Any
 
+from tests.oracle.forms import count_of
 from tests.oracle.state import State, Step, Unfit
 
 Random = _random.Random
@@ -37,9 +38,9 @@ def views(random: Random, state: State, tiles: list[str]) -> list[Step]:
 
 
 def shape_of(view: Step) -> tuple[int, int]:
-    """Return the rows and columns of a view."""
-    (top, bottom), (left, right, step) = view["rows"], view["columns"]
-    return bottom - top, (right - left - 1) // step + 1
+    """Return the rows of a view, and the elements of one."""
+    top, bottom = view["rows"]
+    return bottom - top, count_of(view)
 
 
 def block(random: Random, state: State, tile: str, rows: int, columns: int) -> Step:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.oracle.arithmetic import (
@@ -11,21 +13,25 @@ from tests.oracle.arithmetic import (
     OPERATORS,
     REDUCTIONS,
     SMOOTH,
+    WORDS,
+    exact_words,
     operate,
     reduce_in_lanes,
     scalar,
 )
 from tests.oracle.drawing import Random, new, number, operand, pick, shape_of, vector, views
-from tests.oracle.state import FLOATS, INTEGERS, State, Step, Unfit
+from tests.oracle.forms import factors
+from tests.oracle.state import FLOATS, INTEGERS, LIMITS, State, Step, Unfit, cast
 
 
 def draw_tensor_copy(random: Random, state: State) -> Step:
     dst, src = views(random, state, [pick(random, state), pick(random, state)])
-    return {"dst": dst, "src": src}
+    engines = ["vector", "gpsimd"] if state.chip == "trn1" else ["vector", "gpsimd", "scalar"]
+    return {"dst": dst, "src": src} | ({"engine": random.choice(engines)} if random.random() < 0.5 else {})
 
 
 def do_tensor_copy(state: State, step: Step) -> None:
-    state.write(step["dst"], state.read(step["src"]))
+    state.move(step["dst"], state.bits(step["src"]))
 
 
 def draw_memset(random: Random, state: State) -> Step:
@@ -39,20 +45,29 @@ def do_memset(state: State, step: Step) -> None:
 
 def draw_iota(random: Random, state: State) -> Step:
     (dst,) = views(random, state, [pick(random, state, ("int32", "float32"))])
-    _, count = shape_of(dst)
     return {
         "dst": dst,
-        "pattern": [[random.randint(-3, 3), count]],
+        "pattern": _drawn_pattern(random, shape_of(dst)[1]),
         "offset": random.randint(-9, 9),
         "channel_multiplier": random.randint(-2, 2),
     }
 
 
+def _drawn_pattern(random: Random, count: int) -> list[list[int]]:
+    """Return strides, backwards ones too, and sizes of one to four dimensions."""
+    return [[random.randint(-3, 3), size] for size in factors(random, count)]
+
+
+def _affine(step: Step, rows: int) -> Any:
+    """Return the number of each element that offset, partition and pattern give."""
+    numbers = step["offset"] + step["channel_multiplier"] * np.arange(rows)
+    for stride, count in step["pattern"]:
+        numbers = np.add.outer(numbers, stride * np.arange(count))
+    return numbers.reshape(rows, -1)
+
+
 def do_iota(state: State, step: Step) -> None:
-    ((stride, count),) = step["pattern"]
-    rows = step["dst"]["rows"][1] - step["dst"]["rows"][0]
-    values = step["offset"] + step["channel_multiplier"] * np.arange(rows)[:, None] + stride * np.arange(count)[None]
-    state.write(step["dst"], values)
+    state.write(step["dst"], _affine(step, shape_of(step["dst"])[0]))
 
 
 def draw_tensor_tensor(random: Random, state: State) -> Step:
@@ -60,12 +75,19 @@ def draw_tensor_tensor(random: Random, state: State) -> Step:
     dtypes = {state.dtypes[each] for each in names}
     dst, one, other = views(random, state, names)
     pool = list(BITWISE) if len(dtypes) == 1 and dtypes <= INTEGERS and random.random() < 0.5 else list(OPERATORS)
-    return {"dst": dst, "data1": one, "data2": other, "op": random.choice(pool)}
+    step = {"dst": dst, "data1": one, "data2": other, "op": random.choice(pool)}
+    if step["op"] in OPERATORS and random.random() < 0.5:
+        step["engine"] = random.choice(["vector", "gpsimd"])
+    return step
 
 
 def do_tensor_tensor(state: State, step: Step) -> None:
-    if step["op"] in BITWISE:
-        state.write(step["dst"], BITWISE[step["op"]](state.bits(step["data1"]), state.bits(step["data2"])))
+    is_words = {state.dtype(step[key]) for key in ("dst", "data1", "data2")} <= WORDS
+    if step["op"] in OPERATORS and is_words and step.get("engine") != "vector":
+        exact_words(state, step["dst"], OPERATORS[step["op"]](*(state.bits(step[key]).astype(np.int64)
+                                                               for key in ("data1", "data2"))))  # fmt: skip
+    elif step["op"] in BITWISE:
+        state.move(step["dst"], BITWISE[step["op"]](state.bits(step["data1"]), state.bits(step["data2"])))
     else:
         state.write(step["dst"], operate(step["op"], state.read(step["data1"]), state.read(step["data2"])))
 
@@ -91,7 +113,7 @@ def draw_tensor_scalar(random: Random, state: State) -> Step:
 def do_tensor_scalar(state: State, step: Step) -> None:
     if step["op0"] in BITWISE:
         bits = state.bits(step["data"])
-        state.write(step["dst"], BITWISE[step["op0"]](bits, bits.dtype.type(step["operand0"])))
+        state.move(step["dst"], BITWISE[step["op0"]](bits, bits.dtype.type(step["operand0"])))
         return
     values = scalar(state, step, state.read(step["data"]), 0)
     state.write(step["dst"], scalar(state, step, values, 1) if "op1" in step else values)
@@ -99,7 +121,7 @@ def do_tensor_scalar(state: State, step: Step) -> None:
 
 def draw_scalar_tensor_tensor(random: Random, state: State) -> Step:
     dst, data, other = views(random, state, [pick(random, state) for _ in range(3)])
-    return {
+    step = {
         "dst": dst,
         "data": data,
         "op0": random.choice(list(OPERATORS)),
@@ -109,11 +131,17 @@ def draw_scalar_tensor_tensor(random: Random, state: State) -> Step:
         "reverse0": random.random() < 0.3,
         "reverse1": random.random() < 0.3,
     }
+    if state.version != "0.6" and random.random() < 0.4:
+        step |= {"reduce_op": random.choice(REDUCTIONS), "reduce_cmd": random.choice(["reset_reduce", "reduce"])}
+        step["reduce_res"] = new("float32", shape_of(data)[0], 1)
+    return step
 
 
 def do_scalar_tensor_tensor(state: State, step: Step) -> None:
-    values = scalar(state, step, state.read(step["data"]), 0)
-    state.write(step["dst"], scalar(state, step, values, 1))
+    values = scalar(state, step, scalar(state, step, state.read(step["data"]), 0), 1)
+    state.write(step["dst"], values)
+    if "reduce_op" in step:
+        reduce_in_lanes(state, "vector", step, values, step["reduce_op"])
 
 
 def draw_activation(random: Random, state: State) -> Step:
@@ -172,7 +200,7 @@ def draw_tensor_copy_predicated(random: Random, state: State) -> Step:
 
 def do_tensor_copy_predicated(state: State, step: Step) -> None:
     taken = (state.read(step["predicate"]) != 0) != step["reverse_pred"]
-    state.write(step["dst"], np.where(taken, state.read(step["src"]), state.read(step["dst"])))
+    state.move(step["dst"], np.where(taken, state.bits(step["src"]), state.bits(step["dst"])))
 
 
 def draw_affine_select(random: Random, state: State) -> Step:
@@ -180,7 +208,7 @@ def draw_affine_select(random: Random, state: State) -> Step:
     _, count = shape_of(dst)
     return {
         "dst": dst,
-        "pattern": [[random.randint(-2, 2), count]],
+        "pattern": _drawn_pattern(random, count),
         "channel_multiplier": random.randint(-2, 2),
         "on_true_tile": data,
         "on_false_value": number(random),
@@ -190,13 +218,12 @@ def draw_affine_select(random: Random, state: State) -> Step:
 
 
 def do_affine_select(state: State, step: Step) -> None:
-    ((stride, count),) = step["pattern"]
-    data = state.read(step["on_true_tile"])
-    places = (
-        step["offset"] + step["channel_multiplier"] * np.arange(len(data))[:, None] + stride * np.arange(count)[None]
-    )
-    taken = COMPARISONS[step["cmp_op"]](places, 0)
-    state.write(step["dst"], np.where(taken, data, step["on_false_value"]))
+    dtype, data = state.dtype(step["dst"]), state.bits(step["on_true_tile"])
+    taken = COMPARISONS[step["cmp_op"]](_affine(step, len(data)), 0)
+    if state.dtype(step["on_true_tile"]) == dtype:
+        state.move(step["dst"], np.where(taken, data, cast(step["on_false_value"], dtype)))
+    else:
+        state.write(step["dst"], np.where(taken, state.read(step["on_true_tile"]), step["on_false_value"]))
 
 
 def draw_activate2(random: Random, state: State) -> Step:
@@ -229,10 +256,13 @@ def do_activate2(state: State, step: Step) -> None:
         reduce_in_lanes(state, "scalar", step, values, step["reduce_op"])
 
 
+_EXPONENTS = tuple(name for name in LIMITS if name != "float8_e4m3fn")
+
+
 def draw_exponential(random: Random, state: State) -> Step:
     """Into a result of its own, since it rounds, with the sum."""
     state.needs("trn3")
-    (src,) = views(random, state, [pick(random, state)])
+    (src,) = views(random, state, [pick(random, state, _EXPONENTS)])
     rows, columns = shape_of(src)
     return {
         "dst": new("float32", rows, columns),

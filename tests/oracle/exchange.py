@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.arithmetic import OPERATORS, REDUCTIONS
+from tests.oracle.arithmetic import OPERATORS, REDUCTIONS, WORDS
 from tests.oracle.drawing import Random, new, other, pick, shape_of, views
 from tests.oracle.state import EXACT_SUM, LIMITS, State, Step, Unfit, whole
 
@@ -19,7 +19,7 @@ RANKS = (
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute", "collective_permute_implicit",
     "collective_permute_implicit_reduce", "rank_id",
 )  # fmt: skip
-_NO_WORDS = tuple(name for name in LIMITS if name != "int32")  # a collective reduces no integers of 32 bits
+_NO_WORDS = tuple(name for name in LIMITS if name not in WORDS)  # a collective reduces no integers of 32 bits
 GROUPS = {
     2: ([[0, 1]], [[1, 0]]),
     3: ([[0, 1, 2]], [[2, 0, 1]]),
@@ -51,9 +51,9 @@ def draw_sendrecv(random: Random, state: State) -> Step:
 
 
 def do_sendrecv(states: Sequence[State], step: Step) -> None:
-    sent = [state.read(step["src"]) for state in states]
+    sent = [state.bits(step["src"]) for state in states]
     for state, received in zip(states, reversed(sent), strict=True):
-        state.write(step["dst"], received)
+        state.move(step["dst"], received)
 
 
 def draw_sendrecv_compute(random: Random, state: State) -> Step:
@@ -120,9 +120,9 @@ def draw_all_gather(random: Random, state: State, ranks: int) -> Step:
 
 
 def do_all_gather(states: Sequence[State], step: Step) -> None:
-    sent = [state.read(step["src"]) for state in states]
+    sent = [state.bits(step["src"]) for state in states]
     for state in states:
-        state.write(step["dst"], np.concatenate([sent[peer] for peer in _peers(step, state.member)]))
+        state.move(step["dst"], np.concatenate([sent[peer] for peer in _peers(step, state.member)]))
 
 
 def _parts(random: Random, state: State, ranks: int, dtypes: Any) -> tuple[Step, int, dict[str, Any]]:
@@ -158,11 +158,11 @@ def draw_all_to_all(random: Random, state: State, ranks: int) -> Step:
 
 
 def do_all_to_all(states: Sequence[State], step: Step) -> None:
-    sent = [state.read(step["src"]) for state in states]
+    sent = [state.bits(step["src"]) for state in states]
     for state in states:
         peers = _peers(step, state.member)
         rows, at = step["dst"]["shape"][0] // len(peers), peers.index(state.member)
-        state.write(step["dst"], np.concatenate([sent[peer][at * rows : (at + 1) * rows] for peer in peers]))
+        state.move(step["dst"], np.concatenate([sent[peer][at * rows : (at + 1) * rows] for peer in peers]))
 
 
 def draw_collective_permute(random: Random, state: State, ranks: int) -> Step:
@@ -174,11 +174,11 @@ def draw_collective_permute(random: Random, state: State, ranks: int) -> Step:
 
 
 def do_collective_permute(states: Sequence[State], step: Step) -> None:
-    sent = [state.read(step["src"]) for state in states]
+    sent = [state.bits(step["src"]) for state in states]
     sources = {target: source for source, target in step["pairs"]}
     for state in states:
         source = sources.get(state.member)
-        state.write(step["dst"], step["dst"]["fill"] if source is None else sent[source])
+        state.move(step["dst"], np.full_like(sent[0], step["dst"]["fill"]) if source is None else sent[source])
 
 
 def draw_collective_permute_implicit(random: Random, state: State, ranks: int) -> Step:
@@ -189,10 +189,10 @@ def draw_collective_permute_implicit(random: Random, state: State, ranks: int) -
 
 
 def do_collective_permute_implicit(states: Sequence[State], step: Step) -> None:
-    sent = [state.read(step["src"]) for state in states]
+    sent = [state.bits(step["src"]) for state in states]
     for state in states:
         peers = _peers(step, state.member)
-        state.write(step["dst"], sent[peers[peers.index(state.member) - 1]])
+        state.move(step["dst"], sent[peers[peers.index(state.member) - 1]])
 
 
 def draw_collective_permute_implicit_reduce(random: Random, state: State, ranks: int) -> Step:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from tests.oracle.drawing import Random, array, block, element, new, other, pick, shape_of, table, views
+from tests.oracle.drawing import Random, array, block, columns_of, element, new, other, pick, shape_of, table, views
+from tests.oracle.forms import factors, places, reform
 from tests.oracle.state import LIMITS, State, Step, Unfit
-from tests.oracle.tensor_engine import draw_nc_transpose
 
 
 def draw_dma_copy(random: Random, state: State) -> Step:
@@ -19,21 +21,83 @@ def draw_dma_copy(random: Random, state: State) -> Step:
 
 
 def do_dma_copy(state: State, step: Step) -> None:
-    state.write(step["dst"], state.read(step["src"]))
+    state.move(step["dst"], state.bits(step["src"]))
+
+
+def _linear(random: Random, count: int, *, written: bool) -> tuple[Step, int]:
+    """Return a view of so many elements on a tensor in HBM of one dimension, and how many that has."""
+    width = count + random.choice([0, 1, count // 2, count])
+    whole = {"tile": "", "rows": [0, 1], "columns": [0, count, 1]}
+    view = reform(random, whole, width, factors(random, count, 5), written=written)
+    return {key: view[key] for key in ("columns", "pattern", "form") if key in view}, width
+
+
+def draw_dma_load(random: Random, state: State) -> Step:
+    """A view of one to five dimensions of a tensor in HBM, into a tile."""
+    dst = pick(random, state)
+    rows, columns = random.randint(1, min(6, state.tiles[dst].shape[0])), random.randint(1, state.tiles[dst].shape[1])
+    view, width = _linear(random, rows * columns, written=False)
+    (values,) = table(random, state.dtypes[dst], 1, width)["array"]
+    return {
+        "dst": block(random, state, dst, rows, columns),
+        "src": array(random.choice([state.dtypes[dst], "float32", "int32"]), values, in_hbm=True),
+        "view": view,
+    }
+
+
+def do_dma_load(state: State, step: Step) -> None:
+    bits = state.bits(step["src"])
+    state.move(step["dst"], bits[places(step["view"], len(bits)).reshape(shape_of(step["dst"]))])
+
+
+def draw_dma_store(random: Random, state: State) -> Step:
+    """A tile into a view of one to five dimensions of a tensor in HBM."""
+    src = pick(random, state)
+    rows, columns = random.randint(1, min(6, state.tiles[src].shape[0])), random.randint(1, state.tiles[src].shape[1])
+    view, width = _linear(random, rows * columns, written=True)
+    return {
+        "dst": new(state.dtypes[src], 1, width) | {"hbm": True},
+        "src": block(random, state, src, rows, columns),
+        "table": table(random, state.dtypes[src], 1, width),
+        "view": view,
+    }
+
+
+def do_dma_store(state: State, step: Step) -> None:
+    values = state.bits(step["table"]).copy()
+    values[0, places(step["view"], values.size).reshape(-1)] = state.bits(step["src"]).reshape(-1)
+    state.move(step["dst"], values)
+
+
+# Of so many dimensions: in which order a transposing DMA writes them.
+TRANSPOSED = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
 def draw_dma_transpose(random: Random, state: State) -> Step:
-    """As nc_transpose, by a DMA: two tiles of one dtype."""
-    step = draw_nc_transpose(random, state)
-    if state.dtypes[step["dst"]["tile"]] != state.dtypes[step["data"]["tile"]]:
-        raise Unfit("a DMA casts nothing here")
-    if step["dst"]["tile"] == step["data"]["tile"]:
-        raise Unfit("one tile")
-    return {"dst": step["dst"], "src": step["data"]}
+    """By a DMA: two tiles of one dtype, of two to four dimensions."""
+    dst = pick(random, state)
+    src = other(random, state, dst)
+    rows = random.randint(1, min(state.tiles[src].shape[0], state.tiles[dst].shape[1]))
+    most = min(state.tiles[dst].shape[1] // rows, state.tiles[src].shape[1])
+    middle = factors(random, random.randint(1, most), 2) if random.random() < 0.6 else []
+    last = random.randint(1, min(state.tiles[src].shape[1] // math.prod(middle), state.tiles[dst].shape[0]))
+    views = [
+        {"tile": tile, "rows": [0, height], "columns": columns_of(random, state, tile, math.prod(dims))}
+        for tile, height, dims in ((src, rows, [*middle, last]), (dst, last, [*middle[::-1], rows]))
+    ]
+    if middle:
+        order = TRANSPOSED[len(middle) + 2]
+        sizes = [rows, *middle, last]
+        for view, dims in zip(views, ([*middle, last], [sizes[dim] for dim in order[1:]]), strict=True):
+            view["form"] = [["reshape", dims]]
+    return {"dst": views[1], "src": views[0]}
 
 
 def do_dma_transpose(state: State, step: Step) -> None:
-    state.write(step["dst"], state.read(step["src"]).T)
+    values = state.bits(step["src"])
+    dims = step["src"].get("form", [["reshape", values.shape[1:]]])[0][1]
+    turned = values.reshape(len(values), *dims).transpose(TRANSPOSED[len(dims) + 1])
+    state.move(step["dst"], turned.reshape(len(turned), -1))
 
 
 # --- indirect: rows that a table of indices names --------------------------------------------------------------------
@@ -56,11 +120,11 @@ def draw_dma_gather(random: Random, state: State) -> Step:
 
 
 def do_dma_gather(state: State, step: Step) -> None:
-    values, source = state.read(step["dst"]), state.read(step["table"])
+    values, source = state.bits(step["dst"]), state.bits(step["table"])
     for row, (index,) in enumerate(step["indices"]["array"]):
         if index < len(source):
             values[row] = source[index]
-    state.write(step["dst"], values)
+    state.move(step["dst"], values)
 
 
 def draw_dma_scatter(random: Random, state: State) -> Step:
@@ -83,11 +147,13 @@ def draw_dma_scatter(random: Random, state: State) -> Step:
 
 
 def do_dma_scatter(state: State, step: Step) -> None:
-    values, source = state.read(step["table"]), state.read(step["src"])
+    values, source = state.bits(step["table"]), state.bits(step["src"])
+    if step["adds"]:
+        values, source = state.read(step["table"]), state.read(step["src"])
     for row, (index,) in enumerate(step["indices"]["array"]):
         if index < len(values):
             values[index] = source[row] + step["adds"] * values[index]
-    state.write(step["dst"], values)
+    (state.write if step["adds"] else state.move)(step["dst"], values)
 
 
 def draw_dma_gather_add(random: Random, state: State) -> Step:
@@ -136,7 +202,7 @@ def do_dma_at_offset(state: State, step: Step) -> None:
     start = int(state.read(step["at"])[0, 0]) if isinstance(step["at"], dict) else step["at"]
     if not 0 <= start <= len(source) - rows:
         raise Unfit("rows beyond the table")
-    state.write(step["dst"], source[start : start + rows])
+    state.move(step["dst"], state.bits(step["table"])[start : start + rows])
 
 
 # --- GpSimd and the Vector Engine ------------------------------------------------------------------------------------
@@ -155,7 +221,7 @@ def draw_nc_n_gather(random: Random, state: State) -> Step:
 
 
 def do_nc_n_gather(state: State, step: Step) -> None:
-    state.write(step["dst"], np.take_along_axis(state.read(step["data"]), np.array(step["indices"]["array"]), axis=1))
+    state.move(step["dst"], np.take_along_axis(state.bits(step["data"]), np.array(step["indices"]["array"]), axis=1))
 
 
 CORE = 16  # partitions of a core of GpSimd
@@ -184,12 +250,12 @@ def draw_local_gather(random: Random, state: State) -> Step:
 
 
 def do_local_gather(state: State, step: Step) -> None:
-    source, index, each = state.read(step["src_buffer"]), np.array(step["index"]["array"]), step["num_elem_per_idx"]
-    values = np.zeros(step["dst"]["shape"])
+    source, index, each = state.bits(step["src_buffer"]), np.array(step["index"]["array"]), step["num_elem_per_idx"]
+    values = np.zeros(step["dst"]["shape"], source.dtype)
     for row in range(len(source)):
         mine = index[row - row % CORE : row - row % CORE + CORE].T.reshape(-1)[: step["num_valid_indices"]]
         values[row] = [source[row, start + more] for start in mine for more in range(each)]
-    state.write(step["dst"], values)
+    state.move(step["dst"], values)
 
 
 UNMODIFIED = 255
@@ -208,8 +274,8 @@ def draw_nc_stream_shuffle(random: Random, state: State) -> Step:
 
 
 def do_nc_stream_shuffle(state: State, step: Step) -> None:
-    values, source = state.read(step["dst"]), state.read(step["src"])
+    values, source = state.bits(step["dst"]), state.bits(step["src"])
     for row, taken in enumerate(step["shuffle_mask"]):
         if taken != UNMODIFIED:
             values[row] = source[taken]
-    state.write(step["dst"], values)
+    state.move(step["dst"], values)

@@ -18,8 +18,14 @@ _ATTEMPTS = 8  # to draw one step
 Program = dict[str, Any]
 
 
-def program_of(seed: int, instructions: Sequence[str] = (), sum_order: str = "fast") -> Program:
-    """Return the program of a seed, of all instructions or of some.
+def program_of(
+    seed: int,
+    instructions: Sequence[str] = (),
+    versions: Sequence[str] = VERSIONS,
+    dtypes: Sequence[str] = tuple(LIMITS),
+    sum_order: str = "fast",
+) -> Program:
+    """Return the program of a seed, of all instructions, versions and dtypes or of some.
 
     With ``sum_order="chip"`` its float32 tiles hold fractions, whose sums are rounded.
     """
@@ -27,16 +33,19 @@ def program_of(seed: int, instructions: Sequence[str] = (), sum_order: str = "fa
     rows = random.choice([1, 3, 32, 33, 64, 128])
     tiles = {
         f"t{number}": {
-            "shape": [random.choice([rows, rows, 128]), random.choice([1, 5, 8, 16, 20])],
-            "dtype": random.choice([*LIMITS, "float32", "bfloat16"]),
+            "shape": [random.choice([rows, rows, 128]), random.choice([1, 5, 8, 12, 16, 20, 24, 36])],
+            "dtype": random.choice([*dtypes, "float32", "bfloat16"]),
             "seed": random.randint(0, 2**31),
         }
         for number in range(random.randint(2, 4))
     }
+    for tile in tiles.values():
+        if tile["dtype"] in INTEGERS and random.random() < 0.4:
+            tile["wide"] = True
     program: Program = {
         "seed": seed,
         "chip": random.choice(CHIPS),
-        "version": random.choice(VERSIONS),
+        "version": random.choice(versions),
         "sum_order": sum_order,
         "cores": 1,
         "ranks": 1,
@@ -60,7 +69,10 @@ def _draw_steps(random: _random.Random, program: Program, instructions: Sequence
     exchanged = tuple(name for name in exchanged if not instructions or name in instructions)
     states = states_of(program)
     for _ in range(random.randint(2, 7)):
-        name = random.choice(exchanged if exchanged and random.random() < 0.4 else alone)
+        pool = exchanged if exchanged and (not alone or random.random() < 0.4) else alone
+        if not pool:
+            return
+        name = random.choice(pool)
         for _ in range(_ATTEMPTS):
             tried = [state.copied() for state in states]
             try:
@@ -96,11 +108,22 @@ def input_of(tile: dict[str, Any], member: int = 0) -> Any:
     random = np.random.default_rng([tile["seed"], member])
     if tile.get("fractions"):
         return random.random(tile["shape"], np.float32)
-    least = 0 if tile["dtype"] == "uint8" else -4
+    if tile.get("wide"):
+        return _wide(random, tile)
+    least = 0 if tile["dtype"].startswith("uint") else -4
     values = random.integers(least, 5, tile["shape"])
     if tile["dtype"] not in INTEGERS and tile["seed"] % 3 == 0:
         values = values / 2
     return values.astype(np.float32).astype(numpy_dtype(tile["dtype"]))
+
+
+def _wide(random: np.random.Generator, tile: dict[str, Any]) -> Any:
+    """Return integers of the whole range of the dtype, and around those up to which float32 holds all integers."""
+    limits = np.iinfo(tile["dtype"])
+    anywhere = random.integers(limits.min, limits.max, tile["shape"], endpoint=True)
+    edge = random.choice([2**24, 2**25, 2**31, 255, 256, 2**16], tile["shape"]) * random.choice([-1, 1], tile["shape"])
+    near = np.clip(edge + random.integers(-3, 4, tile["shape"]), limits.min, limits.max)
+    return np.where(random.random(tile["shape"]) < 0.5, near, anywhere).astype(tile["dtype"])
 
 
 def executed(program: Program) -> list[State]:

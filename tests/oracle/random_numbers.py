@@ -64,7 +64,8 @@ def draw_dropout(random: Random, state: State) -> Step:
 
 
 def do_dropout(state: State, step: Step) -> None:
-    state.write(step["dst"], (1 - step["prob"]) * state.read(step["data"]))
+    bits = state.bits(step["data"])
+    state.move(step["dst"], bits * bits.dtype.type(1 - step["prob"]))
 
 
 def draw_dropout_of_some(random: Random, state: State) -> Step:

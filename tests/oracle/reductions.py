@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tests.oracle.arithmetic import (
@@ -14,23 +16,35 @@ from tests.oracle.arithmetic import (
     reduced,
     scalar,
 )
-from tests.oracle.drawing import Random, new, number, operand, pick, shape_of, value, vector, views
+from tests.oracle.drawing import Random, columns_of, new, number, operand, pick, shape_of, value, vector, views
+from tests.oracle.forms import factors, reform
 from tests.oracle.state import FLOATS, State, Step, Unfit, summed
 
 
 def draw_tensor_reduce(random: Random, state: State) -> Step:
+    """Along some of the last dimensions of up to five."""
     dst, data = views(random, state, [pick(random, state), pick(random, state)])
+    dims = factors(random, shape_of(data)[1]) if random.random() < 0.7 else [shape_of(data)[1]]
+    kept, keepdims = dims[: random.randrange(len(dims))], random.random() < 0.3
+    places = kept + [1] * (len(dims) - len(kept)) if keepdims else kept
+    if len(dims) > 1:
+        data = reform(random, data, state.tiles[data["tile"]].shape[1], dims, written=False)
+    dst |= {"columns": columns_of(random, state, dst["tile"], math.prod(kept))}
+    if places:
+        dst = reform(random, dst, state.tiles[dst["tile"]].shape[1], places, written=True)
     return {
-        "dst": {**dst, "columns": [dst["columns"][0], dst["columns"][0] + 1, 1]},
+        "dst": dst,
         "op": random.choice(["add", "maximum", "minimum"]),
         "data": data,
-        "axis": 1,
+        "axis": [*range(1 + len(kept), 1 + len(dims))],
         "negate": random.random() < 0.3,
+        "keepdims": keepdims,
     }
 
 
 def do_tensor_reduce(state: State, step: Step) -> None:
-    values = reduced(step["op"], state.read(step["data"]), state.sum_order)
+    values, (rows, kept) = state.read(step["data"]), shape_of(step["dst"])
+    values = reduced(step["op"], values.reshape(rows * kept, -1), state.sum_order).reshape(rows, kept)
     state.write(step["dst"], -values if step["negate"] else values)
 
 

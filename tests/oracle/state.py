@@ -1,7 +1,8 @@
 """The tiles of a program, views of them, and how values are written: in float32, then cast once.
 
-An operand of a step is a view of a tile, ``{"tile", "rows", "columns"}``; an array that the program brings,
-``{"array", "dtype"}``; or a result of its own, ``{"new": dtype, "shape", "name"}``, which is compared at the end.
+An operand of a step is a view of a tile, ``{"tile", "rows", "columns"}``, in more dimensions as `forms` has it; an
+array that the program brings, ``{"array", "dtype"}``; or a result of its own, ``{"new": dtype, "shape", "name"}``,
+which is compared at the end. ``dims``: the free dimensions of the latter two, where they are several.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tests.oracle.forms import is_plain, places
+
 # dtype: the largest magnitude that a program writes to it
 LIMITS = {
-    "float32": 4096.0,
+    "float32": 2.0**33,
     "bfloat16": 4096.0,
     "float16": 4096.0,
     "float8_e5m2": 4096.0,
     "float8_e4m3": 224.0,
-    "int32": 4096.0,
-    "int16": 4096.0,
-    "int8": 1e30,  # saturates
+    "float8_e4m3fn": 224.0,
+    "int32": 1e30,  # saturates, as all integers
+    "int16": 1e30,
+    "int8": 1e30,
+    "uint32": 1e30,
+    "uint16": 1e30,
     "uint8": 1e30,
 }
 INTEGERS = frozenset(("int32", "int16", "int8", "uint8", "uint16", "uint32"))
@@ -100,8 +106,21 @@ class State:
             raise Unfit(f"{self.chip} does not have it")
 
     def read(self, view: Step) -> Any:
-        """Return the values of a view in float64."""
-        return self.bits(view).astype(np.float64)
+        """Return the values of a view as an engine takes them: in float32, which rounds integers beyond 2**24."""
+        return self.bits(view).astype(np.float32).astype(np.float64)
+
+    def dtype(self, view: Step) -> str:
+        """Return the dtype of a view, an array or a result."""
+        return str(view.get("new") or view.get("dtype") or self.dtypes[view["tile"]])
+
+    def move(self, view: Step, bits: Any) -> None:
+        """Write bits of the view's dtype as they are, and others by way of float32."""
+        if bits.dtype != numpy_dtype(self.dtype(view)):
+            self.write(view, bits.astype(np.float32))
+        elif "new" in view:
+            self.keep(view, np.broadcast_to(bits, view["shape"]))
+        else:
+            self._put(view, bits, exact=True)
 
     def bits(self, view: Step) -> Any:
         """Return the values of a view as they are."""
@@ -126,16 +145,25 @@ class State:
             raise Unfit("a value is too large")
         if dtype in INTEGERS and not exact:
             raise Unfit("which way a value is rounded is not decided")
+        self._put(view, cast(single, dtype), exact=exact)
+
+    def _put(self, view: Step, values: Any, *, exact: bool) -> None:
         target = self._elements(view)
-        target[...] = np.broadcast_to(cast(single, dtype), target.shape)
+        target[...] = np.broadcast_to(values, target.shape)
+        if not is_plain(view):
+            self.tiles[view["tile"]][slice(*view["rows"]), self._places(view)] = target
         if target.size == self.tiles[view["tile"]].size:
             self.exact[view["tile"]] = exact
         elif not exact or not self.exact[view["tile"]]:
             raise Unfit("a part of a tile would be exact, and a part not")
 
     def _elements(self, view: Step) -> Any:
-        (top, bottom), (left, right, step) = view["rows"], view["columns"]
-        return self.tiles[view["tile"]][top:bottom, left:right:step]
+        """Return the elements, a row a partition; of a view without a form in the tile itself."""
+        rows = self.tiles[view["tile"]][slice(*view["rows"])]
+        return rows[:, slice(*view["columns"])] if is_plain(view) else rows[:, self._places(view)]
+
+    def _places(self, view: Step) -> Any:
+        return places(view, self.tiles[view["tile"]].shape[1]).reshape(-1)
 
 
 def whole(values: Any) -> Any:

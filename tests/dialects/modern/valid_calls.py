@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.nki_versions import SINCE_0_7
 
 # Functions that take no argument, or none that is wrong alone.
 UNCALLED = {"get_nc_version", "get_nc_sub_version", "register_alloc"}
@@ -125,6 +128,11 @@ CALLS: dict[str, Any] = {
     "register_move": lambda: {"dst": nisa.register_alloc(0), "src": 1},
     "register_load": lambda: {"dst": nisa.register_alloc(0), "src": tile(1, 1, dtype=nl.int32)},
     "register_store": lambda: {"dst": nl.ndarray((1, 1), nl.int32), "src": nisa.register_alloc(1)},
+    "scalar_load": lambda: {"src": tile(1, 1, dtype=nl.int32)},
+    "scalar_store": lambda: {
+        "dst": nl.ndarray((1, 1), nl.int32),
+        "value": nisa.scalar_load(tile(1, 1, dtype=nl.int32)),
+    },
     "nc_find_index8": lambda: {"dst": nl.ndarray((8, 8), nl.uint32), "data": tile(8, 16), "vals": tile(8, 8)},
     "nc_match_replace8": lambda: {"dst": tile(8, 16), "data": tile(8, 16), "vals": tile(8, 8), "imm": 0.0},
     "nonzero_with_count": lambda: {"dst": nl.ndarray((128, 17), nl.int32), "src": tile(128, 16, dtype=nl.int32)},
@@ -135,6 +143,10 @@ CALLS: dict[str, Any] = {
         "n": 16,
     },
 }
+# Instructions that came with NKI 0.7.
+NEWEST = {"scalar_load", "scalar_store"}
+# The names of all calls, as a test's parameter.
+NAMES = [pytest.param(name, marks=SINCE_0_7) if name in NEWEST else name for name in CALLS]
 
 
 def valid_call(name: str) -> dict[str, Any]:
