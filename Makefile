@@ -26,10 +26,9 @@ sim: $(VENV)/test.stamp ## run the example kernels in simulation, and show what 
 	@XLA_FLAGS="$${XLA_FLAGS:-$(QUICK_TO_COMPILE)}" $(BIN)/nkitools demo $(ARGS)
 
 # The rooms that are pure Python and NumPy, without the tests that start processes or import PyTorch or JAX; eight
-# cases of each test.
-QUICK := house authors_code chip engines record history isa issue language dialects launch lint rules
+# cases of each test: tests/quick.txt, which noxfile.py reads too.
 quick: $(VENV)/test.stamp ## run the tests of the simulator alone, in about a minute
-	$(BIN)/pytest -m 'not process and not frameworks' --at-most 8 --numprocesses $(JOBS) --dist worksteal $(QUICK:%=tests/%) $(ARGS)
+	$(BIN)/pytest @tests/quick.txt --numprocesses $(JOBS) --dist worksteal $(ARGS)
 
 test: $(VENV)/test.stamp ## run the whole test-suite, on two cores (one test: ARGS="-k giou"; more cores: JOBS=8)
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)

@@ -3,21 +3,6 @@
 import nox
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-QUICK = [
-    "house",
-    "authors_code",
-    "chip",
-    "engines",
-    "record",
-    "history",
-    "isa",
-    "issue",
-    "language",
-    "dialects",
-    "launch",
-    "lint",
-    "rules",
-]
 
 nox.options.sessions = ["simulator"]
 nox.options.error_on_missing_interpreters = False
@@ -31,5 +16,4 @@ def simulator(session: nox.Session, numpy: str) -> None:
         session.skip("NumPy 2.1 has no wheels for Python 3.14")
     groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "test")
     session.install(numpy, ".[test]", *groups)
-    rooms = [f"tests/{room}" for room in QUICK]
-    session.run("pytest", "-m", "not process and not frameworks", "--at-most", "8", "-n", "2", *rooms, *session.posargs)
+    session.run("pytest", "@tests/quick.txt", "-n", "2", *session.posargs)
