@@ -24,7 +24,7 @@ def each(names: str, cases: Iterable[Any], show: Callable[[Any], str] = str) -> 
     """Return a decorator: one test runs all cases, where a test for each would take longer than what it tests.
 
     ``names`` are parameters of the test, parted by commas; of several names, a case holds as many values. All failures
-    are told, each with the case that it belongs to.
+    are told, each with the case that it belongs to. Each case has a ``tmp_path`` of its own.
     """
     given = [name.strip() for name in names.split(",")]
     listed = list(cases)
@@ -33,8 +33,12 @@ def each(names: str, cases: Iterable[Any], show: Callable[[Any], str] = str) -> 
         @wraps(test)
         def all_cases(*args: Any, **fixtures: Any) -> None:
             failures = []
-            for case in listed:
+            folder = fixtures.get("tmp_path")
+            for number, case in enumerate(listed):
                 values = (case,) if len(given) == 1 else case
+                if folder is not None:
+                    fixtures["tmp_path"] = folder / str(number)
+                    fixtures["tmp_path"].mkdir()
                 try:
                     test(*args, **dict(zip(given, values, strict=True)), **fixtures)
                 except Exception as error:
