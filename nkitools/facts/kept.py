@@ -48,6 +48,17 @@ def all_kept() -> list[Kept[object, object]]:
     return list(_all.values())
 
 
+def forget_many(most: int = 20_000) -> bool:
+    """Call `forget` where the memos hold more than ``most`` entries in all; whether they did.
+
+    For servers, between two requests: each memo has its limit, and together they would hold what nobody asks for again.
+    """
+    is_full = sum(map(len, all_kept())) > most
+    if is_full:
+        forget()
+    return is_full
+
+
 def forget() -> None:
     """Empty all memos of this process: each `Kept`, and each function of nkitools with a limited ``lru_cache``.
 

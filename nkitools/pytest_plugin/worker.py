@@ -64,6 +64,7 @@ class Worker:
         return True
 
     def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
+        from nkitools.facts.kept import forget_many
         from nkitools.pytest_plugin.benchmarks import measured
         from nkitools.pytest_plugin.devices import ASKED_DEGREE, IS_POISONED
 
@@ -74,6 +75,7 @@ class Worker:
             self.send("degree", degree)
         if self._config.stash.get(IS_POISONED, False):
             self.send("poisoned")
+        forget_many()
         self.send("benchmarks", measured(self._config)[before:])
         self.send("done")
 

@@ -19,6 +19,7 @@ from mcp.server.mcpserver import Context
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.facts import __version__, options
 from nkitools.facts.generations import CHIPS
+from nkitools.facts.kept import forget_many
 from nkitools.facts.known_faults import fault_named
 from nkitools.processes import checked_seconds
 from nkitools.rules.catalogue import rule_named
@@ -244,6 +245,8 @@ def _answered(find: Callable[[], Plain]) -> Answer:
         return Answer(ok=True, result=sendable(find()))
     except (Refused, ValueError, OSError) as error:
         return Answer(ok=False, error=sendable(str(error)))
+    finally:
+        forget_many()
 
 
 async def _awaited(work: Any) -> Answer:

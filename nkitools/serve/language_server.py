@@ -16,6 +16,7 @@ from pygls.workspace import TextDocument
 
 from nkitools.edits.source import Edit, Text
 from nkitools.facts import __version__
+from nkitools.facts.kept import forget
 from nkitools.report.findings import finding_from_plain
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
@@ -223,6 +224,7 @@ def _follow_documents(server: Server) -> None:
         if path is not None:
             server.files.close(path)
             server.simulated.pop(path.resolve(), None)
+        forget()  # what was read and worked out for a file that is no longer at hand
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
