@@ -333,11 +333,17 @@ def _is_pallas(function: FunctionType) -> bool:
 def _from_npz(file: str) -> Call:
     import numpy as np
 
+    from nkitools.record.saved.saving import JSON
+
     try:
         with np.load(file, allow_pickle=False) as archive:
-            arrays = dict(archive)
+            is_run = JSON in archive.files
+            arrays = {} if is_run else dict(archive)
     except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
         raise BadRequest(f"{file} is no .npz file of arrays: {error}") from None
+    if is_run:
+        how = "save the arguments by np.savez(file, x=x, ...), by the names of the kernel's parameters"
+        raise BadRequest(f"{file} is a saved run, no file of arrays: {how}")
     by_position = [arrays.pop(f"arr_{number}") for number in range(len(arrays)) if f"arr_{number}" in arrays]
     return tuple(by_position), arrays
 

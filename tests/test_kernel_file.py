@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nkitools
 from nkitools.kernel_file import BadRequest, KernelFile, asked, load, seen
 from nkitools.sweeps.named_function import named
 
@@ -302,7 +303,7 @@ def test_a_file_in_another_encoding_is_read(tmp_path: Path) -> None:
 
 
 def test_inputs_that_raise_or_are_none_are_one_sentence(tmp_path: Path) -> None:
-    """With the author's line; a file of arrays that is none, and a space that cannot be read, as well."""
+    """With the author's line; a file of arrays that is none, a saved run, and a space that cannot be read, as well."""
     with pytest.raises(BadRequest, match=r"has no inputs: ZeroDivisionError: division by zero \(.*of_user\.py:\d+\)"):
         loaded(tmp_path, "def inputs():\n    return (1 / 0,)\n").inputs()
     with pytest.raises(BadRequest, match="inputs is int; it must be a tuple or a dictionary"):
@@ -312,6 +313,11 @@ def test_inputs_that_raise_or_are_none_are_one_sentence(tmp_path: Path) -> None:
     for name in ("text.npz", "one.npy"):
         with pytest.raises(BadRequest, match=f"{name} is no .npz file of arrays"):
             loaded(tmp_path, "inputs = (1,)\n").inputs(str(tmp_path / name))
+    nkitools.simulate(lambda: None).save(tmp_path / "run.npz")
+    with pytest.raises(
+        BadRequest, match=r"run\.npz is a saved run, no file of arrays: save the arguments by np\.savez"
+    ):
+        loaded(tmp_path, "inputs = (1,)\n").inputs(str(tmp_path / "run.npz"))
     for space in ("'none.toml'", "{}", "{'rows': []}", "3"):
         with pytest.raises(BadRequest, match="its space has no first case"):
             loaded(tmp_path, f"space = {space}\ndef inputs(rows):\n    return (rows,)\n").inputs()
