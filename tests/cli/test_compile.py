@@ -14,6 +14,26 @@ from nkitools.cli import main
 from tests.fakes import machines
 from tests.targets.test_compilation import KERNELS, line_of
 
+SIZED = """
+from nkitools.facts import options
+
+ROWS = 4
+LATER = options.value("nki_version") == "0.7"
+
+@nki.jit
+def sized(x):
+    tile = nl.ndarray((ROWS, 128), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.memset(dst=tile, value=0)
+    return double_of(x)
+
+def double_of(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    if LATER:
+        tile = nl.add(tile, tile)
+    nl.store(out, nl.add(tile, tile))
+    return out
+"""
 REPOSITORY = Path(__file__).parents[2]
 INPUTS = """
 import numpy as np
@@ -26,7 +46,7 @@ Compile = Callable[..., Result]
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compile:
     """Runs the command on a kernel of the author's, on a laptop with these fakes of AWS's packages."""
     file = tmp_path / "kernels_of_an_author.py"
-    file.write_text(KERNELS + INPUTS)
+    file.write_text(KERNELS + SIZED + INPUTS)
     monkeypatch.setenv("NKITOOLS_SYSROOT", str(tmp_path / "root"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
@@ -79,3 +99,23 @@ def test_the_process_has_a_time_limit_and_a_machine_needs_a_compiler(
     done = compiled("double", plug="hang")
     assert done.exit_code == 1
     assert "the compiler did not end within 4 s (NKITOOLS_TIMEOUT). Where it stands:" in done.output
+
+
+@pytest.mark.process
+def test_settings_reach_the_compiler(compiled: Compile) -> None:
+    """A constant of the file: as it stands the kernel compiles, and with more rows than a tile has it does not."""
+    assert compiled("sized").exit_code == 0
+    done = compiled("sized", "--set", "ROWS=256")
+    assert done.exit_code == 1, done.output
+    assert "[NCC_INLA001] BIR verification failed: 256 partitions" in done.output
+
+
+@pytest.mark.process
+def test_the_version_is_that_of_the_estimate(compiled: Compile) -> None:
+    """What the compiler predicts is the same; what nkitools estimates has the addition that 0.7 makes here."""
+    told = {
+        version: json.loads(compiled("sized", "--nki-version", version, "--json").output) for version in ("0.6", "0.7")
+    }
+    assert told["0.6"]["compiled"]["predicted_us"] == told["0.7"]["compiled"]["predicted_us"] == 12.5
+    latencies = [told[version]["estimate"]["latency_us"] for version in ("0.6", "0.7")]
+    assert latencies[0] < latencies[1]
