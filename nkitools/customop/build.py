@@ -14,7 +14,7 @@ from nkitools.customop.cache import being_built, digest, forget_unused, locked
 from nkitools.customop.compiler_words import authors_words, remedies_of
 from nkitools.customop.errors import BuildError
 from nkitools.customop.process import Worker
-from nkitools.customop.sources import defines, without_comments
+from nkitools.customop.sources import defines, host_headers, without_comments
 from nkitools.customop.toolchain import Compiler, Prepared, find_compiler, prepare, run, run_together
 from nkitools.platforms import LIBRARY_SUFFIX, keep_symbols, library_flags
 
@@ -30,6 +30,7 @@ _UNDOCUMENTED = re.compile(
 _BOUND = re.compile(r'NKT_KERNEL\(\d+, "([^"]+)"')  # as Job writes it
 # A name as a compiler lists it for make: a space belongs to it behind an odd number of backslashes.
 _LISTED = re.compile(r"(?:[^\s\\]|(?<!\\)\\(?:\\\\)*[ \t]|\\+(?![\\ \t]))+")
+_SHAPE_UNIT = "shape"  # how the names of the units of shape sources begin
 _IDENTIFIER = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*")
 
 
@@ -188,7 +189,7 @@ class Job:
     def compile(self) -> None:
         """Compile and link both halves."""
         units = self.compute_units()
-        shapes = [(self._unit(f"shape{i}", path, ()), path) for i, path in enumerate(self.recipe.shape)]
+        shapes = [(self._unit(f"{_SHAPE_UNIT}{i}", path, ()), path) for i, path in enumerate(self.recipe.shape)]
         self.compile_units([*shapes, *units])
         self._link([unit for unit, _ in shapes], SHAPE)
         self._link([unit for unit, _ in units], COMPUTE)
@@ -234,14 +235,21 @@ class Job:
         compiler = self.compiler
         flags = [*compiler.flags, *self.extra, *self.recipe.flags, *self.prepared.prelude, "-MMD"]
         commands = [
-            [*compiler.command, *flags, *_including(source), "-c", str(unit), "-o", str(self.object_of(unit))]
+            [
+                *compiler.command,
+                *flags,
+                *self._host_flags(unit),
+                *_including(source),
+                *_from(unit, self.object_of(unit)),
+            ]
             for unit, source in units
         ]
         for done, (unit, source) in zip(run_together(commands), units, strict=True):
             self.said += f"{done.stderr}\n"
             if done.end.status == 0:
                 continue
-            alone = run([*compiler.command, *flags[:-1], "-fsyntax-only", "-x", "c++", source or str(unit)])
+            syntax = ("-fsyntax-only", "-x", "c++", source or str(unit))
+            alone = run([*compiler.command, *flags[:-1], *self._host_flags(unit), *syntax])
             text = authors_words(alone.stderr if alone.end.status else done.stderr, str(unit)).rstrip()
             text += remedies_of(text)
             if alone.end.status:
@@ -254,6 +262,16 @@ class Job:
                 )
                 raise BuildError(f"{wrong} name (looked in {os.path.basename(source)})", done.stderr)
             raise BuildError(f"{os.path.basename(source)} does not compile:\n{text}", done.stderr)
+
+    def _host_flags(self, unit: Path) -> tuple[str, ...]:
+        """Return the flags of a shape source, which PyTorch itself compiles: its headers, and all of its members."""
+        if not unit.stem.startswith(_SHAPE_UNIT):
+            return ()
+        host = self.directory / "host"
+        for header in host_headers(self.recipe.shape):
+            (host / header).parent.mkdir(parents=True, exist_ok=True)
+            (host / header).write_text("#include <torch/torch.h>\n")
+        return ("-isystem", str(host), "-Wno-deprecated-declarations", "-include", "nkitools/host.h")
 
     def object_of(self, unit: Path) -> Path:
         """Return where a unit's object lies."""
@@ -279,7 +297,7 @@ class Job:
             found.update(_LISTED.findall(names.replace("\\\n", " ")))
         names_of = (re.sub("\0(\\d+)\0", lambda at: folders[int(at[1])] + "/", _out_of_listing(each)) for each in found)
         paths = {os.path.abspath(name) for name in names_of if name}
-        ours = str(self.prepared.runtime.parent) + os.sep
+        ours = tuple(str(each) + os.sep for each in (self.prepared.runtime.parent, self.directory / "host"))
         return {path for path in paths if path not in units and not path.startswith(ours)}
 
     def remarks(self) -> tuple[Remark, ...]:
@@ -306,6 +324,11 @@ def _folded(remarks: Sequence[Remark]) -> Remark:
 def _including(source: str) -> tuple[str, ...]:
     """Return the flags that put a source before a unit; none for a unit that is whole by itself."""
     return ("-include", source) if source else ()
+
+
+def _from(unit: Path, made: Path) -> tuple[str, ...]:
+    """Return the flags that make an object of a unit."""
+    return ("-c", str(unit), "-o", str(made))
 
 
 def _in_listing(path: str) -> str:

@@ -48,4 +48,4 @@ def _is_ours(block: Sequence[str]) -> bool:
 def remedies_of(text: str) -> str:
     """Return a line of remedy for each thing that a source takes for granted and custom operators lack; '' for none."""
     found = [(re.search(row["pattern"], text), row["remedy"]) for row in rows_of(_REMEDIES)]
-    return "".join("\n" + remedy.format(*match.groups()) for match, remedy in found if match is not None)
+    return "".join("\n" + remedy.format(*filter(None, match.groups())) for match, remedy in found if match is not None)

@@ -20,6 +20,7 @@ from nkitools.record.run_session import session
 from nkitools.rules.finding import Finding
 
 _LETTERS = {"f": "float", "n": "an integer type other than int64_t, or bool", "?": "a type that cannot be passed"}
+_PASSED = "Take torch::Tensor, torch::Scalar or double, and convert a number in the kernel."
 
 
 class Operator(CompiledOperator):
@@ -88,13 +89,19 @@ class Operator(CompiledOperator):
             findings = merged(findings, rerun(self, arguments, settings, cores))
         return findings
 
+    def _parameters_of(self, letter: str) -> str:
+        """Return the parameters whose types have a letter, in words."""
+        names = [f"`{name}`" for name, each in zip(self.parameters, self.signature[1:], strict=False) if each == letter]
+        return f"the parameter{'s' * (len(names) > 1)} {', '.join(names)}" if names else "a parameter"
+
     def _standing(self) -> list[Finding]:
         """Return the findings that need no run: those of the signature and of the functions that the sources use."""
         messages: list[Message] = []
         for letter in dict.fromkeys(self.signature[1:]):
             if letter in _LETTERS:
-                what = f"a parameter of {_LETTERS[letter]}"
-                messages.append(Message("CO112", f"kernel of operator `{self.name}` has {what}"))
+                which = self._parameters_of(letter)
+                text = f"kernel of operator `{self.name}` has {which} of {_LETTERS[letter]}"
+                messages.append(Message("CO112", text, _PASSED))
             elif letter == "i":
                 why = "the guide lists that type, and then says that double is the only number that can be passed"
                 text = f"kernel of operator `{self.name}` has a parameter of int64_t: {why}"

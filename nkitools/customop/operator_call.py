@@ -18,7 +18,7 @@ from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.core_trace import CoreTrace
 from nkitools.customop.errors import DamagedCall
 from nkitools.customop.event_context import Context, Message
-from nkitools.customop.events import EXCESSES, accesses_beyond, finding_at, findings_of
+from nkitools.customop.events import EXCESSES, TCM_REFUSED, accesses_beyond, finding_at, findings_of
 from nkitools.customop.output import (
     fold_unwritten,
     judge_origin,
@@ -56,6 +56,13 @@ class JudgedCall:
     findings: list[Finding] = field(default_factory=list)
     cores: tuple[CoreCounters, ...] = ()
     traces: list[Trace] = field(default_factory=list)
+    refusals: list[Finding] = field(default_factory=list)  # of tcm_malloc, which are told beside other findings alone
+
+    def with_refusals(self) -> JudgedCall:
+        """Return the call with its refusals as the first findings, where there are others, and none has them in it."""
+        if self.findings and not any(finding.rule == "CO101" for finding in self.findings):
+            self.findings = [*self.refusals, *self.findings]
+        return self
 
 
 @dataclass
@@ -139,7 +146,7 @@ class OperatorCall:
             self.operator.ends_freeing.add(self.arguments.shapes())
         try:
             judged = self._judged(made, lambda: make(_CANARIES[1]))
-            return self._looked_beyond(judged, make)
+            return self._looked_beyond(judged, make).with_refusals()
         except DamagedCall as error:
             return self._damaged(str(error))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -188,7 +195,9 @@ class OperatorCall:
         in_shape = call.stage < 2
         context = self._context(call, in_shape)
         judged.prints = printed(call, context, made.text)
-        judged.findings = findings_of(context, list(call.events[: call.events_used]))
+        events = list(call.events[: call.events_used])
+        judged.findings = findings_of(context, [event for event in events if event.kind != TCM_REFUSED])
+        judged.refusals = findings_of(context, [event for event in events if event.kind == TCM_REFUSED])
         judged.findings += self._endings(made, context, judged.findings)
         if in_shape:
             return judged

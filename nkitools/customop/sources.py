@@ -7,12 +7,29 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _BRACKETS = {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}
+_INCLUDED = re.compile(r"""^\s*#\s*include\s*(?:<([^>\n]+)>|"([^"\n]+)")""", re.MULTILINE)
+_OF_PYTORCH = ("torch/", "ATen/", "c10/")
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:=.*)?$", re.DOTALL)
 
 
 def without_comments(text: str) -> str:
     """C++ source, with a space for each comment."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+def host_headers(sources: Iterable[str]) -> set[str]:
+    """Return the headers of PyTorch that sources include, also by way of headers beside them, but for torch/torch.h."""
+    found, waiting, seen = set[str](), [Path(each) for each in sources], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        for names in _INCLUDED.findall(without_comments(path.read_text(errors="replace"))):
+            name = "".join(names)
+            waiting.append(path.parent / name)
+            found |= {name} if name.startswith(_OF_PYTORCH) and ".." not in name else set()
+    return found - {"torch/torch.h"}
 
 
 def defines(body: str, kernel: str) -> bool:

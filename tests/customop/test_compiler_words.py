@@ -24,7 +24,9 @@ WRONG = {
     "a typo in the return type": (
         "torch::Tenser kernel(const torch::Tensor& t_in) {\n  return t_in;\n}\n", "Tenser", 2,
     ),
-    "at::Tensor": ("at::Tensor kernel(const at::Tensor& t_in) {\n  return t_in;\n}\n", "'at'", 2),
+    "an optional": (
+        "torch::Tensor kernel(const torch::Tensor& x, c10::optional<double> a) {\n  return x;\n}\n", "optional", 2,
+    ),
     "a semicolon that is missing": (
         "torch::Tensor kernel(const torch::Tensor& t_in) {\n  int a = 1\n  return t_in;\n}\n", "expected", None,
     ),
@@ -121,8 +123,12 @@ def test_cxx_may_have_arguments(behind: bool, tmp_path: Path, monkeypatch: pytes
             "Give the dtype: torch::zeros(sizes, torch::kFloat).",
         ),
         (
-            "s.cpp:3:1: error: 'at' does not name a type",
-            "at:: is no namespace of custom operators: write torch::Tensor.",
+            "s.cpp:3:60: error: 'c10::optional' has not been declared",
+            "optional is no type of custom operators: a function takes torch::Tensor, torch::Scalar and double.",
+        ),
+        (
+            "s.cpp:3:46: error: no type named 'TensorList' in namespace 'at'",
+            "TensorList is no type of custom operators: a function takes torch::Tensor, torch::Scalar and double.",
         ),
         (
             "s.cpp:3:73: error: 'class torch::Tensor' has no member named 'options'",

@@ -226,6 +226,10 @@ void* tcm_malloc(size_t nbytes) {
     state.failed_bytes = nbytes;
     state.failed_in_use = state.pool_used;
     state.failed_site = NKT_SITE;
+    Told told;
+    told.a = static_cast<int64_t>(nbytes & INT64_MAX);
+    told.b = static_cast<int64_t>(kPool - state.pool_used);
+    tell(kTcmRefused, kNoTensor, state.failed_site, told);
     return nullptr;
   }
   // Neither numbers nor an earlier buffer's: what is used before it is written shows.

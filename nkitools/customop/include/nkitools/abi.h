@@ -64,6 +64,7 @@ enum EventKind : int32_t {
   kReadOfOthers = 33,       // a core reads elements of the output that another one wrote; a, b: first and last
   kTcmUnaligned = 34,       // a: bytes of an element
   kForks = 35,              // a: the most
+  kTcmRefused = 36,         // a: bytes asked for, b: bytes that are free
 };
 
 enum Guard {

@@ -25,3 +25,9 @@
 #include "nkitools/operations.h"
 #include "nkitools/tcm.h"
 #include "nkitools/tensor.h"
+
+// The same names as ATen and c10 have them, to which torch's own point: at::Tensor is torch::Tensor.
+namespace at {
+using namespace c10;
+using namespace torch;
+}  // namespace at
