@@ -333,11 +333,9 @@ def _is_pallas(function: FunctionType) -> bool:
 def _from_npz(file: str) -> Call:
     import numpy as np
 
-    from nkitools.record.saved.saving import JSON
-
     try:
         with np.load(file, allow_pickle=False) as archive:
-            is_run = JSON in archive.files
+            is_run = "run.json" in archive.files
             arrays = {} if is_run else dict(archive)
     except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
         raise BadRequest(f"{file} is no .npz file of arrays: {error}") from None

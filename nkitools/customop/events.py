@@ -23,7 +23,7 @@ _SEGMENTATION_FAULT = 11
 _READS, _WRITES = 1, 2  # of the data out of bounds
 _ELEMENT = 3  # an index out of bounds
 _READ_OF_OTHERS = 33
-TCM_REFUSED = 36  # told beside other findings alone
+TCM_REFUSED = 36  # a finding only where there are others
 _POOL = 16384
 _CRASH, _BESIDE_BLOCK, _BESIDE_TENSOR = 23, 1, 5
 # Why a call was ended, where it was not for its time.

@@ -56,7 +56,7 @@ class JudgedCall:
     findings: list[Finding] = field(default_factory=list)
     cores: tuple[CoreCounters, ...] = ()
     traces: list[Trace] = field(default_factory=list)
-    refusals: list[Finding] = field(default_factory=list)  # of tcm_malloc, which are told beside other findings alone
+    refusals: list[Finding] = field(default_factory=list)  # of tcm_malloc; findings only where there are others
 
     def with_refusals(self) -> JudgedCall:
         """Return the call with its refusals as the first findings, where there are others, and none has them in it."""

@@ -49,9 +49,9 @@ def all_kept() -> list[Kept[object, object]]:
 
 
 def forget_many(most: int = 20_000) -> bool:
-    """Call `forget` where the memos hold more than ``most`` entries in all; whether they did.
+    """Call `forget` where the memos hold more than ``most`` entries in all, and return whether they did.
 
-    For servers, between two requests: each memo has its limit, and together they would hold what nobody asks for again.
+    For servers, between two requests: each memo has a limit of its own, and there are many memos.
     """
     is_full = sum(map(len, all_kept())) > most
     if is_full:
