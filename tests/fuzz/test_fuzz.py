@@ -60,7 +60,7 @@ def test_sums_of_fractions_have_the_bits_of_the_order_of_elements() -> None:
     """With ``sum_order="chip"`` the oracle knows sums that are rounded, too; many of them are another sum in pairs."""
     differ = 0
     for seed in range(cases(SOAKED["oracle"])):
-        program = program_of(seed, SUMS, "chip")
+        program = program_of(seed, SUMS, sum_order="chip")
         assert disagreement(ORACLE, program) == "", program
         both = (kernel.simulated({**program, "sum_order": order}) for order in ("chip", "fast"))
         ordered, fast = (kernel.outputs_of(program, run, 0) for run in both)
