@@ -76,7 +76,7 @@ def test_dependences_are_computed_anew_in_each_round() -> None:
 def test_the_figures_of_single_actions_leave_the_launch_out() -> None:
     """A run with many less one with none, a piece."""
     times = {"chain": 0.11, "no chain": 0.01, "numpy": 0.005, "row": 0.03, "no row": 0.01}
-    times |= {"placed": 0.16, "partly written": 0.21}
+    times |= {"placed": 0.16, "partly written": 0.21, "columns": 0.0612, "elements": 0.0356, "launches": 0.04}
     found = measure.figures(measure.ACTIONS, times)
     assert found == pytest.approx(
         {
@@ -85,6 +85,9 @@ def test_the_figures_of_single_actions_leave_the_launch_out() -> None:
             "us an instruction on an address": 30,
             "us an instruction on a tile written in part": 40,
             "us an allocation": 10,
+            "us a column of a tile": 100,
+            "us an element": 100,
+            "us a launch of three instructions": 2000,
         }
     )
 
@@ -99,6 +102,7 @@ def test_another_checkout_takes_turns() -> None:
     finally:
         other.close()
     calls = {"chain", "no chain", "placed", "partly written", "numpy", "row", "no row"}
+    calls |= {"columns", "elements", "launches"}
     assert [set(each) for each in rounds] == [calls] * 2
     assert measure.figures(measure.ACTIONS, measure.counted(rounds))["us an instruction"] > 0
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES, DType
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.view_checks import regrouped
 from tests.chip.models import HBM, Modelled, fill, tensor, wholes
 from tests.chip.view_steps import STEPS, take
@@ -94,7 +95,8 @@ def test_a_layout_says_what_its_view_is(data: st.DataObject, start: Modelled) ->
         assert np.unique(at.model).size == at.model.size
     if view.on_chip:
         assert layout.start_partition == view.storage.start_partition + partitions[0]
-        assert (layout.start_partition, layout.free_offset) == (view.address[0], 0)
+        byte = view.address[1] % 2048 if view.buffer is MemoryRegion.psum else 0  # a PSUM bank has 2 KiB
+        assert (layout.start_partition, layout.free_offset) == (view.address[0], byte)
         assert set(np.diff(partitions)) <= {layout.partition_step}
     else:
         assert (layout.start_partition, layout.free_offset, layout.partition_step) == (0, 0, 1)
