@@ -228,7 +228,7 @@ def select_reduce(
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _SELECT_COMMANDS)
     vector = on_false if isinstance(on_false, NkiTensor) else None
     guards.tiles(check, dst=dst, predicate=predicate, on_true=on_true, on_false=vector, reduce_res=reduce_res)
-    guards.same_elements(check, ("predicate", predicate), ("on_true", on_true))
+    guards.same_elements(check, ("predicate", predicate), ("on_true", on_true), _widened(predicate, on_true))
     guards.same_elements(check, ("dst", dst), ("on_true", on_true))
     if vector is not None:
         guards.same_partitions(check, ("on_true", on_true), ("on_false", vector))
@@ -269,6 +269,12 @@ def _select_dtypes(check: Check, predicate: NkiTensor, on_true: NkiTensor, reduc
         check.refuse("NK301", f"`reduce_res` must be of a float dtype, it is {describe(reduce_res)}", reduce_res)
 
 
+def _widened(predicate: NkiTensor, beside: NkiTensor) -> str:
+    """Return what to do about a predicate of one element a partition; '' for the rule's own remedy."""
+    count = beside.layout.free_elements
+    return f"Broadcast the predicate: predicate.broadcast(1, {count})." if predicate.shape[1:] == (1,) else ""
+
+
 def _predicated_cycles(check: Check, data: NkiTensor, predicate: NkiTensor) -> float:
     """N cycles where one of the two is in PSUM, 2N where both are in SBUF."""
     in_psum = MemoryRegion.psum in (data.buffer, predicate.buffer)
@@ -295,10 +301,11 @@ def tensor_copy_predicated(
     source = src if isinstance(src, NkiTensor) else None
     guards.tiles(check, dst=dst, src=source, predicate=predicate)
     instruction_guards.stated_dimensions(check, 4, dst=dst, src=source, predicate=predicate)
+    widened = _widened(predicate, dst)
     if source is not None:
-        guards.same_elements(check, ("src", source), ("predicate", predicate))
+        guards.same_elements(check, ("src", source), ("predicate", predicate), widened)
         scalar_operands.not_both_in_psum(check, ("src", source), ("predicate", predicate))
-    guards.same_elements(check, ("dst", dst), ("predicate", predicate))
+    guards.same_elements(check, ("dst", dst), ("predicate", predicate), widened)
     instruction_guards.of_dtype(check, "predicate", predicate, *_COPY_PREDICATES)
     if source is None:
         guards.not_packed(check, dst=dst)

@@ -197,7 +197,7 @@ def _of_blocks(tensor: NkiTensor, other: NkiTensor) -> str:
     )
 
 
-def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
+def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor], remedy: str = "") -> None:
     """NK102, NK109: equally many partitions, and equally many elements in each."""
     same_partitions(check, first, second)
     (role, tensor), (other_role, other) = first, second
@@ -207,7 +207,7 @@ def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str,
             f"`{role}`, {describe(tensor)}, has {count} elements per partition and `{other_role}`, {describe(other)}, "
             f"has {other_count}"
         )
-        check.refuse("NK109", message, tensor, other)
+        check.refuse("NK109", message, tensor, other, remedy=remedy)
 
 
 def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiTensor) -> None:

@@ -224,3 +224,127 @@ def test_programs_may_write_equal_values_to_the_same_elements() -> None:
     np.testing.assert_allclose(done.outputs, np.exp(x), rtol=1e-6)
 
     assert refusal(stored(lambda t: nl.multiply(t, nl.program_id(0))), x, grid=(2,)).rule == "NK502"
+
+
+# --- sequences of different lengths ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_predicate_of_one_element_a_partition_chooses_rows(kind: Any, reverse: bool) -> None:
+    """Beside tiles of any number of dimensions, in both instructions, for a tile and for a number, and under a mask."""
+    x, y = random(32, 4, 6), random(32, 4, 6, seed=1)
+    take = (random(32, 1, seed=2) > 0).astype(kind) * 200
+    i_p, _, i_f = nl.mgrid[0:32, 0:4, 0:6]
+
+    def kernel(a: Any, b: Any, chosen: Any) -> tuple[Any, ...]:
+        source, predicate = nl.load(a), nl.load(chosen)
+        tiles = [nl.load(b) for _ in range(3)]
+        nisa.tensor_copy_predicated(src=source, dst=tiles[0], predicate=predicate, reverse_pred=reverse)
+        nisa.tensor_copy_predicated(src=7.0, dst=tiles[1], predicate=predicate, reverse_pred=reverse)
+        nisa.tensor_copy_predicated(
+            src=source, dst=tiles[2], predicate=predicate, reverse_pred=reverse, mask=(i_p < 20) & (i_f < 3)
+        )
+        results = [nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm) for _ in tiles]
+        for result, tile in zip(results, tiles, strict=True):
+            nl.store(result, tile)
+        return tuple(results)
+
+    chosen = (take == 0 if reverse else take != 0)[:, :, None]
+    within = (np.arange(32) < 20)[:, None, None] & (np.arange(6) < 3)
+    copied, number, masked = hinted(kernel, x, y, take)
+    np.testing.assert_array_equal(copied, np.where(chosen, x, y))
+    np.testing.assert_array_equal(number, np.where(chosen, np.float32(7), y))
+    np.testing.assert_array_equal(masked, np.where(chosen & within, x, y))
+
+
+def test_select_reduce_takes_a_predicate_of_one_element_a_partition() -> None:
+    """The tile where it is not 0, else the number; and the maximum of both."""
+    x, take = random(16, 8), (np.arange(16) % 3 == 0).astype(np.uint8)[:, None]
+
+    def kernel(a: Any, chosen: Any) -> tuple[Any, Any]:
+        selected, largest = nl.zeros((16, 8), dtype=a.dtype), nl.zeros((16, 1), dtype=a.dtype)
+        nisa.select_reduce(
+            dst=selected,
+            predicate=nl.load(chosen),
+            on_true=nl.load(a),
+            on_false=-9.0,
+            reduce_res=largest,
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        results = [nl.ndarray(each.shape, dtype=a.dtype, buffer=nl.shared_hbm) for each in (selected, largest)]
+        for result, tile in zip(results, (selected, largest), strict=True):
+            nl.store(result, tile)
+        return tuple(results)
+
+    expected = np.where(take > 0, x, np.float32(-9))
+    selected, largest = hinted(kernel, x, take)
+    np.testing.assert_array_equal(selected, expected)
+    np.testing.assert_array_equal(largest, expected.max(axis=1, keepdims=True))
+
+
+def test_predicates_of_other_widths_stay_refused() -> None:
+    """Two elements beside eight are NK109: neither the letter nor a kernel has them."""
+
+    def kernel(a: Any, chosen: Any) -> Any:
+        tile = nl.load(a)
+        nisa.tensor_copy_predicated(src=tile, dst=tile, predicate=nl.load(chosen))
+        return tile
+
+    assert refusal(kernel, random(16, 8), np.ones((16, 2), np.uint8)).rule == "NK109"
+
+
+def test_a_number_of_the_chip_indexes_beside_slices() -> None:
+    """As a Python number would: with fewer indices than dimensions, between slices, behind `...`, read and written."""
+    table, which = random(16, 5, 3, 4), np.array([[1, 3]], np.int32)
+
+    def kernel(a: Any, numbers: Any) -> tuple[Any, ...]:
+        at = nl.load(numbers)
+        whole = nl.ndarray((5, 3, 4), dtype=a.dtype, buffer=nl.shared_hbm)
+        between = nl.ndarray((16, 4), dtype=a.dtype, buffer=nl.shared_hbm)
+        behind = nl.ndarray((16, 5, 3), dtype=a.dtype, buffer=nl.shared_hbm)
+        cut = nl.ndarray((7, 5, 2), dtype=a.dtype, buffer=nl.shared_hbm)
+        nl.store(whole, nl.load(a[at[0, 1]]))
+        nl.store(between, nl.load(a[:, at[0, 1], 0, :]))
+        nl.store(behind, nl.load(a[..., at[0, 0]]))
+        for row in range(7):
+            nl.store(cut[row], nl.load(a[row + 2, :, at[0, 0], nl.ds(1, 2)]))
+        scattered = nl.zeros((4, 16, 12), dtype=a.dtype, buffer=nl.shared_hbm)
+        nl.store(scattered[at[0, 1]], nl.load(a[:, at[0, 0]].reshape((16, 12))))
+        return whole, between, behind, cut, scattered
+
+    whole, between, behind, cut, scattered = hinted(kernel, table, which)
+    np.testing.assert_array_equal(whole, table[3])
+    np.testing.assert_array_equal(between, table[:, 3, 0])
+    np.testing.assert_array_equal(behind, table[..., 1])
+    np.testing.assert_array_equal(cut, table[2:9, :, 1, 1:3])
+    np.testing.assert_array_equal(scattered[3], table[:, 1].reshape(16, 12))
+    assert not scattered[:3].any()
+
+
+def test_a_number_of_the_chip_beyond_the_table_is_refused() -> None:
+    """As the Python number would be."""
+
+    def kernel(a: Any, numbers: Any) -> Any:
+        out = nl.ndarray((3, 4), dtype=a.dtype, buffer=nl.shared_hbm)
+        at = nl.load(numbers)
+        nl.store(out, nl.load(a[at[0, 0]]))
+        return out
+
+    assert refusal(kernel, random(7, 3, 4), np.array([[7]], np.int32)).rule == "NK402"
+    assert refusal(kernel, random(7, 3, 4), np.array([[-1]], np.int32)).rule == "NK402"
+
+
+def test_a_number_of_the_chip_moves_a_copy_on_chip_beside_slices() -> None:
+    """In nisa.tensor_copy_dynamic_src; any other use of it stays NK603, as does a choice of the partition."""
+    x, which = random(16, 12, 5), np.array([[7]], np.int32)
+
+    def kernel(a: Any, numbers: Any) -> Any:
+        out = nl.ndarray((16, 5), dtype=a.dtype, buffer=nl.shared_hbm)
+        tile, at = nl.load(a), nl.load(numbers)
+        nl.store(out, nisa.tensor_copy_dynamic_src(tile[:, at[0, 0], :]))
+        return out
+
+    np.testing.assert_array_equal(hinted(kernel, x, which), x[:, 7])
+    for use in (lambda tile, at: nl.copy(tile[:, at]), lambda tile, at: nl.copy(tile[at])):
+        assert refusal(stored(lambda a, b, use=use: use(a, b[0, 0])), x, which).rule == "NK603"

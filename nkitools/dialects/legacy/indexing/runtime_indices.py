@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
+from nkitools.chip.indexing import expanded
 from nkitools.chip.pictures import OUTSIDE, picture_of
 from nkitools.chip.runtime_views import DynamicTensor, Term, VectorTensor, checked_source, chosen_rows
 from nkitools.chip.tensor import NkiTensor
@@ -20,9 +21,10 @@ from nkitools.dialects.legacy.aws_names.enums import translated
 from nkitools.dialects.legacy.indexing.access import Access, access_of, bare_index_error
 from nkitools.dialects.legacy.indexing.indices import Index, IndexLike, NonAffine, whole
 from nkitools.dialects.legacy.indexing.masks import Box, Subscript, not_affine
+from nkitools.dialects.legacy.indexing.slicing import basic_access
 from nkitools.dialects.legacy.tiles.result_tiles import Tile
 from nkitools.engines.enums import oob_mode
-from nkitools.rules.finding import not_modelled, refuse
+from nkitools.rules.finding import not_modelled, refuse, report
 
 _FREE = "err_indirect_indices_free_dim"
 
@@ -79,9 +81,32 @@ def chosen_access(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> Ro
         message = f"an index tile has one element a partition, it is {describe(tile.base)}"
         remedy = "Load the indices into a tile of shape (n, 1), and index it: tile[nl.arange(n)[:, None], 0]."
         refuse("NK603", message, about=(tile.base,), remedy=remedy)
+    others = [each for each in items if each is not item]
+    is_basic = tile is item and not any(isinstance(each, (Index, NonAffine)) for each in others)
+    is_basic &= tile.shape[0] == 1 and (place > 0 or not tensor.on_chip)
+    if is_basic and (len(items) < tensor.ndim or any(whole(each) is None for each in others)):
+        return _among_slices(tensor, items, place)
     if tensor.on_chip or isinstance(item, DynamicIndex) or (tile.shape[0] == 1 and _has_partitions(items)):
         return _moved(tensor, items, place)
     return _gathered(tensor, items, place)
+
+
+def _among_slices(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> OffsetAccess:
+    """``tensor[tile]``, ``tensor[:, tile, 0]``: a tile of one element counts as its number would (NK621).
+
+    AWS's paged attention for sequences of different lengths indexes tables and masks in HBM by a loop's counter so.
+    """
+    tile = items[place]
+    basic = expanded(tensor, (*items[:place], 0, *items[place + 1 :]))
+    if Ellipsis in items[:place]:
+        place += tensor.ndim - len(items)
+    message = (
+        f"{describe(tensor)} is indexed by a tile along dimension {place} and by slices; the documents do not mix "
+        "them, and compilers have taken it"
+    )
+    remedy = "Write every other dimension as an index: nl.arange(n)[None, :] for `:`."
+    report("NK621", message, about=(tensor,), remedy=remedy)
+    return OffsetAccess(basic_access(tensor, basic), place, tile)
 
 
 def _has_partitions(items: tuple[Any, ...]) -> bool:

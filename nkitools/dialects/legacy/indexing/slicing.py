@@ -26,7 +26,7 @@ def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
         dim = next(dims, None)
         if dim is not None:
             is_beyond = _leaves(tensor, dim, item) or is_beyond
-    return _beyond(tensor, indexing.expanded(tensor, items)) if is_beyond else tensor[items]
+    return basic_access(tensor, indexing.expanded(tensor, items)) if is_beyond else tensor[items]
 
 
 def _leaves(tensor: NkiTensor, dim: int, item: Subscript) -> bool:
@@ -59,8 +59,8 @@ def _from_end(position: int, size: int) -> int:
     return position + size if -size <= position < 0 else position
 
 
-def _beyond(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
-    """Return the access of items that reach beyond the end: an axis of the tile for each item that is no integer."""
+def basic_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
+    """Return the access of integers and slices, which may reach beyond the end: an axis for each that is no integer."""
     spans = [_span(item, size) or (0, size) for item, size in zip(items, tensor.shape, strict=True)]
     steps = [whole(item.step or 1) or 1 if isinstance(item, slice) else 1 for item in items]
     kept = [isinstance(item, (slice, DynamicSlice)) for item in items]

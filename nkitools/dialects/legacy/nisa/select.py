@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,7 @@ from nkitools.dialects.legacy.nisa.value_calls import (
     first_in_row,
     in_place_lanes,
     new_result,
+    spread,
     write_by,
 )
 from nkitools.dialects.legacy.tiles import reshaping
@@ -32,7 +34,7 @@ from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import OPERATORS, OperatorToken
 from nkitools.isa import select as _select
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 
 def affine_select(
@@ -149,11 +151,13 @@ def select_reduce(
 ) -> None:
     """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``, in place; the maximum into ``reduce_res``.
 
-    ``on_false``: a number or a (partitions, 1) vector. ``dtype``, where given, is that of ``dst``.
+    ``on_false``: a number or a (partitions, 1) vector; so may ``predicate`` be (NK621). ``dtype``, where given, is that
+    of ``dst``.
     Errors: those of nkitools.isa.select.select_reduce, NK301, NK604.
     """
     what = "nisa.select_reduce"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate, on_true=on_true)
+    predicate = _beside(what, predicate, dst)
     command = translated(reduce_cmd)
     reduces = command is not translated(commands.idle) or reduce_res is not None
     if reduces:
@@ -161,6 +165,22 @@ def select_reduce(
     issued = defined(lanes, predicate, on_true) if reduces else lanes
     call = partial(_select.select_reduce, reduce_cmd=command, reduce_op=reduce_op, reverse_pred=bool(reverse_pred))
     write_by(call, dst, issued, predicate=predicate, on_true=on_true, on_false=on_false, reduce_res=reduce_res)
+
+
+def _beside(what: str, predicate: Tensor, dst: Tensor) -> Tensor:
+    """Return a predicate of one element a partition as wide as ``dst`` (NK621); any other one as it is."""
+    sizes = math.prod(predicate.shape[1:]), math.prod(dst.shape[1:])
+    if sizes[0] != 1 or sizes[1] == 1 or predicate.shape[0] != dst.shape[0]:
+        return predicate
+    view = predicate.resolved()
+    message = (
+        f"{what}: `predicate`, {describe(view)}, has one element per partition and `dst`, {describe(dst.base)}, has "
+        f"{sizes[1]}; the documents ask for as many, and compilers have taken it for all of the partition"
+    )
+    report(
+        "NK621", message, about=(view,), remedy=f"Broadcast it: predicate.broadcast_to({(view.shape[0], sizes[1])})."
+    )
+    return Tensor(spread(view, dst.shape))
 
 
 def tensor_copy_predicated(
@@ -175,11 +195,12 @@ def tensor_copy_predicated(
 ) -> None:
     """``dst = src``, a tile or a number, where ``predicate`` is not 0 (with ``reverse_pred``: is 0), in place.
 
-    ``dtype``, where given, is that of ``dst``. Errors: those of nkitools.isa.select.tensor_copy_predicated, NK301,
-    NK604.
+    ``predicate``: as many elements as ``dst``, or one a partition (NK621). ``dtype``, where given, is that of ``dst``.
+    Errors: those of nkitools.isa.select.tensor_copy_predicated, NK301, NK604.
     """
     what = "nisa.tensor_copy_predicated"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate)
+    predicate = _beside(what, predicate, dst)
     call = partial(_select.tensor_copy_predicated, reverse_pred=bool(reverse_pred))
     write_by(call, dst, lanes, src=src, predicate=predicate)
 

@@ -4,6 +4,7 @@ rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,20 @@ def moved_by(
         call(dst=dst, **{role: tile.resolved()})
     elif not lanes.empty:
         call(dst=part(dst, dst.shape, kept.box), **{role: tile.within(tile.shape, lanes.box)})
+
+
+def spread(tile: NkiTensor, shape: tuple[int, ...]) -> NkiTensor:
+    """Return a tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
+    if tile.shape == shape or tile.size == math.prod(shape):
+        return tile
+    if tile.ndim != len(shape):
+        if tile.layout.free_elements != 1:
+            return tile
+        tile = tile.reshape((tile.shape[0], *(1,) * (len(shape) - 1)))
+    for dim, size in enumerate(shape):
+        if dim and tile.shape[dim] == 1 < size:
+            tile = tile.broadcast(dim, size)
+    return tile
 
 
 def check_tiles(what: str, **tiles: Any) -> None:

@@ -14,7 +14,15 @@ from nkitools.dialects.legacy.aws_names.enums import engine, reduce_cmd, transla
 from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
-from nkitools.dialects.legacy.nisa.value_calls import check_box, check_tiles, defined, memory_of, new_result, write_by
+from nkitools.dialects.legacy.nisa.value_calls import (
+    check_box,
+    check_tiles,
+    defined,
+    memory_of,
+    new_result,
+    spread,
+    write_by,
+)
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import are_both_in_psum, beside, check_tile, report_product
 from nkitools.dialects.legacy.tiles.reductions import are_last, arranged, reduce
@@ -138,7 +146,7 @@ def tensor_tensor(
     call = partial(_elementwise.tensor_tensor, op=op, engine=translated(engine))
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
-        call(dst=target, data1=_spread(first, target), data2=_spread(_beside(first, second), target))
+        call(dst=target, data1=spread(first, target.shape), data2=spread(_beside(first, second), target.shape))
 
     write_lanes(into, dst, (data1, data2), lanes)
     return Tensor.made(dst, lanes)
@@ -158,20 +166,6 @@ def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ..
     if len(first) != len(second):
         return first
     return (first[0], *(other if size == 1 else size for size, other in zip(first[1:], second[1:], strict=True)))
-
-
-def _spread(tile: NkiTensor, target: NkiTensor) -> NkiTensor:
-    """Return a tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
-    if tile.shape == target.shape or tile.size == target.size:
-        return tile
-    if tile.ndim != target.ndim:
-        if tile.layout.free_elements != 1:
-            return tile
-        tile = tile.reshape((tile.shape[0], *(1,) * (target.ndim - 1)))
-    for dim, size in enumerate(target.shape):
-        if dim and tile.shape[dim] == 1 < size:
-            tile = tile.broadcast(dim, size)
-    return tile
 
 
 def _beside(first: NkiTensor, second: NkiTensor) -> NkiTensor:
