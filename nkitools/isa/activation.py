@@ -56,13 +56,16 @@ def activation(
     NeuronCore-v3 on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce``
     adds the sum of this call's float32 results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res``
     (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
-    register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table
-    for the ranges of valid inputs (NK305).
+    register is reduced into. With ``reduce_op`` and ``reduce_res``, but without a command, the call is summed alone, as
+    by ``reset_reduce``: a trn2 does so (NK507, a hint).
+    Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table for the ranges of valid
+    inputs (NK305).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK607, NK609, NK623.
     Source: nki.isa.activation (NKI 0.7).
     """
     function = guards.activation_function(check, "op", op)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, COMMANDS)
+    reduce_cmd = _commanded(check, reduce_cmd, reduce_op, reduce_res)
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
@@ -84,6 +87,24 @@ def activation(
     elements = made(reduction, dst={"data": SAME, **vectors})
     lanes = kept_apart(reduce_cmd, reduce_res) if reduces else "travel"
     return Plan(engine.name, cycles, compute, elements, lanes=lanes)
+
+
+def _commanded(
+    check: Check, command: reduce_cmds, reduce_op: OperatorToken | None, reduce_res: NkiTensor | None
+) -> reduce_cmds:
+    """Return the command of a call; one that asks for a sum and gives no command resets and reduces (NK507, a hint).
+
+    A public rms norm does so in a loop and was right on a trn2 (nki 0.6.0), where the letter has the register kept.
+    """
+    if command is not reduce_cmds.idle or reduce_op is None or reduce_res is None:
+        return command
+    message = (
+        "`reduce_op` and `reduce_res` are given without a `reduce_cmd`; the sum of this call is computed, "
+        "as a trn2 does, where the documents have the registers as an earlier instruction left them"
+    )
+    remedy = "Pass reduce_cmd=nisa.reduce_cmd.reset_reduce; to read the registers out, leave reduce_op away."
+    check.goes_beyond(message, reduce_res, remedy=remedy, rule="NK507", severity="hint")
+    return reduce_cmds.reset_reduce
 
 
 def check_engine(check: Check, engine: engines, *, reduces: bool, **operands: OptionalOperand) -> None:

@@ -133,15 +133,17 @@ class Check:
         message = f"{self.instruction}: {sentence}"
         self.said = report(rule, message, about=about, remedy=self._remedy(rule, remedy), facts=facts)
 
-    def goes_beyond(self, sentence: str, *about: NkiTensor, remedy: str, rule: str = "NK621") -> None:
+    def goes_beyond(
+        self, sentence: str, *about: NkiTensor, remedy: str, rule: str = "NK621", severity: str = ""
+    ) -> None:
         """Report a form that the documents exclude, and that is computed; later guards check the call further.
 
         NK621: compilers have taken it. NK615: they refuse it.
         """
         self.is_beyond = True
         if not self.broken:
-            facts = {"instruction": self.instruction}
-            report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy, facts=facts)
+            message, facts = f"{self.instruction}: {sentence}", {"instruction": self.instruction}
+            report(rule, message, about=about, remedy=remedy, facts=facts, severity=severity)
 
     @property
     def keeps_plan(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -234,6 +235,25 @@ def test_each_partition_has_its_own_register() -> None:
         return np.array(result.array[:, 0])
 
     np.testing.assert_array_equal(inside(body), [3] * 32 + [6] * 32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_a_sum_without_a_command_is_of_its_call_alone(dtype: Any) -> None:
+    """In every turn of a loop, whatever the registers hold; told as a hint. A trn2 was right with it."""
+    x = np.random.default_rng(0).integers(-9, 9, (3, 64, 8)).astype(dtype)
+
+    def kernel(given: Any) -> Any:
+        out = nl.ndarray((3, 64, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        for turn in range(3):
+            squares, total = nl.ndarray((64, 8), dtype=nl.float32), nl.ndarray((64, 1), dtype=nl.float32)
+            nisa.activation(squares, nl.square, nl.load(given[turn]), reduce_op=nl.add, reduce_res=total)
+            nl.store(out[turn], total)
+        return out
+
+    done = nkitools.simulate(kernel, x)
+    np.testing.assert_array_equal(done.outputs, (x.astype(np.float32) ** 2).sum(axis=2, keepdims=True))
+    assert {(each.rule, each.severity) for each in done.findings} == {("NK507", "hint")}
+    assert "reset_reduce" in done.findings[0].remedy
 
 
 @pytest.mark.parametrize("keywords", [{"reduce_op": nl.add, "reduce_cmd": COMMANDS.reduce}, {}], ids=["reduce", "idle"])
