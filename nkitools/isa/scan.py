@@ -65,7 +65,7 @@ def tensor_scalar_cumulative(
     scalar_operands.single_precision(check, "imm0", imm0)
     reduce_registers.initial_value(check, "imm1", imm1, reduce_cmd, src)
 
-    lanes = reduce_registers.Lanes(check.instruction, "vector", src)
+    lanes = reduce_registers.Lanes(check.instruction, "vector", src, running.name)
     (step,) = steps_of(operator, None, False, False)
     identity, accumulate = reduce_registers.IDENTITY[running.name], _accumulating(running)
     dtype, shape = dst.dtype, src.shape

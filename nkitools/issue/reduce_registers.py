@@ -6,6 +6,7 @@ A register that was never set holds a NaN with bits of its own, so that its use 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -59,18 +60,52 @@ def lanes_of(operand: NkiTensor) -> slice:
     return slice(layout.start_partition, layout.start_partition + (layout.partitions - 1) * step + 1, step)
 
 
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The last reduction into a register."""
+
+    instruction: str
+    operator: str
+    site: int
+    result: int  # the identity of the memory that received it, 0 for none
+
+    def goes_on_in(self, later: _Chain) -> bool:
+        """Return whether a later reduction may be meant to go on from this one.
+
+        A sum may change the instruction, as long as none of them has handed it out; at another line it is handed out
+        to the same tile.
+        """
+        if self.operator != later.operator:
+            return False
+        same_tile = self.result == later.result and self.instruction == later.instruction
+        return not self.result or self.site == later.site or same_tile
+
+
+def _memory_of(result: Array | None) -> int:
+    return 0 if result is None else id(result if result.base is None else result.base)
+
+
 class Lanes:
     """The registers of one engine in the lanes (partitions) that an operand occupies."""
 
-    def __init__(self, instruction: str, engine: Literal["scalar", "vector"], operand: NkiTensor) -> None:
+    def __init__(
+        self, instruction: str, engine: Literal["scalar", "vector"], operand: NkiTensor, operator: str = "add"
+    ) -> None:
         self.instruction = instruction
         self.engine = engine
+        self.operator = operator
         self.lanes = lanes_of(operand)
 
-    def begin(self, command: commands, identity: float, initial: Value | None = None) -> Array:
-        """Return the registers made ready for what ``command`` says, as a float32 array to reduce into."""
+    def begin(
+        self, command: commands, identity: float, initial: Value | None = None, result: Array | None = None
+    ) -> Array:
+        """Return the registers made ready for what ``command`` says, as a float32 array to reduce into.
+
+        ``result``: the tile that receives them behind the reduction.
+        """
         registers = self.registers()
         self._use(reads=command is commands.reduce, writes=True)
+        self._chain(command, result)
         if command in RESETTING:
             registers[:] = identity
         elif command is commands.load_reduce:
@@ -90,6 +125,33 @@ class Lanes:
         """Leave the registers in an unknown state."""
         _bits(self.registers())[:] = _NOTHING[self.registers().itemsize]
         self._use(reads=False, writes=True)
+        self._chain(commands.idle, None)
+
+    def _chain(self, command: commands, result: Array | None) -> None:
+        """Remember what reduces into the registers; NK507 where it goes on from the result of another reduction."""
+        core = current_core(f"nisa.{self.instruction}")
+        chains, lanes = core.reduce_chains.setdefault(self.engine, []), self.lanes
+        mine = _Chain(self.instruction, self.operator, core.record.site(), _memory_of(result))
+        if command is commands.reduce:
+            self._check_chains(chains, mine)
+        chains[:] = [each for each in chains if each[0].start < lanes.start or each[0].stop > lanes.stop]
+        chains.append((lanes, mine if command in REDUCING else None))
+
+    def _check_chains(self, chains: list[tuple[slice, _Chain | None]], mine: _Chain) -> None:
+        for lanes, chain in reversed(chains):
+            if lanes.stop <= self.lanes.start or lanes.start >= self.lanes.stop:
+                continue
+            if chain is not None and not chain.goes_on_in(mine):
+                place = current_core(f"nisa.{self.instruction}").record.place_of(chain.site)
+                message = (
+                    f"{self.instruction}: `reduce_cmd`=reduce continues reduce registers of the "
+                    f"{self.engine.capitalize()} Engine that {chain.instruction} at {place} has filled by "
+                    f"nl.{chain.operator}; nothing has begun this reduction"
+                )
+                report("NK507", message)
+                return
+            if lanes.start <= self.lanes.start and lanes.stop >= self.lanes.stop:
+                return
 
     def _use(self, *, reads: bool, writes: bool) -> None:
         core = current_core(f"nisa.{self.instruction}")
@@ -135,14 +197,14 @@ def commanded(
 
     After ``idle`` the Scalar Engine's registers are what they were, the Vector Engine's are unknown.
     """
-    lanes = Lanes(check.instruction, engine, data)
+    lanes = Lanes(check.instruction, engine, data, "add" if operator is None else operator.name)
     identity = 0.0 if operator is None else IDENTITY[operator.name]
     dtype = None if reduce_res is None else reduce_res.dtype
     exactly = _exactly(command, operator, data, reduce_res, negated)
 
     def reduce(values: Array, result: Array | None, initial: Value | None) -> None:
         if command is not commands.idle:
-            registers = lanes.begin(command, identity, initial)
+            registers = lanes.begin(command, identity, initial, result)
             if operator is not None and command in REDUCING:
                 combine(registers, operator, values)
         elif engine == "vector":

@@ -188,3 +188,99 @@ def test_256_partitions_reduce_too_and_are_reported_once() -> None:
     done = nkitools.simulate(kernel, rules="report")
     assert [finding.rule for finding in done.findings] == ["NK101"]
     assert (found[0] == 2).all()
+
+
+# --- going on from another reduction ---------------------------------------------------------------------------------
+
+
+def _total(dst: Any, x: Any, result: Any, command: Any, operator: Any = nl.add) -> None:
+    nisa.tensor_scalar_reduce(dst, x, nl.multiply, 1.0, operator, result, reduce_cmd=command)
+
+
+def _other_sum(x: Any, dst: Any, result: Any) -> None:
+    """A sum of exponentials over two turns, with another instruction's sum between them."""
+    between = nl.ndarray((32, 1), dtype=nl.float32)
+    for turn in range(2):
+        nisa.exponential(dst, x, 0.0, result, COMMANDS.reduce if turn else COMMANDS.reset_reduce)
+        _total(dst, x, between, COMMANDS.reset_reduce)
+
+
+def _other_operator(x: Any, dst: Any, result: Any) -> None:
+    """A sum that goes on from maxima."""
+    _total(dst, x, None, COMMANDS.reset_reduce, nl.maximum)
+    _total(dst, x, result, COMMANDS.reduce)
+
+
+def _other_result(x: Any, dst: Any, result: Any) -> None:
+    """The same instruction at another line, into another tile."""
+    first = nl.ndarray((32, 1), dtype=nl.float32)
+    nisa.tensor_scalar_reduce(dst, x, nl.multiply, 1.0, nl.add, first)
+    nisa.tensor_scalar_reduce(dst, x, nl.multiply, 2.0, nl.add, result, reduce_cmd=COMMANDS.reduce)
+
+
+def _other_activation(x: Any, dst: Any, result: Any) -> None:
+    """On the Scalar Engine, whose sum of another instruction was handed out."""
+    first = nl.ndarray((32, 1), dtype=nl.float32)
+    nisa.activation_reduce(dst, nl.copy, x, nl.add, first)
+    nisa.activation(dst, nl.exp, x, reduce_op=nl.add, reduce_res=result, reduce_cmd=COMMANDS.reduce)
+
+
+def _other_running(x: Any, dst: Any, result: Any) -> None:
+    """A running product that goes on from a sum."""
+    _total(dst, x, result, COMMANDS.reset_reduce)
+    nisa.tensor_scalar_cumulative(dst, x, nl.add, nl.multiply, 0.0, reduce_cmd=COMMANDS.reduce)
+
+
+def _some_lanes(x: Any, dst: Any, result: Any) -> None:
+    """The maxima of the upper half alone stand in the way of the whole sum."""
+    _total(dst, x, None, COMMANDS.reset_reduce)
+    _total(dst[0:16], x[0:16], None, COMMANDS.reset_reduce, nl.maximum)
+    _total(dst, x, result, COMMANDS.reduce)
+
+
+@pytest.mark.parametrize(
+    "body", [_other_sum, _other_operator, _other_result, _other_activation, _other_running, _some_lanes]
+)
+def test_going_on_from_another_reduction_is_told(body: Any) -> None:
+    """NK507, a warning at the line that goes on; it names the instruction that has filled the registers."""
+    found: list[Any] = []
+
+    def kernel() -> None:
+        body(placed(tile(ONES)), placed(empty(ONES.shape)), placed(empty((32, 1))))
+
+    found = nkitools.simulate(kernel, chip="trn3").findings
+    assert [(each.rule, each.severity) for each in found] == [("NK507", "warning")]
+    assert "has filled by nl." in found[0].message
+    assert "test_reduce_registers.py" in found[0].message
+
+
+def _in_turns(x: Any, dst: Any, result: Any) -> None:
+    """One line in a loop, with a new tile for its result in each turn."""
+    for turn in range(3):
+        _total(dst, x, nl.ndarray((32, 1), dtype=nl.float32), COMMANDS.reduce if turn else COMMANDS.reset_reduce)
+
+
+def _unrolled(x: Any, dst: Any, result: Any) -> None:
+    """Two lines, one result."""
+    nisa.tensor_scalar_reduce(dst, x, nl.multiply, 1.0, nl.add, result)
+    nisa.tensor_scalar_reduce(dst, x, nl.multiply, 2.0, nl.add, result, reduce_cmd=COMMANDS.reduce)
+
+
+def _covered(x: Any, dst: Any, result: Any) -> None:
+    """Maxima of half of the lanes, which a sum of all of them has begun anew."""
+    _total(dst[0:16], x[0:16], None, COMMANDS.reset_reduce, nl.maximum)
+    _total(dst, x, None, COMMANDS.reset_reduce)
+    _total(dst, x, result, COMMANDS.reduce)
+
+
+def _reset_before(x: Any, dst: Any, result: Any) -> None:
+    """A reset alone begins any reduction."""
+    nisa.activation_reduce(dst, nl.copy, x, nl.add, result)
+    nisa.activation(dst, nl.copy, x, reduce_cmd=COMMANDS.reset)
+    nisa.activation(dst, nl.exp, x, reduce_op=nl.add, reduce_res=result, reduce_cmd=COMMANDS.reduce)
+
+
+@pytest.mark.parametrize("body", [_in_turns, _unrolled, _covered, _reset_before])
+def test_a_reduction_that_goes_on_from_itself_is_silent(body: Any) -> None:
+    """Whatever else the registers have held before it began."""
+    assert run(body)[1] == []
