@@ -296,9 +296,11 @@ def documented_operator(check: Check, role: str, found: Operator) -> None:
         remedy = "Leave the operator out, or call nisa.tensor_copy where nothing is to be computed."
         check.goes_beyond(message, remedy=remedy)
     else:
-        message = f"`{role}`=nl.divide works in simulation only: division is not available as a hardware instruction"
+        message = (
+            f"`{role}`=nl.divide does not compile for the chip: division is not available as a hardware instruction"
+        )
         remedy = "Multiply by the reciprocal: nl.multiply(x, nl.reciprocal(y))."
-        check.goes_beyond(message, remedy=remedy, rule="NK615")
+        check.goes_beyond(message, remedy=remedy, rule="NK615", severity="error")
 
 
 def binary_operator(check: Check, role: str, token: OperatorToken) -> Operator:

@@ -29,7 +29,7 @@ DOCUMENTED: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
 }
 
 
-def applied(function: Callable[[Any], Any]) -> Any:
+def applied(function: Callable[[Any], Any], **options: Any) -> Any:
     """Return the run of a kernel that stores what ``function`` makes of a tile."""
 
     def kernel(x: Any) -> Any:
@@ -39,7 +39,7 @@ def applied(function: Callable[[Any], Any]) -> Any:
         nisa.dma_copy(out, kept)
         return out
 
-    return nkitools.simulate(kernel, X)
+    return nkitools.simulate(kernel, X, **options)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -49,6 +49,48 @@ def test_forms_of_nl_that_compilers_refuse_are_a_warning(name: str) -> None:
     run = applied(function)
     assert [(each.rule, each.severity) for each in run.findings] == [("NK615", "warning")]
     np.testing.assert_allclose(run.outputs, expected, rtol=1e-6)
+
+
+def _scanned(x: Any) -> Any:
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_tensor_scan(out, x, x, 1.0, nl.divide, nl.add)
+    return out
+
+
+def _scalar(x: Any, **operators: Any) -> Any:
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_scalar(out, x, **operators)
+    return out
+
+
+def _pair(x: Any) -> Any:
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_tensor(out, x, x, nl.divide)
+    return out
+
+
+DIVISIONS: dict[str, tuple[Callable[[Any], Any], np.ndarray | None]] = {
+    "tensor_tensor": (_pair, np.ones((4, 4))),
+    "op0": (lambda x: _scalar(x, op0=nl.divide, operand0=4.0), float64(X) / 4),
+    "op1": (lambda x: _scalar(x, op0=nl.add, operand0=1.0, op1=nl.divide, operand1=2.0), (float64(X) + 1) / 2),
+    "scan": (_scanned, None),
+    "nl": (lambda x: nl.divide(x, 8.0), float64(X) / 8),
+}
+
+
+@pytest.mark.parametrize("version", ["0.6", "0.7"])
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_a_division_is_an_error_in_the_modern_dialect(name: str, version: str) -> None:
+    """NK615: the compiler has no such instruction. Where errors are only reported the quotient is computed."""
+    function, expected = DIVISIONS[name]
+    with pytest.raises(nkitools.KernelError) as caught:
+        applied(function, nki_version=version)
+    assert (caught.value.finding.rule, caught.value.finding.severity) == ("NK615", "error")
+    assert "reciprocal" in caught.value.finding.remedy
+    run = applied(function, nki_version=version, rules="report")
+    assert {(each.rule, each.severity) for each in run.findings if each.rule != "NK618"} == {("NK615", "error")}
+    if expected is not None:
+        np.testing.assert_allclose(run.outputs, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)

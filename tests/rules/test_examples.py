@@ -60,6 +60,11 @@ def _played(rule: Rule, source: str, chip: str, play_example: PlayExample) -> An
     )
 
 
+def _severity(rule: Rule, source: str) -> str:
+    """Return the rule's severity; of what works in simulation only a division is an error."""
+    return "error" if rule.id == "NK615" and "nl.divide" in source else rule.severity
+
+
 @pytest.mark.parametrize(("rule", "source", "chip"), _each("bad"))
 def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
     rule: Rule, source: str, chip: str, play_example: PlayExample
@@ -72,7 +77,8 @@ def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
     spoken = [finding for finding in outcome.findings if finding.severity != "hint" or finding.rule == rule.id]
     assert [(each.rule, each.line) for each in spoken] == [(rule.id, _marked_line(rule, source))]
     assert spoken[0].file == outcome.path
-    assert spoken[0].severity == ("hint" if rule.id == "NK618" and not options.language().traced else rule.severity)
+    announced = rule.id == "NK618" and not options.language().traced
+    assert spoken[0].severity == ("hint" if announced else _severity(rule, source))
     assert spoken[0].message
     assert spoken[0].remedy
 
@@ -81,7 +87,7 @@ def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
 def test_an_error_is_raised_at_the_first_finding(rule: Rule, source: str, chip: str, play_example: PlayExample) -> None:
     """Under rules="error" the finding travels in the exception, which is also the built-in that AWS documents."""
     outcome = play_example(source, rules="error", chip=chip, version=rule.nki_version)
-    if rule.severity != "error":
+    if _severity(rule, source) != "error":
         assert outcome.error is None
         return
     error = outcome.error

@@ -25,7 +25,8 @@ def called(context: Context, node: ast.Call, function: Api, given: Arguments) ->
     legacy, module, member = parts(function.name)
     if not legacy and module == "language" and member in _SIMULATED:
         message = f"nl.{member} works in simulation only; it does not compile for the chip"
-        context.find("NK615", node, message, instruction=member)
+        severity = "error" if member == "divide" else ""
+        context.find("NK615", node, message, "", severity, instruction=member)
 
 
 def named(context: Context, node: ast.Attribute, function: Api) -> None:
