@@ -22,6 +22,14 @@ MASK, UNMODIFIED, UNWRITTEN = "mask", "unmodified", "unwritten"
 _MOST = 16  # what is kept of a storage; beyond that, masks are taken to have meant all of it
 
 
+class Use(NamedTuple):
+    """An instruction that computes with undefined elements, or puts them into HBM; a copy on chip is none."""
+
+    what: str = ""  # the instruction and the elements, for a message
+    site: int = -1
+    decides: bool = False  # mixes defined elements with these, or puts them into HBM
+
+
 class LeftOut(NamedTuple):
     """A cause of undefined elements, and the view that these are in."""
 
@@ -30,14 +38,25 @@ class LeftOut(NamedTuple):
     byte_offset: int = 0  # of the view
     cause: str = MASK
     source: int = -1  # the id of the storage that they came from; -1: they were left out here
+    use: Use = Use()  # the first one; of what a mask left out the first that decides: computing along is usual there
 
 
-def leave_out(storage: Storage, site: int, view: NkiTensor | None = None, cause: str = MASK, source: int = -1) -> None:
-    """Remember that elements of a storage, or of a view of it, are undefined because of the call at ``site``."""
+def leave_out(
+    storage: Storage,
+    site: int,
+    view: NkiTensor | None = None,
+    cause: str = MASK,
+    source: int = -1,
+    use: Use = Use(),  # noqa: B008 - immutable
+) -> None:
+    """Remember that elements of a storage, or of a view of it, are undefined because of the call at ``site``.
+
+    ``use``: the first use of them.
+    """
     if storage.full or site < 0:
         return
     kept = storage.left_out
-    entry = LeftOut(site, cause=cause, source=source)
+    entry = LeftOut(site, None, 0, cause, source, use)
     if view is not None and len(kept) < _MOST:
         entry = entry._replace(layout=view.layout, byte_offset=view.byte_offset)
     if entry not in kept:
@@ -53,31 +72,37 @@ def inherit(storage: Storage, sources: Iterable[Any]) -> None:
                 leave_out(storage, each.site, None, each.cause, each.source)
 
 
-def carry(target: NkiTensor, source: NkiTensor, missing: Array, *, is_copy: bool) -> None:
+def carry(target: NkiTensor, source: NkiTensor, missing: Array, use: Use | None) -> None:
     """Remember why elements of a result are undefined: because the missing elements of an operand are.
 
-    What an instruction documents as not modified stays that in a copy; computed along it is as if never written.
+    ``use``: by the instruction that makes the result; None for a copy on chip. What an instruction documents as not
+    modified stays that in a copy; computed along it is as if never written.
     """
-    kept = source.storage.left_out
-    unmodified = is_copy and cause_of(source, missing, UNMODIFIED) is not None
+    kept, none = source.storage.left_out, Use()
+    unmodified = use is None and cause_of(source, missing, UNMODIFIED) is not None
     for each in kept:
+        first = each.use if each.use.what or use is None else use
         if each.cause == MASK:
-            leave_out(target.storage, each.site, target, MASK, source.storage.id)
+            first = first if first.decides else none
+            leave_out(target.storage, each.site, target, MASK, source.storage.id, first)
         elif each.cause == UNWRITTEN or unmodified:
-            leave_out(target.storage, each.site, target, each.cause, each.source)
+            leave_out(target.storage, each.site, target, each.cause, each.source, first)
     if not kept:
-        leave_out(target.storage, source.storage.site, target, UNWRITTEN, source.storage.id)
+        leave_out(target.storage, source.storage.site, target, UNWRITTEN, source.storage.id, use or none)
 
 
 def cause_of(tensor: NkiTensor, missing: Array, cause: str) -> LeftOut | None:
-    """Return what left the first missing element undefined by a cause; None where that is not so for all of them."""
+    """Return what left the first missing element undefined by a cause; None where that is not so for all of them.
+
+    Of several the first whose use is known.
+    """
     first = tuple(int(axis[0]) for axis in np.nonzero(missing))
     rest, found = missing, None
     for each in tensor.storage.left_out:
         if each.cause != cause:
             continue
         meant = _meant(tensor, each)
-        if found is None and meant[first]:
+        if meant[first] and (found is None or (each.use.what and not found.use.what)):
             found = each
         rest = rest & ~meant
     return None if rest.any() else found

@@ -110,10 +110,11 @@ def _one_index(tensor: NkiTensor) -> NoReturn:
 class DynamicTensor(IndirectTensor):
     """A strided view that begins where its terms say at the moment of use."""
 
-    __slots__ = ("base_offset", "terms")
+    __slots__ = ("base_offset", "lost", "terms")
 
     terms: tuple[Term, ...]
     base_offset: int
+    lost: NkiTensor | None  # the index of a view that is read, where it was never written: nothing is known of the data
 
     @classmethod
     def of(cls, tensor: NkiTensor, *terms: Term) -> DynamicTensor:
@@ -127,12 +128,14 @@ class DynamicTensor(IndirectTensor):
         self._set(tensor.storage, tensor.array, tensor.dtype, tensor.byte_offset)
         self.base_offset = tensor.byte_offset
         self.terms = terms
+        self.lost = None
         return self
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
         self._check_dtype(dtype)
         view = super()._view(array, byte_offset, dtype)
         view.terms = self.terms
+        view.lost = self.lost
         # An instruction that used this view has moved it: what is made of it begins at its base all the same.
         view.base_offset = byte_offset - (self.byte_offset - self.base_offset)
         return view
@@ -142,10 +145,16 @@ class DynamicTensor(IndirectTensor):
         """The layout, marked: some instructions need addresses that are known when the kernel is built."""
         return self.layout, DynamicTensor
 
-    def settle(self, what: str) -> None:
-        """Move to where the terms say now; OutOfBounds where that is outside."""
-        offset = self.base_offset
+    def settle(self, what: str, *, is_read: bool = False) -> None:
+        """Move to where the terms say now; OutOfBounds where that is outside.
+
+        A view that is read (``is_read``) by an index that was never written stays where it is, and is `lost`.
+        """
+        offset, self.lost = self.base_offset, None
         for term in self.terms:
+            if is_read and isinstance(term.source, NkiTensor) and term.source.unwritten() is not None:
+                self.lost = term.source
+                continue
             value = term.value(what)
             if not 0 <= value <= term.limit:
                 raise OutOfBounds(f"index {value} of {describe(self)} lies outside 0..{term.limit}")
@@ -180,7 +189,7 @@ class StrayTensor(DynamicTensor):
 
     complaint: str
 
-    def settle(self, what: str) -> None:
+    def settle(self, what: str, *, is_read: bool = False) -> None:
         """NK402: there is nothing where it points."""
         refuse("NK402", f"{what}: {self.complaint}", about=(self,), remedy=_PATTERN)
 

@@ -72,7 +72,7 @@ def dma_transpose(
 
     efficiency = 0.5 if src.buffer is MemoryRegion.sbuf else 0.9
     nanoseconds = (dma(check.chip, dst, src) - DMA_COMPLETION_NS) / efficiency + DMA_COMPLETION_NS
-    lanes = "copy" if src.on_chip else "use"
+    lanes = guards.lanes_of_copy(dst, src)
     return Plan("dma", 0.0, compute, made(dst={"src": Transpose(order)}), nanoseconds=nanoseconds, lanes=lanes)
 
 

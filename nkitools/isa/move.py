@@ -102,7 +102,7 @@ def dma_copy(
 
     compute = _copying(dst, src)
 
-    lanes = "leave" if not dst.on_chip else "copy" if src.on_chip else "use"
+    lanes = guards.lanes_of_copy(dst, src)
     nanoseconds = dma(check.chip, dst, src)
     return Plan("dma", 0.0, compute, made(dst={"src": SAME}), nanoseconds=nanoseconds, lanes=lanes)
 

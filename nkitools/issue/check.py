@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
-from nkitools.chip.core import Core
-from nkitools.chip.masked_out import MASK, UNMODIFIED, cause_of, travelled
-from nkitools.chip.masked_out import UNWRITTEN as NEVER_WRITTEN
+from nkitools.chip.masked_out import MASK, cause_of, travelled
 from nkitools.chip.memory import Storage
-from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.own_indices import own_boxes
-from nkitools.chip.pictures import LEFT_OUT, OUTSIDE, UNWRITTEN, picture_of
-from nkitools.chip.runtime_views import VectorTensor
+from nkitools.chip.pictures import OUTSIDE, picture_of
+from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue.accumulation import check_addition
@@ -25,9 +21,10 @@ from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.concurrency import after_others
 from nkitools.issue.element_rules import Rule, Values
 from nkitools.issue.overwritten import report_lost
-from nkitools.issue.plan import WRITTEN, Plan
+from nkitools.issue.plan import WRITTEN
 from nkitools.issue.scatter_order import check_columns, check_unique
 from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
+from nkitools.issue.unwritten import leaves, report_read
 from nkitools.rules.finding import report
 
 
@@ -79,9 +76,20 @@ def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
         tensor.storage.poison_unwritten()  # what was never written chooses the same lanes in every run
     if call.full is not None:
         call.full.renew()
-    values = (seen.read() if isinstance(seen, NkiTensor) else seen for _, seen, _ in call.data)
+    values = [seen.read() if isinstance(seen, NkiTensor) else seen for _, seen, _ in call.data]
     chosen: tuple[Array | None, ...] = plan.chooses(*values)
-    return chosen
+    if not unready:
+        return chosen
+    # An element of a predicate that was never written may choose its lane or not: with 0 for its poison as well.
+    others = [_with_zeros(tensor, each) for (tensor, _, _), each in zip(call.data, values, strict=True)]
+    pairs = zip(chosen, plan.chooses(*others), strict=True)
+    return tuple(None if one is None or other is None else one | other for one, other in pairs)
+
+
+def _with_zeros(tensor: Any, values: Any) -> Any:
+    """Return the values of an operand with 0 for what was never written."""
+    missing = tensor.unwritten() if isinstance(tensor, NkiTensor) else None
+    return values if missing is None else np.where(missing, np.zeros((), values.dtype), values)
 
 
 def _find_undefined_lanes(call: CarefulCall) -> None:
@@ -95,20 +103,56 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
         return
     told: list[Storage] = []  # one finding for a tensor that is two operands
     for number, ((tensor, role), touched) in enumerate(zip(call.tensors, call.touches, strict=True)):
+        if isinstance(tensor, DynamicTensor) and tensor.lost is not None:
+            _lose(call, tensor.lost)
+            continue
         missing = None if role in WRITTEN else _missing(call, tensor, touched)
         if missing is None:
             continue
-        reached = _reached(call, plan.operands[number], missing, touched)
-        if reached is None and plan.lanes == "leave" and _leaves(call.core, plan, tensor, missing):
+        is_result = plan.lanes == "leave" or _goes_out(call)
+        missing = _kept(call, missing) if is_result else missing
+        if not missing.any():
+            continue
+        reached = None if is_result else _reached(call, plan.operands[number], missing)
+        if is_result and leaves(call.core, plan, tensor, missing):
             tensor.storage.poison_unwritten()
             continue
         if reached is None:
             if tensor.storage not in told:
                 told.append(tensor.storage)
                 tensor.storage.poison_unwritten()
-                _report_unwritten(call, tensor, missing)
+                report_read(call, tensor, missing)
             continue
-        call.undefined = call.undefined.joined(Undefined(reached, ((tensor, missing),)))
+        mixes = _mixes(call, plan.operands[number], missing, touched, reached)
+        call.undefined = call.undefined.joined(Undefined(reached, ((tensor, missing, mixes),)))
+
+
+def _lose(call: CarefulCall, index: NkiTensor) -> None:
+    """Let all results be undefined, of an input at a place that was never written; NK401 where it is a result."""
+    missing = index.unwritten()
+    if missing is None:
+        return
+    if call.plan.lanes == "leave" or _goes_out(call):
+        report_read(call, index, missing)
+        return
+    names = [name for name, (_, role) in zip(call.plan.operands, call.tensors, strict=True) if role in WRITTEN]
+    pairs = zip(names, call.outputs, strict=True)
+    reached = {name: np.ones(tensor.shape, np.bool_) for name, (tensor, _) in pairs}
+    call.undefined = call.undefined.joined(Undefined(reached, ((index, missing, True),)))
+
+
+def _kept(call: CarefulCall, missing: Array) -> Array:
+    """Return which missing elements of a copy's source are put into its destination: not those of skipped rows."""
+    dst = call.outputs[0][0]
+    if not isinstance(dst, VectorTensor) or missing.size != dst.size:
+        return missing
+    valid = dst.chosen()[1].reshape(-1, *[1] * (dst.ndim - 1))
+    return (missing.reshape(dst.shape) & valid).reshape(missing.shape)
+
+
+def _goes_out(call: CarefulCall) -> bool:
+    """Return whether a copy writes into an argument of the kernel, which is a result."""
+    return call.plan.lanes == "copy" and call.outputs[0][0].storage.id in call.core.input_ids
 
 
 def _is_fence(call: CarefulCall) -> bool:
@@ -135,31 +179,39 @@ def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Arr
     return None if tensor.storage.losses and report_lost(call.plan.name, tensor, missing) else missing
 
 
-def _reached(call: CarefulCall, operand: str, missing: Array, touched: Array | None) -> dict[str, Array] | None:
+def _reached(call: CarefulCall, operand: str, missing: Array) -> dict[str, Array] | None:
     """Return the elements of each result that are undefined since those of an operand are; None for a use."""
     plan = call.plan
     if plan.lanes in ("use", "leave") or operand in plan.addresses:
         return None
-    if plan.lanes in ("apart", "exchange") and missing.all():
+    if plan.lanes == "exchange" and missing.all():
         return None
     values = {
         name: tensor.read()
         for name, (tensor, _) in zip(plan.operands, call.tensors, strict=True)
         if name in plan.addresses
     }
+    return {
+        name: _made_of(_rules(call, name, operand), missing, tensor.shape, values)
+        for name, (tensor, role) in zip(plan.operands, call.tensors, strict=True)
+        if role in WRITTEN
+    }
+
+
+def _rules(call: CarefulCall, result: str, operand: str) -> list[Rule]:
+    return [rule for source, rule in call.plan.elements.of(result) if source.operand == operand]
+
+
+def _mixes(call: CarefulCall, operand: str, missing: Array, touched: Array | None, reached: dict[str, Array]) -> bool:
+    """Return whether some result is made of defined and of undefined elements of an operand, or all of a product."""
+    if call.plan.lanes == "product":
+        return all(undefined.all() for undefined in reached.values()) and not _is_masked_out(call, operand, missing)
+    if call.plan.lanes != "apart" or missing.all():
+        return call.plan.lanes == "apart"
     defined = ~missing if touched is None else touched & ~missing
-    found: dict[str, Array] = {}
-    for name, (tensor, role) in zip(plan.operands, call.tensors, strict=True):
-        if role not in WRITTEN:
-            continue
-        rules = [rule for source, rule in plan.elements.of(name) if source.operand == operand]
-        undefined = _made_of(rules, missing, tensor.shape, values)
-        if plan.lanes == "apart" and (undefined & _made_of(rules, defined, tensor.shape, values)).any():
-            return None
-        if plan.lanes == "product" and undefined.all() and not _is_masked_out(call, operand, missing):
-            return None
-        found[name] = undefined
-    return found
+    shapes = dict(zip(call.plan.operands, (tensor.shape for tensor, _ in call.tensors), strict=True))
+    made = {name: _made_of(_rules(call, name, operand), defined, shapes[name], {}) for name in reached}
+    return any(bool((made[name] & undefined).any()) for name, undefined in reached.items())
 
 
 def _is_masked_out(call: CarefulCall, operand: str, missing: Array) -> bool:
@@ -176,91 +228,6 @@ def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...], value
     return found
 
 
-def _report_unwritten(call: CarefulCall, tensor: NkiTensor, missing: Array) -> None:
-    core, plan = call.core, call.plan
-    first = [int(axis[0]) for axis in np.nonzero(missing)]
-    what = f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
-    mask = cause_of(tensor, missing, MASK)
-    if mask is not None:
-        place = _place(core, mask.site)
-        message = f"{what} are used here, which the mask {place} left out; the first is at index {first}"
-        facts = {"instruction": plan.name, "unwritten": int(np.count_nonzero(missing)), "elements": missing.size}
-        report("NK405", message, about=(tensor,), picture=lambda: picture_of(missing, LEFT_OUT), facts=facts)
-        return
-    came = _origin(core, tensor, missing)
-    boxes = own_boxes(tensor, missing)
-    where = f"these are{boxes}" if boxes else f"the first is at index {first}"
-    message = f"{what} are read but were never written; {where}{came}"
-    remedy = _remedy_of_swapped(call, tensor) or _remedy_of_unwritten(core, tensor, missing)
-    facts = {"instruction": plan.name, "unwritten": int(np.count_nonzero(missing)), "elements": missing.size}
-    picture = partial(picture_of, missing, UNWRITTEN)
-    report("NK401", message, about=(tensor,), remedy=remedy, picture=picture, facts=facts)
-
-
-def _remedy_of_swapped(call: CarefulCall, tensor: NkiTensor) -> str:
-    """Return that the operands of a copy are swapped, where nothing was written yet into its source; else ''.
-
-    Only where the destination is an argument, which is there to be read.
-    """
-    if not call.plan.name.startswith(("dma_", "tensor_copy")) or tensor.storage.holds_anything:
-        return ""
-    if not any(written.storage.id in call.core.input_ids for written, _ in call.outputs):
-        return ""
-    return f"The operands are swapped: {call.plan.name}(dst, src). The destination comes first."
-
-
-def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
-    """Return what to do where more is known than that elements were never written; '' for the rule's own remedy."""
-    if tensor.buffer is MemoryRegion.private_hbm and len(core.team) > 1:
-        return (
-            "private_hbm is of one core, and the other core writes another tensor: exchange through nl.shared_hbm with "
-            "nisa.core_barrier between, or by nisa.sendrecv."
-        )
-    written = tensor.storage.written_bytes > 0 or tensor.storage.written is not None or tensor.storage.full
-    if missing.all() and written:
-        return (
-            "Other elements of the tensor are written: look at the index of this access and at the order of the turns "
-            "(is a ring read one slot ahead?)."
-        )
-    return ""
-
-
-def _leaves(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> bool:
-    """Return whether all missing elements are such as an instruction documents as not modified (NK621)."""
-    cause = cause_of(tensor, missing, UNMODIFIED)
-    if cause is None:
-        return False
-    message = (
-        f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)} leave in a result "
-        f"without ever being written, since the instruction {_place(core, cause.site)} documents them as not modified; "
-        "AWS's own examples copy such elements out with the others, and the values are undefined"
-    )
-    remedy = "Copy the modified elements alone, or fill the tile with nisa.memset before that instruction."
-    if core.rank is not None:
-        remedy = (
-            f"Rank {core.rank} may have received nothing: let a pair of source_target_pairs have it as a target, or "
-            "fill the tensor before the collective."
-        )
-    report("NK621", message, about=(tensor,), remedy=remedy, picture=lambda: picture_of(missing, UNWRITTEN))
-    return True
-
-
-def _origin(core: Core, tensor: NkiTensor, missing: Array) -> str:
-    """Return the tensor in which elements that have travelled were never written, as a part of a sentence."""
-    cause = cause_of(tensor, missing, NEVER_WRITTEN)
-    if cause is None or cause.source == tensor.storage.id:
-        return ""
-    name = core.record.name_of(cause.source)
-    return f"; undefined elements came from {f'`{name}`' if name else 'the tensor'} made {_place(core, cause.site)}"
-
-
-def _place(core: Core, site: int) -> str:
-    """Return a line of the author's as text, relative to the line of the finding."""
-    sites = core.record.sites
-    there, here = sites[site], sites[core.record.site()]
-    return f"at line {there.line}" if there.file == here.file else f"at {there.file}:{there.line}"
-
-
 def _fresh(call: CarefulCall, tensor: NkiTensor) -> Any:
     """Return which lanes of the destination were never written: True for all, False for none, else a mask.
 
@@ -272,7 +239,8 @@ def _fresh(call: CarefulCall, tensor: NkiTensor) -> Any:
         check_columns(plan, tensor, missing)
     undefined = None if missing is None or plan.overwrites else travelled(tensor, missing)
     if missing is not None and undefined is not None:
-        call.undefined = call.undefined.joined(Undefined({plan.operands[0]: undefined}, ((tensor, undefined),)))
+        source = (tensor, undefined, False)
+        call.undefined = call.undefined.joined(Undefined({plan.operands[0]: undefined}, (source,)))
         missing = missing & ~undefined
     if missing is None or not missing.any():
         check_addition(plan, tensor, unwritten)

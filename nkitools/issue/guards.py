@@ -153,6 +153,16 @@ def dma_ends(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
     sizes(check, ("src", src))
 
 
+def lanes_of_copy(dst: NkiTensor, src: NkiTensor) -> str:
+    """Return what becomes of undefined elements that a DMA copies: see `Plan.lanes`.
+
+    A kernel's own scratch in HBM is written and read back as a tile is: AWS's paged attention puts padding there.
+    """
+    if dst.buffer is MemoryRegion.shared_hbm:
+        return "leave"
+    return "use" if src.buffer is MemoryRegion.shared_hbm else "copy"
+
+
 def bank(check: Check, dst: NkiTensor) -> None:
     """NK106: what the Tensor Engine writes lies in one PSUM bank (NeuronCore-v4: in all of PSUM)."""
     chip = check.chip

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
-from nkitools.chip.masked_out import UNMODIFIED, carry, leave_out
+from nkitools.chip.masked_out import UNMODIFIED, Use, carry, leave_out
 from nkitools.chip.numerics import Array
 from nkitools.chip.rounding_noise import NOISE
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
 from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.noisy_call import add_quantisation_errors, add_rounding_errors, with_sum_errors
@@ -136,5 +137,8 @@ def _mark(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None
     undefined = call.undefined.elements.get(name)
     if undefined is not None and undefined.any():
         storage.mark_unwritten(tensor.layout, tensor.byte_offset, undefined if where is None else undefined & where)
-        for source, missing in call.undefined.sources:
-            carry(tensor, source, missing, is_copy=call.plan.lanes in ("copy", "exchange"))
+        is_copy = call.plan.lanes == "exchange" or (call.plan.lanes == "copy" and tensor.on_chip)
+        site = call.core.record.site()
+        for source, missing, mixes in call.undefined.sources:
+            some = f"{call.plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(source)}"
+            carry(tensor, source, missing, None if is_copy else Use(some, site, mixes or not tensor.on_chip))

@@ -32,7 +32,7 @@ def resolve(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> Caref
     skip = form.argument("oob_mode", values) is oob_mode.skip
     if core.undone:
         refuse_undefined_places(core, values, form.parameters)
-    if not _settled(form.name, operands, skip=skip):
+    if not _settled(form.name, operands, roles, skip=skip):
         return None
     use = _indirect(form, core, operands, values)
     key = form.key(values)
@@ -53,12 +53,12 @@ def plan_of(core: Core, key: tuple[Any, ...], make: Callable[[], Plan], *operand
     return plan
 
 
-def _settled(name: str, values: tuple[Any, ...], *, skip: bool) -> bool:
+def _settled(name: str, values: tuple[Any, ...], roles: tuple[int, ...], *, skip: bool) -> bool:
     """Move views with a run-time address to where it is now; False where that is out of bounds and skipped."""
-    for value in values:
+    for value, role in zip(values, roles, strict=True):
         if isinstance(value, DynamicTensor):
             try:
-                value.settle(f"nisa.{name}")
+                value.settle(f"nisa.{name}", is_read=role not in WRITTEN)
             except OutOfBounds as error:
                 if skip:
                     return False

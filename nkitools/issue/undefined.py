@@ -16,7 +16,8 @@ class Undefined(NamedTuple):
     """The undefined elements of the results of a call, and the operands that make them so."""
 
     elements: Mapping[str, Array] = _NOTHING  # for some results, by parameter, a mask
-    sources: tuple[tuple[NkiTensor, Array], ...] = ()  # operands, each with its elements that were never written
+    # Operands, each with its elements that were never written, and whether defined ones are mixed with these.
+    sources: tuple[tuple[NkiTensor, Array, bool], ...] = ()
 
     def reshaped(self, shape: tuple[int, ...]) -> Undefined:
         """Return the same elements, counted in order, of results of another shape."""

@@ -16,6 +16,7 @@ from nkitools.chip.own_indices import own_boxes
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.issue.unwritten import report_result
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record
@@ -49,8 +50,8 @@ def check_results(
 ) -> None:
     """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
 
-    NK621 for one that a kernel of the modern dialect has made in private HBM. NK601 for a function that makes a
-    generator or coroutine: calling it has run nothing of it.
+    NK401 and NK405 for those made of undefined ones. NK621 for one that a modern kernel has made in private HBM. NK601
+    for a function that makes a generator or coroutine: calling it has run nothing of it.
     """
     if isinstance(result, (Generator, Coroutine)):
         result.close()
@@ -65,7 +66,7 @@ def check_results(
         missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
         if missing is not None:
             tensor.storage.poison_unwritten()
-            if "NK403" not in tensor.storage.excused:
+            if not report_result(record, tensor, missing) and "NK403" not in tensor.storage.excused:
                 _report_unwritten(tensor, missing, record, reporter)
         elif is_modern and tensor.buffer is MemoryRegion.private_hbm and not _is_given(tensor, record):
             _report_private(tensor, record, reporter)

@@ -100,6 +100,7 @@ class Record(OpenRows):
         self.results: list[Written] = []
         self.reduced_writes = 0
         self.sites = Sites()
+        self.report_site = -1  # of the report that is being made, where it is not the author's current one
         self.storages: dict[int, StorageRecord] = {}
         self.calls: dict[Any, Any] = {}  # tiles that lines have made, see `nkitools.language.repeated_tiles`
         # By place in the author's code what it has issued last: see `nkitools.issue.fast_path`.

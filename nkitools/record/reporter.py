@@ -54,7 +54,8 @@ class Reporter:
         self.reports += 1
         if self.level == "off" and not fatal:
             return False
-        site, frame = self._place or (self.record.sites[self.record.sites.current(2)], author_frame(2))
+        number = self.record.sites.current(2) if self.record.report_site < 0 else self.record.report_site
+        site, frame = self._place or (self.record.sites[number], author_frame(2))
         verdict = self.findings.verdict(rule.id, rule.severity, fatal=fatal)
         self._times[rule.id, site] += 1
         times, latest = self._times[rule.id, site], self._latest.get((rule.id, site))

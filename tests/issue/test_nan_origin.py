@@ -249,11 +249,14 @@ def test_infinities_within_an_instruction_may_vanish() -> None:
 def test_unwritten_elements_are_another_matter() -> None:
     """NK401 has said it, and the NaN that stands for them is no origin."""
 
-    def kernel(x: Any) -> None:
+    def kernel(x: Any) -> Any:
+        result, total = nl.ndarray((4, 1), nl.float32, buffer=nl.shared_hbm), nl.ndarray((4, 1), nl.float32)
         half, out = nl.ndarray((4, 8), nl.float32), nl.ndarray((4, 8), nl.float32)
         nisa.dma_copy(dst=half[:, 0:4], src=x)
         nisa.activation(dst=out, op=nl.log, data=half)
-        nisa.tensor_reduce(dst=nl.ndarray((4, 1), nl.float32), op=nl.add, data=out, axis=1)
+        nisa.tensor_reduce(dst=total, op=nl.add, data=out, axis=1)
+        nisa.dma_copy(dst=result, src=total)
+        return result
 
     run = nkitools.simulate(kernel, np.ones((4, 4), np.float32), rules="report")
     assert [finding.rule for finding in run.findings] == ["NK401"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import nki
@@ -13,6 +14,13 @@ import pytest
 import nkitools
 from tests.issue.outcomes import done, refused
 from tests.nki_versions import SINCE_0_7
+
+
+def line_of(mark: str) -> int:
+    """The number of this file's line that ends in a comment."""
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
+
 
 X = np.random.default_rng(7).standard_normal((128, 64)).astype(np.float32)
 
@@ -221,6 +229,139 @@ def test_the_use_of_undefined_elements_names_where_they_came_from(use: str) -> N
     assert finding.rule == "NK401"
     assert "1792 of 8192 elements of tensor `result`" in finding.message
     assert "undefined elements came from `half` made at line" in finding.message
+
+
+# --- a kernel's own scratch in HBM, predicates, and where the report stands -------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [27, 28])
+def test_undefined_rows_go_through_scratch_in_hbm(kept: int) -> None:
+    """Written and read back as a tile is; NK401 once they come to a result, at the line that puts them into HBM."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((kept, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        scratch = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.private_hbm)
+        rows = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=rows[0:27, :], src=x[0:27, :])
+        nisa.dma_copy(dst=scratch, src=rows)  # put
+        back = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=back, src=scratch)
+        nisa.dma_copy(dst=out, src=back[0:kept, :])
+        return out
+
+    if kept == 27:
+        output, findings = done(kernel, X)
+        assert findings == []
+        np.testing.assert_array_equal(output, X[:27])
+        return
+    finding = refused(kernel, X)
+    assert finding.rule == "NK401"
+    assert "320 of 2048 elements of tensor `rows`" in finding.message
+    assert "64 of 1792 elements of tensor `back`" in finding.message
+    assert finding.line == line_of("put")
+
+
+def test_scratch_in_hbm_that_is_returned_is_a_result() -> None:
+    """NK401 in place of NK403: its elements were made of others that were never written."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        scratch = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.hbm)
+        rows = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=rows[0:27, :], src=x[0:27, :])
+        nisa.dma_copy(dst=scratch, src=rows)
+        return scratch
+
+    finding = refused(kernel, X)
+    assert finding.rule == "NK401"
+    assert "320 of 2048 elements of tensor `rows`" in finding.message
+
+
+def test_an_argument_is_a_result() -> None:
+    """NK401 where undefined rows are copied into it, whatever memory it lies in."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        rows = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=rows[0:27, :], src=x[0:27, :])
+        nisa.dma_copy(dst=x, src=rows)
+        return x
+
+    assert refused(kernel, X.copy()).rule == "NK401"
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("by", ["tile", "number"])
+@pytest.mark.parametrize("kept", [12, 13])
+def test_an_undefined_predicate_makes_its_own_lanes_undefined(*, reverse: bool, by: str, kept: int) -> None:
+    """Of 16 columns 12 have a predicate, out of scratch in HBM: the others are undefined, and nothing else is."""
+    choice = (np.arange(12 * 128).reshape(128, 12) % 3 == 0).astype(np.uint8)
+
+    @nki.jit
+    def kernel(x: Any, chosen: Any) -> Any:
+        out = nl.ndarray((128, kept), dtype=x.dtype, buffer=nl.shared_hbm)
+        scratch = nl.ndarray((128, 16), dtype=nl.uint8, buffer=nl.private_hbm)
+        nisa.dma_copy(dst=scratch[:, 0:12], src=chosen)
+        predicate = nl.load(scratch)
+        tile = nl.load(x[:, 0:16])
+        other = nl.load(x[:, 16:32]) if by == "tile" else 5.0
+        nisa.tensor_copy_predicated(dst=tile, src=other, predicate=predicate, reverse_pred=reverse)
+        nisa.dma_copy(dst=out, src=tile[:, 0:kept])
+        return out
+
+    if kept == 13:
+        finding = refused(kernel, X, choice)
+        assert finding.rule == "NK401"
+        assert "came from `scratch` made at line" in finding.message
+        return
+    with nkitools.allow_findings("NK513", reason="half of the columns are not read"):
+        output, findings = done(kernel, X, choice)
+    assert findings == []
+    chosen = (choice == 0) if reverse else (choice != 0)
+    np.testing.assert_array_equal(output, np.where(chosen, X[:, 16:28] if by == "tile" else np.float32(5), X[:, :12]))
+
+
+def test_the_report_stands_where_undefined_elements_were_first_used() -> None:
+    """At the matmul that adds padding that was never set, which the copy into the result only takes along."""
+
+    @nki.jit
+    def kernel(x: Any, w: Any) -> Any:
+        out = nl.ndarray((32, 12), dtype=nl.float32, buffer=nl.shared_hbm)
+        filters, padded = nl.load(w), nl.ndarray((64, 14), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=padded[:, 1:13], src=x)
+        total = nl.ndarray((32, 12), dtype=nl.float32, buffer=nl.psum)
+        for tap in range(3):
+            weights, window = filters[:, tap * 32 : tap * 32 + 32], padded[:, tap : tap + 12]
+            nisa.nc_matmul(dst=total, stationary=weights, moving=window)  # add
+        result = nl.ndarray((32, 12), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.activation(dst=result, op=nl.relu, data=total)
+        nisa.dma_copy(dst=out, src=result)
+        return out
+
+    finding = refused(kernel, X[:64, :12].copy(), np.tile(X[:64], (1, 2))[:, :96].copy())
+    assert (finding.rule, finding.line) == ("NK401", line_of("add"))
+    assert finding.message.startswith("nc_matmul: 64 of 768 elements of tensor `padded`")
+    assert "64 of 384 elements of tensor `result`" in finding.message
+
+
+def test_undefined_elements_that_decide_nothing_are_not_told() -> None:
+    """A sum of defined and undefined elements that no result takes."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((128, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile, total = nl.load(x), nl.ndarray((128, 2), dtype=x.dtype, buffer=nl.sbuf)
+        part = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=part[:, 0:60], src=tile[:, 0:60])
+        for column, each in enumerate((part, tile)):
+            nisa.tensor_reduce(dst=total[:, column : column + 1], op=nl.add, data=each, axis=1)
+        nisa.dma_copy(dst=out, src=total[:, 1:2])
+        return out
+
+    output, findings = done(kernel, X)
+    assert findings == []
+    np.testing.assert_allclose(output, X.sum(1, keepdims=True), rtol=1e-4, atol=1e-5)
 
 
 # --- nonzero_with_count -----------------------------------------------------------------------------------------------

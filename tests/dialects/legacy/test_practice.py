@@ -283,8 +283,25 @@ def test_select_reduce_takes_a_predicate_of_one_element_a_partition() -> None:
     np.testing.assert_array_equal(largest, expected.max(axis=1, keepdims=True))
 
 
+@pytest.mark.parametrize("form", [(32, 4), (32, 4, 1), (32, 1, 6)])
+def test_a_predicate_counts_for_all_of_the_dimensions_that_it_lacks(form: tuple[int, ...]) -> None:
+    """One element for the last dimension, or for one in the middle."""
+    x, y = random(32, 4, 6), random(32, 4, 6, seed=1)
+    take = (random(*form, seed=2) > 0).astype(np.uint8)
+
+    def kernel(a: Any, b: Any, chosen: Any) -> Any:
+        out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(b)
+        nisa.tensor_copy_predicated(src=nl.load(a), dst=tile, predicate=nl.load(chosen))
+        nl.store(out, tile)
+        return out
+
+    whole = take.reshape((32, 4, 1) if len(form) == 2 else form) != 0
+    np.testing.assert_array_equal(hinted(kernel, x, y, take), np.where(whole, x, y))
+
+
 def test_predicates_of_other_widths_stay_refused() -> None:
-    """Two elements beside eight are NK109: neither the letter nor a kernel has them."""
+    """Two elements beside eight, and six of the last dimension alone: neither the letter nor a kernel has them."""
 
     def kernel(a: Any, chosen: Any) -> Any:
         tile = nl.load(a)
@@ -292,6 +309,7 @@ def test_predicates_of_other_widths_stay_refused() -> None:
         return tile
 
     assert refusal(kernel, random(16, 8), np.ones((16, 2), np.uint8)).rule == "NK109"
+    assert refusal(kernel, random(16, 4, 6), np.ones((16, 6), np.uint8)).rule == "NK109"
 
 
 def test_a_number_of_the_chip_indexes_beside_slices() -> None:

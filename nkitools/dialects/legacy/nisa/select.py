@@ -28,6 +28,7 @@ from nkitools.dialects.legacy.nisa.value_calls import (
     write_by,
 )
 from nkitools.dialects.legacy.tiles import reshaping
+from nkitools.dialects.legacy.tiles.assignment import broadcasts
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
@@ -151,8 +152,8 @@ def select_reduce(
 ) -> None:
     """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``, in place; the maximum into ``reduce_res``.
 
-    ``on_false``: a number or a (partitions, 1) vector; so may ``predicate`` be (NK621). ``dtype``, where given, is that
-    of ``dst``.
+    ``on_false``: a number or a (partitions, 1) vector. ``predicate``: as for `tensor_copy_predicated`. ``dtype``, where
+    given, is that of ``dst``.
     Errors: those of nkitools.isa.select.select_reduce, NK301, NK604.
     """
     what = "nisa.select_reduce"
@@ -168,19 +169,23 @@ def select_reduce(
 
 
 def _beside(what: str, predicate: Tensor, dst: Tensor) -> Tensor:
-    """Return a predicate of one element a partition as wide as ``dst`` (NK621); any other one as it is."""
-    sizes = math.prod(predicate.shape[1:]), math.prod(dst.shape[1:])
-    if sizes[0] != 1 or sizes[1] == 1 or predicate.shape[0] != dst.shape[0]:
+    """Return a predicate as wide as ``dst`` that lacks its last dimensions, or has 1 for some (NK621); others as they
+    are.
+    """
+    shape = (*predicate.shape, *(1,) * (dst.ndim - predicate.ndim))
+    wide = len(shape) != dst.ndim or math.prod(shape) == math.prod(dst.shape)
+    if wide or shape[0] != dst.shape[0] or not broadcasts(shape, dst.shape):
         return predicate
     view = predicate.resolved()
     message = (
-        f"{what}: `predicate`, {describe(view)}, has one element per partition and `dst`, {describe(dst.base)}, has "
-        f"{sizes[1]}; the documents ask for as many, and compilers have taken it for all of the partition"
+        f"{what}: `predicate`, {describe(view)}, has {math.prod(shape[1:])} elements per partition and `dst`, "
+        f"{describe(dst.base)}, has {math.prod(dst.shape[1:])}; the documents ask for as many, and compilers have "
+        "taken it for all elements of its last dimensions"
     )
     report(
-        "NK621", message, about=(view,), remedy=f"Broadcast it: predicate.broadcast_to({(view.shape[0], sizes[1])})."
+        "NK621", message, about=(view,), remedy=f"Broadcast it: reshape it to {shape}, then .broadcast_to(dst.shape)."
     )
-    return Tensor(spread(view, dst.shape))
+    return Tensor(spread(view.reshape(shape), dst.shape))
 
 
 def tensor_copy_predicated(
@@ -195,7 +200,8 @@ def tensor_copy_predicated(
 ) -> None:
     """``dst = src``, a tile or a number, where ``predicate`` is not 0 (with ``reverse_pred``: is 0), in place.
 
-    ``predicate``: as many elements as ``dst``, or one a partition (NK621). ``dtype``, where given, is that of ``dst``.
+    ``predicate``: as many elements as ``dst``, or one for all of its last dimensions (NK621). ``dtype``, where given,
+    is that of ``dst``.
     Errors: those of nkitools.isa.select.tensor_copy_predicated, NK301, NK604.
     """
     what = "nisa.tensor_copy_predicated"

@@ -89,7 +89,10 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     dst = Tensor(value_tile(src.shape, result_type(dtype, "nl.load", src)))
     _check_partitions(src, dst.base, OF_A_ROW if is_flat else "")
     copy_lanes(dst, src, lanes, kwargs.get("mode"))
-    return Tensor.made(dst.base, lanes)
+    result = Tensor.made(dst.base, lanes)
+    if result.opened is None:
+        result.skipped_at = current_core("nl.load").record.next_position
+    return result
 
 
 def _check_partitions(src: Tensor, tile: NkiTensor, remedy: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.chip.core import current_core
-from nkitools.chip.masked_out import leave_out
+from nkitools.chip.masked_out import leave_out, travelled
 from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -18,6 +18,7 @@ from nkitools.dialects.legacy.tiles.result_tiles import part
 from nkitools.isa.move import fill
 from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import spread
+from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.finding import refuse
 
 _SYMBOLS = {"add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
@@ -88,16 +89,34 @@ def assign(dst: Any, value: Any) -> None:
     if is_same_view(target, source):
         return
     _on_chip(source, "is assigned to a tile", "Read from HBM with nl.load or nisa.dma_copy.")
+    if value.skipped_at == current_core("nki").record.next_position:
+        return  # the load would have written here, and has not: see `_loaded`
     lanes = value.lanes if value.is_fresh else None
     _keep_masks(dst, value, lanes)
     if lanes is None or target.shape != source.shape:
-        fits = value.shape == dst.shape
-        copy_elision.copy(target, source if fits else fitted(source, target), value.opened)
+        if value.shape != dst.shape:
+            source = fitted(source, target)
+        elif value.is_fresh:
+            target = _loaded(target, source, value.opened)
+        copy_elision.copy(target, source, value.opened)
     elif not lanes.empty:
         chosen = part(target, target.shape, lanes.box)
         if lanes.where is not None:
             chosen = MaskedTensor.of(chosen, lanes.where)
         copy_elision.copy(chosen, part(source, source.shape, lanes.box), value.opened)
+
+
+def _loaded(target: NkiTensor, source: NkiTensor, opened: OpenInstruction) -> NkiTensor:
+    """Return the destination of a load under a mask that leaves out what ``mode=oob_mode.skip`` has left out.
+
+    The load writes into the destination itself, which keeps its elements there: AWS's paged attention loads the tables
+    of the next turn so, which the last turn does not have.
+    """
+    missing = source.unwritten() if opened.plan.name == "dma_copy" else None
+    if missing is None or target.shape != source.shape:
+        return target
+    undefined = travelled(source, missing)
+    return MaskedTensor.of(target, ~missing if undefined is None else ~missing | undefined)
 
 
 def _is_masked(value: Any) -> bool:

@@ -66,9 +66,10 @@ class Tensor(PythonForms):
     An index that leaves the tensor is not refused where it is written but where it is used without a mask that leaves
     those positions out (NK402): until then the tensor has an `Access` in place of a view. ``lanes`` are the lanes
     that the call which made this tile has written (None: all), ``opened`` is the last instruction of that call.
+    ``skipped_at`` is where the record stood when a load skipped all of its tile, else -1.
     """
 
-    __slots__ = ("access", "base", "element", "lanes", "opened", "shape")
+    __slots__ = ("access", "base", "element", "lanes", "opened", "shape", "skipped_at")
     dialect = "neuronxcc.nki"
     is_plain = True  # all of the tile is in `base`, unless it has an access
     __hash__ = object.__hash__
@@ -80,6 +81,7 @@ class Tensor(PythonForms):
         self.shape: tuple[int, ...] = tensor.shape
         self.lanes: Lanes | None = None
         self.opened: OpenInstruction | None = None
+        self.skipped_at = -1
         tell = TENSOR_MADE.get()
         if tell is not None:
             tell()
