@@ -9,6 +9,7 @@ import numpy as np
 from nkitools.chip.argument_types import Axes
 from nkitools.chip.dtypes import DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import reduce_cmd
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.isa.activation import activation
@@ -17,7 +18,7 @@ from nkitools.isa.reduce import tensor_reduce
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import binary_into, check_tile, flag, spread
 from nkitools.language.promotion import result_dtype
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 _WHOLE = (int, np.integer)
 _ADD, _EXP = OPERATORS["add"], ACTIVATIONS["exp"]
@@ -44,16 +45,30 @@ def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple
     return (*kept, *[1] * (2 - len(kept)))
 
 
+def _result_shape(what: str, x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """Return the shape of a function's result; NK110 where that would be a tile of the partition dimension alone.
+
+    AWS's simulator (nki 0.6.0): "SBUF and PSUM tensors must have at least 2 dimensions".
+    """
+    if not keepdims and x.ndim - len(set(axes)) == 1:
+        message = (
+            f"nl.{what} of {describe(x)} over all free dimensions leaves the partition dimension alone; a tile has at "
+            "least two dimensions"
+        )
+        report("NK110", message, about=(x,), remedy="Pass keepdims=True.", facts={"extent": 1, "limit": 2})
+    return _reduced_shape(x, axes, keepdims)
+
+
 def reduced(
     what: str, operator: str, x: NkiTensor, axis: Axes, dtype: DTypeLike | None, keepdims: bool, *, negate: bool = False
 ) -> NkiTensor:
     """Return a new SBUF tile of ``x`` reduced along its last free dimensions, at least 2-D, of its dtype or of
     ``dtype``.
 
-    ``axis``: an int or ints, the last dimensions without dimension 0; ``keepdims`` leaves them with size 1.
+    ``axis``: an int or ints, the last dimensions without dimension 0; ``keepdims`` leaves them with size 1. ``x`` is a
+    tile.
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609.
     """
-    check_tile(what, "x", x)
     axes, keepdims = reduction_axes(what, x, axis), flag(what, "keepdims", keepdims)
     dst = ndarray(_reduced_shape(x, axes, keepdims), result_dtype(dtype, x), sbuf)
     tensor_reduce(dst=dst, op=OPERATORS[operator], data=x, axis=axes, negate=negate, keepdims=keepdims)
@@ -62,6 +77,8 @@ def reduced(
 
 def _reduction(name: str, operator: str, sentence: str) -> Reduction:
     def function(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
+        check_tile(name, "x", x)
+        _result_shape(name, x, reduction_axes(name, x, axis), flag(name, "keepdims", keepdims))
         return reduced(name, operator, x, axis, dtype, keepdims)
 
     function.__name__ = function.__qualname__ = name
@@ -82,6 +99,7 @@ def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
     Not-a-number is not 0. The reduced dimensions are gone; the result is in SBUF, of the tile's dtype or of ``dtype``.
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.all (NKI 0.6).
     """
+    check_tile("all", "x", x)
     return reduced("all", "logical_and", x, axis, dtype, False)
 
 
@@ -93,7 +111,7 @@ def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: boo
     """
     check_tile("mean", "x", x)
     axes = reduction_axes("mean", x, axis)
-    dst = ndarray(_reduced_shape(x, axes, flag("mean", "keepdims", keepdims)), result_dtype(dtype, x), sbuf)
+    dst = ndarray(_result_shape("mean", x, axes, flag("mean", "keepdims", keepdims)), result_dtype(dtype, x), sbuf)
     mean_into(dst, x, axes)
     return dst
 

@@ -45,16 +45,36 @@ shapes = st.lists(st.integers(1, 6), min_size=2, max_size=5)
 
 @given(st.sampled_from(sorted(REDUCTIONS)), shapes, st.integers(1, 4), st.booleans(), st.booleans())
 def test_reductions_are_numpys(name: str, shape: list[int], count: int, keepdims: bool, from_the_end: bool) -> None:
-    """Over the last dimensions, in any spelling; what is left is at least two-dimensional."""
+    """Over the last dimensions, in any spelling; of what is left see the next test."""
     axes = last(len(shape), min(count, len(shape) - 1))
+    keepdims = keepdims or len(axes) == len(shape) - 1
     x = np.random.default_rng(1).integers(-3, 4, shape).astype(np.float32)
     expected = REDUCTIONS[name](float64(x), axis=axes, keepdims=keepdims)
-    expected = expected if expected.ndim > 1 else expected[:, None]
     spelled: Any = [axis - len(shape) for axis in axes] if from_the_end else axes
     values, dtype = computed(getattr(nl, name), x, spelled if len(axes) > 1 else spelled[0], keepdims=keepdims)
     assert dtype is nl.float32
     assert values.shape == expected.shape
     np.testing.assert_allclose(values, expected, rtol=2**-22, atol=0)
+
+
+@pytest.mark.parametrize("version", ["0.6", "0.7"])
+@pytest.mark.parametrize(("shape", "axis"), [((4, 6), 1), ((4, 6), -1), ((4, 2, 3), (1, 2)), ((4, 1, 1, 3), [1, 2, 3])])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_result_has_two_dimensions(name: str, shape: tuple[int, ...], axis: Any, version: str) -> None:
+    """NK110 where the partition dimension alone would be left, as AWS's simulator has it; keepdims=True is right."""
+
+    def kernel(x: Any, keeps: bool) -> Any:
+        out = nl.ndarray((4, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, getattr(nl, name)(nl.load(x), axis, keepdims=keeps).reshape((4, 1)))
+        return out
+
+    x = np.random.default_rng(1).integers(1, 4, shape).astype(np.float32)
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, x, False, nki_version=version)
+    assert (caught.value.finding.rule, caught.value.finding.remedy) == ("NK110", "Pass keepdims=True.")
+    output = nkitools.simulate(kernel, x, True, nki_version=version).outputs
+    expected = REDUCTIONS[name](float64(x.reshape(4, -1)), axis=(1,), keepdims=True)
+    np.testing.assert_allclose(output, expected, rtol=2**-22, atol=0)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
@@ -63,7 +83,7 @@ def test_reductions_are_numpys(name: str, shape: list[int], count: int, keepdims
 def test_reductions_run_in_float32_and_are_cast_once(name: str, dtype: Any, asked: Any) -> None:
     """The tile's dtype, or the one asked for."""
     x = np.rint(sample((64, 9), nl.float32, 2, 0, 4)).astype(dtype.dtype)
-    values, result = computed(getattr(nl, name), x, 1, dtype=asked)
+    values, result = computed(getattr(nl, name), x, 1, dtype=asked, keepdims=True)
     assert result is (asked or dtype)
     expected = REDUCTIONS[name](float64(x), axis=1, keepdims=True)
     if name == "mean":  # the sum times 1 / n, which is one more rounding
@@ -127,8 +147,8 @@ def test_all_of_comparisons() -> None:
 def test_two_thousand_bfloat16_ones_make_two_thousand() -> None:
     """Not 256."""
     ones = np.ones((4, 2048), nl.bfloat16.dtype)
-    assert (computed(nl.sum, ones, 1)[0].astype(np.float32) == 2048).all()
-    assert (computed(nl.mean, ones, 1)[0].astype(np.float32) == 1).all()
+    assert (computed(nl.sum, ones, 1, keepdims=True)[0].astype(np.float32) == 2048).all()
+    assert (computed(nl.mean, ones, 1, keepdims=True)[0].astype(np.float32) == 1).all()
 
 
 @given(shapes, st.integers(1, 4), st.sampled_from([nl.float32, nl.bfloat16]), st.integers(0, 99))
@@ -182,7 +202,8 @@ def test_only_tiles_are_reduced(function: str) -> None:
     with pytest.raises(nkitools.KernelError, match="NK609"):
         inside(lambda: getattr(nl, function)(2.0, *arguments))
     with pytest.raises(nkitools.KernelError, match="NK201"):
-        computed(getattr(nl, function), tile(np.ones((4, 3), np.float32), "hbm"), *arguments)
+        keywords = {"keepdims": True} if function in REDUCTIONS else {}
+        computed(getattr(nl, function), tile(np.ones((4, 3), np.float32), "hbm"), *arguments, **keywords)
 
 
 def test_256_partitions_are_reported_once_and_computed() -> None:

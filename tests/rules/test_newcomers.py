@@ -174,8 +174,8 @@ MODERN = {
             nisa.tensor_tensor(dst=tile[0:100, :], data1=tile[0:100, :], data2=row, op=nl.add)  # NK111
             roots = nl.sqrt(tile)
             nisa.dma_copy(dst=out[0:100, :], src=roots[0:100, :])
-            total = nl.sum(tile, axis=1)
-            nisa.dma_copy(dst=out[100:101, 0:1], src=total[100:101, :])  # NK401
+            total = nl.sum(tile, axis=1, keepdims=True)  # NK401
+            nisa.dma_copy(dst=out[100:101, 0:1], src=total[100:101, :])
             return out
 
 
