@@ -162,6 +162,8 @@ class LanguageVersion:
     wide_max8: bool = False  # max8 takes a src of 5 dimensions and a dst of 3
     snake_topk: bool = False  # topk fills whole positions of its 16 partitions, and promises no order
     mean_across_partitions: bool = False  # tensor_partition_reduce takes nl.mean and nl.bitwise_xor too
+    reciprocal_operator: bool = False  # tensor_scalar takes nl.reciprocal
+    whole_rms_norm: bool = False  # nl.rms_norm compiles
     hbm_addresses: bool = False  # nl.ndarray takes an address in HBM
     collective_handles: bool = False  # collectives return a handle
     places_between_nodes: bool = False  # all_to_all_v takes has_rdispls on chips without a NeuronSwitch too

@@ -163,6 +163,10 @@ def _operand_forms(
     check: Check, first: Operator, operand0: OptionalOperand, second: Operator | None, operand1: OptionalOperand
 ) -> None:
     """NK609, NK306: each operator has its operand, and both are of one kind."""
+    for role, operator in (("op0", first), ("op1", second)):
+        if operator is not None and operator.name == "reciprocal" and _takes_two(check):
+            message = f"`{role}`=nl.reciprocal takes one operand; nki 0.6.0 takes operators of two here"
+            check.refuse("NK306", message, remedy="Call nisa.reciprocal(dst, data).")
     _operand_form(check, "operand0", first, operand0)
     if second is None:
         if operand1 is not None:
@@ -171,6 +175,10 @@ def _operand_forms(
     _operand_form(check, "operand1", second, operand1)
     if first.kind != second.kind and "bypass" not in (first.name, second.name):
         check.refuse("NK306", f"op0={first} and op1={second} must both be arithmetic or both be bitvec")
+
+
+def _takes_two(check: Check) -> bool:
+    return current_core(check.instruction).dialect.has_known_issues and not check.language.reciprocal_operator
 
 
 def _operand_form(check: Check, role: str, operator: Operator, operand: OptionalOperand) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from nkitools.chip.argument_types import Axes, Number
+from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType, DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
@@ -13,7 +15,7 @@ from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import binary_into, broadcast_shape, check_tile, is_number
 from nkitools.language.promotion import known_dtype, result_dtype
 from nkitools.language.reductions import reduced, reduction_axes
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 _ADD, _MULTIPLY, _RSQRT = (OPERATORS[name] for name in ("add", "multiply", "rsqrt"))
 _SQUARE = ACTIVATIONS["square"]
@@ -34,19 +36,32 @@ def rms_norm(
     ``epsilon``: a number, at least 0. ``w``: a tile that broadcasts to ``x`` (free dimensions as in nl.multiply;
     partitions are equal, NK111). ``dtype``: of the result, by default that of ``x``. ``compute_dtype``: of every tile
     on the way; float32 unless it is given, which the reference leaves open (in SDK 2.26 it was another ``dtype``).
-    How AWS composes it is not published: here a square on the Scalar Engine, a sum, ``* 1/n + epsilon``, nl.rsqrt on
-    the GpSimd Engine, and two products.
-    Errors: NK101, NK102, NK107 to NK112, NK201, NK301, NK609. Source: nki.language.rms_norm (NKI 0.6).
+    The compiler of nki 0.6.0 refuses it (NK615, an error under NKI 0.6): it multiplies the tile by a column with
+    nisa.tensor_tensor. How AWS composes it is not published: here a square on the Scalar Engine, a sum, ``* 1/n +
+    epsilon``, nl.rsqrt on the GpSimd Engine, and two products.
+    Errors: NK101, NK102, NK107 to NK112, NK201, NK301, NK609, NK615. Source: nki.language.rms_norm (NKI 0.6).
     """
     check_tile("rms_norm", "x", x)
     check_tile("rms_norm", "w", w)
     _check_numbers(n, epsilon)
+    _check_version(x)
     if broadcast_shape("rms_norm", x, w) != x.shape:
         refuse("NK109", f"nl.rms_norm: w {list(w.shape)} does not broadcast to x {list(x.shape)}", about=(x, w))
     working = float32 if compute_dtype is None else known_dtype(compute_dtype)
     dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
     rms_norm_into(dst, x, w, reduction_axes("rms_norm", x, axis), n, epsilon, working)
     return dst
+
+
+def _check_version(x: NkiTensor) -> None:
+    """NK615: "'nisa.tensor_tensor_arith' op 'dst' free total elements 5120 != 'rhs' free total elements 1"."""
+    if not current_core("nl.rms_norm").language.whole_rms_norm:
+        message = f"nl.rms_norm of {describe(x)} does not compile: nki 0.6.0 multiplies the tile by a column there"
+        remedy = (
+            "Write it out: nisa.activation(op=nl.square, reduce_op=nl.add), nl.rsqrt, and nisa.tensor_scalar for the "
+            "column."
+        )
+        report("NK615", message, about=(x,), remedy=remedy, severity="error")
 
 
 def rms_norm_into(

@@ -169,3 +169,41 @@ def test_a_copy_of_words_is_exact() -> None:
     """nl.copy does not go through float32 where the dtypes are the same."""
     words = np.array([[2**31 - 1, 2**24 + 1, -(2**30) - 3]], np.int32)
     np.testing.assert_array_equal(inside(lambda: np.array(nl.copy(placed(tile(words))).array)), words)
+
+
+@pytest.mark.parametrize("place", ["op0", "op1"])
+def test_before_nki_0_7_tensor_scalar_takes_no_reciprocal(place: str) -> None:
+    """NK306 in NKI 0.6, whose simulator expects a binary operator; NKI 0.7 computes it."""
+    x = np.arange(1, 33, dtype=np.float32).reshape(4, 8)
+    first = {"op0": nl.reciprocal, "operand0": 0.0}
+    operators = first if place == "op0" else {"op0": nl.add, "operand0": 1.0, "op1": nl.reciprocal, "operand1": None}
+
+    def kernel(given: Any) -> Any:
+        out = nl.ndarray(given.shape, dtype=given.dtype, buffer=nl.shared_hbm)
+        kept = nl.load(given)
+        nisa.tensor_scalar(dst=kept, data=kept, **operators)
+        nl.store(out, kept)
+        return out
+
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, x, nki_version="0.6")
+    assert caught.value.finding.rule == "NK306"
+    expected = 1 / (x.astype(np.float64) + (place == "op1"))
+    np.testing.assert_allclose(nkitools.simulate(kernel, x, nki_version="0.7").outputs, expected, rtol=1e-6)
+
+
+def test_before_nki_0_7_rms_norm_does_not_compile() -> None:
+    """NK615 as an error in NKI 0.6, whose compiler refuses it; it is computed where errors are only reported."""
+    x, w = (np.random.default_rng(seed).uniform(1, 2, (4, 8)).astype(np.float32) for seed in range(2))
+
+    def kernel(given: Any, weights: Any) -> Any:
+        out = nl.ndarray(given.shape, dtype=given.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.rms_norm(nl.load(given), nl.load(weights), axis=1, n=8))
+        return out
+
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, x, w, nki_version="0.6")
+    assert (caught.value.finding.rule, caught.value.finding.severity) == ("NK615", "error")
+    expected = x / np.sqrt((x.astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-6) * w
+    for options in ({"nki_version": "0.7"}, {"nki_version": "0.6", "rules": "report"}):
+        np.testing.assert_allclose(nkitools.simulate(kernel, x, w, **options).outputs, expected, rtol=1e-5)

@@ -201,8 +201,8 @@ def test_only_tiles_are_reduced(function: str) -> None:
     arguments = (1,) if function != "softmax" else ()
     with pytest.raises(nkitools.KernelError, match="NK609"):
         inside(lambda: getattr(nl, function)(2.0, *arguments))
+    keywords = {"keepdims": True} if function in REDUCTIONS else {}
     with pytest.raises(nkitools.KernelError, match="NK201"):
-        keywords = {"keepdims": True} if function in REDUCTIONS else {}
         computed(getattr(nl, function), tile(np.ones((4, 3), np.float32), "hbm"), *arguments, **keywords)
 
 
