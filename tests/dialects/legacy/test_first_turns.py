@@ -17,6 +17,15 @@ from tests.dialects.legacy.running import outputs, random, run
 X = random(8, 12)
 
 
+def frozen(function: Any, *arrays: Any, **options: Any) -> Any:
+    """Return the results of a run whose findings are warnings of NK622: a number that the first turn decides."""
+    done = run(function, *arrays, **options)
+    found = [each for each in done.findings if each.rule != "NK513"]
+    assert {(each.rule, each.severity) for each in found} == {("NK622", "warning")}
+    assert all("for Python and stays" in each.message for each in found)
+    return done.outputs
+
+
 def halved(x: Any) -> Any:
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     width = 8
@@ -49,16 +58,25 @@ def halved_unrolled(x: Any) -> Any:
 
 
 def test_a_number_changes_once() -> None:
-    """``width // 2`` is 4 in every turn of an affine or sequential loop; static_range, which unrolls, halves on."""
-    np.testing.assert_array_equal(outputs(halved, X), 4 * X)
-    np.testing.assert_array_equal(outputs(halved_in_sequence, X), 4 * X)
+    """``width // 2`` is 4 in every turn of an affine or sequential loop, with NK622 at the line that binds it;
+    static_range, which unrolls, halves on.
+    """
+    np.testing.assert_array_equal(frozen(halved, X), 4 * X)
+    np.testing.assert_array_equal(frozen(halved_in_sequence, X), 4 * X)
     np.testing.assert_array_equal(outputs(halved_unrolled, X), X * np.repeat([4, 2, 1], 4).astype(np.float32))
+
+
+def test_the_frozen_number_is_named_where_it_is_bound() -> None:
+    """Once a loop, with Python's value and the first turn's."""
+    (finding,) = run(halved, X).findings
+    assert finding.line == halved.__code__.co_firstlineno + 4
+    assert finding.message.startswith("`width` is 4 for Python and stays 8")
 
 
 def test_the_authors_function_stays_as_it_is() -> None:
     """The rewritten source is the run's alone, also where the run ends in an error; outside Python counts as ever."""
     code = halved.__code__
-    outputs(halved, X)
+    frozen(halved, X)
     assert halved.__code__ is code
     with pytest.raises(IndexError):
         run(halved, X[:, :8])
@@ -88,7 +106,7 @@ def test_functions_that_the_kernel_calls_are_traced_too() -> None:
         assert counted(x, out, 3) == 1
         return out
 
-    np.testing.assert_array_equal(outputs(kernel, X), X)
+    np.testing.assert_array_equal(frozen(kernel, X), X)
 
 
 def test_what_each_turn_makes_anew_is_its_own() -> None:
@@ -126,7 +144,7 @@ def test_a_number_of_the_turn_before_is_that_of_the_first_turn() -> None:
         assert (last, late) == (2, 2)
         return out
 
-    np.testing.assert_array_equal(outputs(kernel, X), X + np.float32(7))
+    np.testing.assert_array_equal(frozen(kernel, X), X + np.float32(7))
 
 
 def test_what_is_no_number_keeps_its_value_with_a_warning() -> None:
@@ -318,7 +336,7 @@ def test_programs_of_a_grid_and_simulate_kernel_see_the_same() -> None:
             nl.store(out[rows, columns], nl.add(nl.load(x[rows, columns]), float(shift)))
         return out
 
-    np.testing.assert_array_equal(outputs(kernel, X, grid=(2,)), X + np.float32(2))
+    np.testing.assert_array_equal(frozen(kernel, X, grid=(2,)), X + np.float32(2))
     np.testing.assert_array_equal(nki.simulate_kernel(nki.jit(kernel)[2], X), X + np.float32(2))
 
 
@@ -343,9 +361,9 @@ def test_a_file_that_has_changed_since_is_not_run(tmp_path: Any) -> None:
     names: dict[str, Any] = {"__name__": "kernels"}
     file.write_text(SOURCE)
     exec(compile(SOURCE, str(file), "exec"), names)
-    np.testing.assert_array_equal(outputs(names["kernel"], X), 4 * X)
+    np.testing.assert_array_equal(frozen(names["kernel"], X), 4 * X)
     file.write_text(SOURCE.replace("width = 8", "width = 1024"))
-    np.testing.assert_array_equal(outputs(names["kernel"], X), 4 * X)
+    np.testing.assert_array_equal(frozen(names["kernel"], X), 4 * X)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ first turn.
 
 ``d_w = d_w // 2`` in the body of nl.affine_range or nl.sequential_range changes `d_w` once on the chip, however often
 the loop turns. For a run the source of such loops is rewritten: at the begin of each turn the names that the body reads
-before it binds them get what they had in the first turn. What is no number keeps its value, with NK622, and so do
-lists, dictionaries and sets that the body changes.
+before it binds them get the numbers that they had in the first turn, with NK622. What is no number keeps its value,
+with NK622, and so do lists, dictionaries and sets that the body changes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from nkitools.rules.finding import report
 
 _RANGES = frozenset(f"{LEGACY}.nki.language.{name}" for name in ("affine_range", "sequential_range"))
 _IN_A_TENSOR = "Loop over nl.static_range, which is unrolled, or keep the tiles in one tensor in front of the loop."
+_OF_A_NUMBER = "Loop over nl.static_range, which is unrolled, or compute the number from the loop's counter in a tile."
 _LOOP, _CLASS = "@nki_loop", "@nki_turns"  # no names that an author can have
 
 Value = TypeVar("Value")
@@ -50,13 +51,19 @@ class FirstTurn:
         self.turn += 1
 
     def seen(self, name: str, value: Value, line: int) -> Value:
-        """Return the number that a name had in the first turn; NK622 at ``line`` for a value that is no number."""
+        """Return the number that a name had in the first turn; NK622 at ``line`` where it has another value now."""
         if self.turn == 1:
             self.values[name] = value
         first = self.values.get(name, value)
         if first is value:
             return value
         if is_number(first) and is_number(value):
+            if first != value:
+                message = (
+                    f"`{name}` is {value!r} for Python and stays {first!r}: the compiler traces the body of the loop "
+                )
+                message += "once, so that on the chip every turn works with the number of the first turn"
+                self._say(name, line, message, _OF_A_NUMBER)
             return first  # type: ignore[return-value]
         message = f"`{name}` is bound anew in each turn of a loop and read in the next; the compiler traces the body "
         message += "once, so that on the chip every turn reads what the first turn read"
