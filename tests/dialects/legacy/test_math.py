@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from tests.dialects.legacy.running import outputs, random, refusal, stored
+from tests.dialects.legacy.running import outputs, random, refusal, run, stored
 
 UNARY = {
     "exp": np.exp,
@@ -170,10 +170,26 @@ def test_masked_calls_compute_their_box() -> None:
 ROUNDING = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sin": np.sin, "cos": np.cos, "arctan": np.arctan}
 
 
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_the_sine_beyond_pi_is_a_warning(dtype: Any) -> None:
+    """NK305 with the number of such elements, which are computed; at pi and under a mask that leaves them out none."""
+    x = (20 * random(16, 8)).astype(dtype)
+    done = run(stored(nl.sin), x)
+    (finding,) = done.findings
+    assert (finding.rule, finding.severity) == ("NK305", "warning")
+    outside = int((np.abs(x.astype(np.float64)) > np.float32(np.pi)).sum())
+    assert f"{outside} of 128 elements" in finding.message
+    np.testing.assert_allclose(
+        done.outputs.astype(np.float64), np.sin(x.astype(np.float64)), atol=1e-6 if dtype is np.float32 else 5e-3
+    )
+    assert run(stored(nl.sin), np.full((16, 8), np.pi, np.float32)).findings == []
+    assert run(stored(lambda tile: nl.cos(tile)), x).findings == []
+
+
 @pytest.mark.parametrize("name", sorted(ROUNDING))
 def test_rounding_and_trigonometry(name: str) -> None:
     """Whole numbers exactly, angles within 1e-6; on the lanes of an oblique mask; in the input's dtype."""
-    x = 20 * random(16, 8) if name != "arctan" else 0.7 * random(16, 8)
+    x = {"arctan": 0.7, "sin": 1.5}.get(name, 20) * random(16, 8)
     expected = ROUNDING[name](x.astype(np.float64))
     np.testing.assert_allclose(outputs(stored(getattr(nl, name)), x), expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(

@@ -37,7 +37,7 @@ from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import binary_into
 from nkitools.language.rounding import ceil_into, floor_into, trunc_into
 from nkitools.language.trigonometry import cos_into, sin_into, tan_into
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 
 def not_a_tile(what: str, role: str, value: Any) -> NoReturn:
@@ -216,9 +216,24 @@ def _with_scalar(operator: str, number: float | None) -> Callable[..., Any]:
     return lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS[operator], operand0=number)
 
 
+def _sine(dst: NkiTensor, x: NkiTensor) -> None:
+    """``dst`` = the sine of ``x``; NK305 beyond pi, for which SDK 2.26 does not document it.
+
+    The range reduction is that of NKI 0.6, since public kernels take angles of many turns.
+    """
+    outside = np.abs(x.read().astype(np.float32)) > np.float32(np.pi)
+    if outside.any():
+        message = (
+            f"nl.sin: {np.count_nonzero(outside)} of {x.size} elements of {describe(x)} lie outside of -pi to pi, the "
+            "range that SDK 2.26 documents; they are computed here as by NKI 0.6, which brings them into the range"
+        )
+        report("NK305", message, about=(x,), remedy="Subtract the nearest multiple of 2*pi from the angle first.")
+    sin_into(dst, x)
+
+
 UNARY: dict[str, Callable[..., Any]] = {
     **{name: _activated(name) for name in ACTIVATIONS if name not in ("copy", "reciprocal", "abs", "sin")},
-    "sin": sin_into,
+    "sin": _sine,
     "cos": cos_into,
     "tan": tan_into,
     "floor": floor_into,
