@@ -6,6 +6,7 @@ from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.facts.generations import Generation
 from nkitools.history.capacity import report_capacity
 from nkitools.history.device_loops import report_unequal_turns, report_unrolled
+from nkitools.history.lost_stores import report_lost_stores
 from nkitools.history.overlaps import report_overlaps
 from nkitools.history.speed import report_speed
 from nkitools.history.stale_rows import report_stale_rows
@@ -16,7 +17,7 @@ from nkitools.record.reporter import Reporter
 def judge(
     columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics, *, spills: bool = True
 ) -> None:
-    """NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
+    """NK506, NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
 
     Nothing under ``rules="off"``. ``spills``: the compiler may move tensors of SBUF to HBM.
     """
@@ -29,6 +30,7 @@ def judge(
         report_races(record, columns, reporter)
     report_overlaps(columns, reporter)
     report_stale_rows(columns, reporter)
+    report_lost_stores(columns, reporter)
     report_capacity(record, columns, reporter, chip, dialect, spills=spills)
     report_speed(columns, reporter, chip)
     report_unequal_turns(record, reporter)

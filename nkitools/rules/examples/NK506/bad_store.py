@@ -1,0 +1,19 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    for k in range(2):
+        stationary = nl.load(lhs_t[nl.ds(k * 128, 128), :])
+        moving = nl.load(rhs[nl.ds(k * 128, 128), :])
+        product = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)
+        nisa.dma_copy(dst=out, src=nl.copy(product))  # NK506
+    return out
+
+
+inputs = (np.ones((256, 64), np.float32), np.ones((256, 512), np.float32))
