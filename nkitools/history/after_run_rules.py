@@ -10,6 +10,7 @@ from nkitools.history.lost_stores import report_lost_stores
 from nkitools.history.overlaps import report_overlaps
 from nkitools.history.speed import report_speed
 from nkitools.history.stale_rows import report_stale_rows
+from nkitools.history.unplaceable import report_unplaceable
 from nkitools.record.columns import Columns
 from nkitools.record.reporter import Reporter
 
@@ -17,7 +18,7 @@ from nkitools.record.reporter import Reporter
 def judge(
     columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics, *, spills: bool = True
 ) -> None:
-    """NK506, NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
+    """NK108, NK506, NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
 
     Nothing under ``rules="off"``. ``spills``: the compiler may move tensors of SBUF to HBM.
     """
@@ -34,5 +35,7 @@ def judge(
     report_capacity(record, columns, reporter, chip, dialect, spills=spills)
     report_speed(columns, reporter, chip)
     report_unequal_turns(record, reporter)
+    if dialect.places_tiles:
+        report_unplaceable(columns, reporter, chip)
     if dialect.unrolls_loops:
         report_unrolled(columns, reporter)
