@@ -16,12 +16,12 @@ from nkitools.chip.own_indices import own_boxes
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue.unwritten import report_result
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.tensor_names import is_grid, tensor_of
+from nkitools.record.undefined_elements import report_result
 from nkitools.rules.finding import refuse, report
 
 _HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)
