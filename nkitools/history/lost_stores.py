@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns
+from nkitools.record.columns import Columns, programs_at
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import report
@@ -28,11 +31,16 @@ def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
         return
     places = np.stack([columns.sites[columns.positions], columns.storages, columns.layouts, columns.byte_offsets])
     _, group, count = np.unique(places[:, stores], axis=1, return_inverse=True, return_counts=True)
+    together = np.split(np.flatnonzero(stores)[np.argsort(group.reshape(-1), kind="stable")], np.cumsum(count)[:-1])
+
+    @cache
+    def touching(storage: int, *, writes: bool) -> Array:
+        return np.asarray(columns.positions[(columns.writes == writes) & (columns.storages == storage)])
+
     told = {-1}
-    for number in np.flatnonzero(count > 1):
-        operands = np.flatnonzero(stores)[group.reshape(-1) == number]
+    for operands in (each for each in together if each.size > 1):
         site = int(columns.sites[columns.positions[operands[0]]])
-        lost = 0 if site in told else _lost(columns, operands)
+        lost = 0 if site in told else _lost(columns, operands, touching)
         if lost:
             told.add(site)
             _report(record, reporter, columns, int(operands[-1]), operands.size, lost)
@@ -43,19 +51,22 @@ def _is_followed(record: Record, storage: int) -> bool:
     return known is not None and known.memory in _HBM and storage not in record.printed
 
 
-def _lost(columns: Columns, operands: Array) -> int:
+def _lost(columns: Columns, operands: Array, touching: Callable[..., Array]) -> int:
     """Return how many of some stores are replaced by the next one, of the same program and of another value, unread."""
     storage, positions = int(columns.storages[operands[0]]), columns.positions[operands]
-    reads = columns.positions[~columns.writes & (columns.storages == storage)]
     sources = columns.storages[operands + 1]  # of a copy the operand behind its destination
-    lost = 0
-    for first, second, source, other in zip(positions, positions[1:], sources, sources[1:], strict=False):
-        if columns.record.program_at(int(first)) != columns.record.program_at(int(second)):
-            continue
-        written = columns.positions[columns.writes & (columns.storages == source)]
-        is_new = source != other or bool(((written > first) & (written < second)).any())
-        lost += is_new and not bool(((reads > first) & (reads <= second)).any())
-    return lost
+    programs = programs_at(columns.record, positions)
+    is_new = sources[1:] != sources[:-1]
+    for source in np.unique(sources[1:][~is_new]):
+        written = _any_between(touching(int(source), writes=True), positions[:-1], positions[1:] - 1)
+        is_new |= (sources[1:] == source) & written
+    is_read = _any_between(touching(storage, writes=False), positions[:-1], positions[1:])
+    return int(np.count_nonzero(is_new & ~is_read & (programs[1:] == programs[:-1])))
+
+
+def _any_between(positions: Array, behind: Array, until: Array) -> Array:
+    """Return for each pair whether one of the ascending positions is greater than ``behind`` and at most ``until``."""
+    return np.asarray(np.searchsorted(positions, behind, "right") < np.searchsorted(positions, until, "right"))
 
 
 def _report(record: Record, reporter: Reporter, columns: Columns, operand: int, count: int, lost: int) -> None:
