@@ -10,7 +10,6 @@ from nkitools.history.lost_stores import report_lost_stores
 from nkitools.history.overlaps import report_overlaps
 from nkitools.history.speed import report_speed
 from nkitools.history.stale_rows import report_stale_rows
-from nkitools.history.unplaceable import report_unplaceable
 from nkitools.record.columns import Columns
 from nkitools.record.reporter import Reporter
 
@@ -36,6 +35,8 @@ def judge(
     report_speed(columns, reporter, chip)
     report_unequal_turns(record, reporter)
     if dialect.places_tiles:
+        from nkitools.history.unplaceable import report_unplaceable
+
         report_unplaceable(columns, reporter, chip)
     if dialect.unrolls_loops:
         report_unrolled(columns, reporter)

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.facts.generations import Generation
 from nkitools.history.liveness import Demand, Liveness, Tiles, partition_bytes
-from nkitools.history.spills import Spilled, foreseen_spills
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
@@ -28,6 +27,9 @@ from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import Site
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER
+
+if TYPE_CHECKING:
+    from nkitools.history.spills import Spilled
 
 _SHAPE_AND_MEMORY = attrgetter("shape", "memory")
 _LISTED = 8  # groups of tensors that a message tells apart
@@ -149,7 +151,11 @@ def _excesses(liveness: Liveness, memory: _Memory) -> Iterator[_Excess]:
     exceeding = liveness.exceeding(capacity)
     if not exceeding:
         return
-    spilled = foreseen_spills(liveness, exceeding, capacity) if memory.foreseen else ()
+    spilled: Sequence[Spilled] = ()
+    if memory.foreseen:
+        from nkitools.history.spills import foreseen_spills
+
+        spilled = foreseen_spills(liveness, exceeding, capacity)
     severity, remedy = ("warning", _SPILLS) if memory.spills else ("error", "")
     if memory.name == "PSUM" and not memory.spills and liveness.fits_when_emptied_early(capacity):
         severity, remedy = "warning", _WAIT

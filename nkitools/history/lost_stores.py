@@ -57,11 +57,13 @@ def _lost(columns: Columns, operands: Array, touching: Callable[..., Array]) -> 
     sources = columns.storages[operands + 1]  # of a copy the operand behind its destination
     programs = programs_at(columns.record, positions)
     is_new = sources[1:] != sources[:-1]
-    for source in np.unique(sources[1:][~is_new]):
-        written = _any_between(touching(int(source), writes=True), positions[:-1], positions[1:] - 1)
-        is_new |= (sources[1:] == source) & written
+    goes_on = np.zeros_like(is_new)  # what was stored is read again: a running sum, whose last value has all of it
+    for source in np.unique(sources[:-1]):
+        here, between = sources[:-1] == source, (positions[:-1], positions[1:] - 1)
+        is_new |= here & _any_between(touching(int(source), writes=True), *between)
+        goes_on |= here & _any_between(touching(int(source), writes=False), *between)
     is_read = _any_between(touching(storage, writes=False), positions[:-1], positions[1:])
-    return int(np.count_nonzero(is_new & ~is_read & (programs[1:] == programs[:-1])))
+    return int(np.count_nonzero(is_new & ~goes_on & ~is_read & (programs[1:] == programs[:-1])))
 
 
 def _any_between(positions: Array, behind: Array, until: Array) -> Array:

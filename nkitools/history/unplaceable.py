@@ -25,6 +25,8 @@ def report_unplaceable(columns: Columns, reporter: Reporter, chip: Generation) -
     if not shifted:
         return
     engines = columns.of_each_plan(lambda plan: plan.engine != "dma" and not plan.names_only)[columns.positions]
+    # How a compiler places what a mask leaves out is not known: such accesses are not judged.
+    engines &= ~np.isin(columns.sites, list(columns.record.masked))[columns.positions]
     sites: set[int] = set()
     for storage in distinct(columns.storages[engines & np.isin(columns.layouts, shifted)]):
         mine = np.flatnonzero(engines & (columns.storages == storage))

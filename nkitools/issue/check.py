@@ -24,7 +24,6 @@ from nkitools.issue.overwritten import report_lost
 from nkitools.issue.plan import WRITTEN
 from nkitools.issue.scatter_order import check_columns, check_unique
 from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
-from nkitools.issue.unwritten import leaves, report_read
 from nkitools.rules.finding import report
 
 
@@ -109,6 +108,8 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
         missing = None if role in WRITTEN else _missing(call, tensor, touched)
         if missing is None:
             continue
+        from nkitools.issue.unwritten import leaves, report_read  # few kernels get here
+
         is_result = plan.lanes == "leave" or _goes_out(call)
         missing = _kept(call, missing) if is_result else missing
         if not missing.any():
@@ -132,6 +133,8 @@ def _lose(call: CarefulCall, index: NkiTensor) -> None:
     missing = index.unwritten()
     if missing is None:
         return
+    from nkitools.issue.unwritten import report_read
+
     if call.plan.lanes == "leave" or _goes_out(call):
         report_read(call, index, missing)
         return

@@ -1,4 +1,4 @@
-"""What is said of elements that were never written: where they are read, and where they leave in a result."""
+"""Findings of elements that were never written: where they are read, and where they leave in a result."""
 
 from __future__ import annotations
 

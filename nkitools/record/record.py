@@ -120,6 +120,7 @@ class Record(OpenRows):
         self._counter_names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self.prints = Prints()
         self.findings_left_out = 0
+        self.masked: set[int] = set()  # sites of instructions of the legacy dialect under a mask
         self.origins: set[tuple[str, int]] = set()  # the lines that NK404 was reported for
         self.rounded: Counter[str] = Counter()
         self.labels: list[tuple[tuple[int, ...], int, str]] = []

@@ -1,4 +1,4 @@
-"""What is said of elements that were never written, where they are read or leave in a result."""
+"""Findings of elements that were never written, as instructions and results report them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from nkitools.chip.tensor import NkiTensor, RuntimeViews
 from nkitools.rules.finding import NotModelled
 from tests.chip.indexed import I32, X, column, copied, put, scalar
 from tests.chip.models import refused
-from tests.isa.issued import empty, inside, placed
+from tests.isa.issued import empty, handed_out, inside, placed
 from tests.isa.oracles import words
 
 SKIP = nisa.oob_mode.skip
@@ -234,7 +234,7 @@ def test_an_index_that_was_never_written_is_found() -> None:
         lambda t: t.vector_select(0, placed(empty((3, 1), I32))),
     ):
         with refused("NK401"):
-            inside(lambda v=view: copied(v(put(X))))
+            nkitools.simulate(lambda v=view: handed_out(v(put(X))))
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ LINE = np.ones((128, 1), np.float32)
 
 
 def spoken(run: Any) -> list[tuple[str, str, int]]:
-    return [(each.rule, each.severity, each.line) for each in run.findings]
+    """Return what is found but for stores that the next one replaces: the kernels store again and again."""
+    return [(each.rule, each.severity, each.line) for each in run.findings if each.rule != "NK506"]
 
 
 def halves(x: Any, nbytes: int) -> Any:
@@ -162,7 +163,7 @@ def test_the_peak_is_reported_with_its_loop() -> None:
     run = nkitools.simulate(
         kernel, np.ones((128, 5 * 16384), np.float32), chip="trn3", rules="report", nki_version="0.6"
     )
-    (finding,) = run.findings
+    (finding,) = (each for each in run.findings if each.rule != "NK506")
     assert (finding.rule, finding.line) == ("NK202", line_of(kernel, "# the loads"))
     assert finding.loops == {"i": 2, "j": 4}
     assert "5 x 65,536" in finding.message
@@ -230,8 +231,9 @@ def test_tiles_of_few_partitions_lie_beside_each_other(partitions: int, count: i
         return out
 
     run = nkitools.simulate(kernel, LINE, chip="trn2", rules="report")
-    assert [each.rule for each in run.findings] == ([] if fits else ["NK202"])
-    assert all("to lie beside each other" in each.message for each in run.findings)
+    found = [each for each in run.findings if each.rule != "NK506"]  # each tile is stored into one column
+    assert [each.rule for each in found] == ([] if fits else ["NK202"])
+    assert all("to lie beside each other" in each.message for each in found)
 
 
 def test_what_the_language_needs_inside_of_a_call_does_not_count() -> None:
@@ -290,8 +292,8 @@ def test_each_program_has_an_sbuf_of_its_own(seed: str | None) -> None:
         second = nkitools.simulate(of_program, LINE, (full, more), grid=2, rules="report")
         both = nkitools.simulate(of_program, LINE, (more, more), grid=2, rules="report")
     assert spoken(fitting) == []
-    assert [(each.rule, each.program) for each in second.findings] == [("NK202", (1,))]
-    assert [(each.rule, each.program) for each in both.findings] == [("NK202", (0,))]
+    assert [(each.rule, each.program) for each in second.findings if each.rule != "NK506"] == [("NK202", (1,))]
+    assert [(each.rule, each.program) for each in both.findings if each.rule != "NK506"] == [("NK202", (0,))]
 
 
 # --- PSUM ------------------------------------------------------------------------------------------------------------

@@ -93,5 +93,6 @@ def test_exactly_what_races_is_found(rounds: Any, seed: int | None) -> None:
     with options.override(schedule_seed=None if seed is None else str(seed)):
         run = nkitools.simulate(played, a, b, rounds, *index, grid=2, rules="report")
     races = [each for each in run.findings if each.rule != "NK409"]  # it writes into its arguments
+    races = [each for each in races if each.rule != "NK506"]  # one program's stores that its next one replaces
     assert {each.rule for each in races} <= {"NK502"}
     assert {each.message.split("tensor `")[1][0] for each in races} == racing(rounds)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import nkitools
+import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.rules.finding import Finding
 
@@ -138,6 +139,13 @@ def refusal(instruction: Any, *args: Any, chip: str = "trn2", **kwargs: Any) -> 
     finding: Finding = caught.value.finding
     assert issue(instruction, *args, chip=chip, rules="report", **kwargs).rules == [finding.rule]
     return finding
+
+
+def handed_out(tile: Any) -> Any:
+    """Return a copy of a tile in shared HBM, which is a result where a kernel returns it."""
+    out = nl.ndarray(tile.shape, tile.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
 
 
 def inside(body: Callable[[], Any], chip: str = "trn2", rules: str = "error") -> Any:

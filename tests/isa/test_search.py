@@ -276,7 +276,6 @@ MAX8: dict[str, Any] = {
     "destination in HBM": ("NK201", empty((4, 8), memory="shared_hbm"), ones(4, 16)),
     "packed": ("NK301", empty((4, 8)), tile(np.zeros((4, 16), nl.float8_e4m3fn_x4.dtype), dtype=nl.float8_e4m3fn_x4)),
     "129 partitions": ("NK101", empty((129, 8)), ones(129, 16)),
-    "unwritten": ("NK401", empty((4, 8)), empty((4, 16))),
 }
 FIND: dict[str, Any] = {
     "too few elements": ("NK107", empty((4, 8), nl.uint32), ones(4, 7), ones(4, 8)),

@@ -14,7 +14,7 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.issue.indirection import ABILITIES
 from nkitools.rules.finding import Finding
-from tests.isa.issued import empty, inside, placed, tile
+from tests.isa.issued import empty, handed_out, inside, placed, tile
 from tests.isa.oracles import sample
 
 P, FREE = 32, 24
@@ -314,14 +314,17 @@ def test_earlier_chips_lack_it(chip: str) -> None:
 def test_unwritten_columns_are_reported() -> None:
     """NK401, and only where they are read."""
 
-    def body(last: int) -> None:
-        tensor = placed(empty((16, 8)))
+    def body(last: int) -> Any:
+        tensor, sums = placed(empty((16, 8))), placed(empty((16, 1)))
         nisa.memset(tensor[:, 0:4], 1)
         index = put(np.array([0, 1, last, *[0] * 13], np.int32)[:, None])
-        nisa.tensor_reduce(placed(empty((16, 1))), nl.add, tensor.indirect(index, 3), 1)
+        nisa.tensor_reduce(sums, nl.add, tensor.indirect(index, 3), 1)
+        return handed_out(sums)
 
-    inside(lambda: body(3), chip="trn3")
-    finding = refusal(lambda: body(4))
+    nkitools.simulate(lambda: body(3), chip="trn3")
+    with pytest.raises(nkitools.KernelError) as raised:
+        nkitools.simulate(lambda: body(4), chip="trn3")
+    finding = raised.value.finding
     assert (finding.rule, "16 of 48 elements" in finding.message) == ("NK401", True)
 
 

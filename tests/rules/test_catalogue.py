@@ -68,9 +68,9 @@ each_rule = each("rule", DEFINED, lambda rule: rule.id)
 
 @cache
 def _named_in_code() -> dict[str, set[str]]:
-    """Rule ids that stand as strings of their own in the package's code, and the files that name them."""
+    """Rule ids that stand as strings of their own in the code or its table of sentences, and the files with them."""
     named: dict[str, set[str]] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.glob("customop/*.toml")]):
         relative = path.relative_to(PACKAGE).as_posix()
         if relative.startswith("rules/") and relative != "rules/finding.py":
             continue  # the catalogue itself

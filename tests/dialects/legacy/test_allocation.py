@@ -206,7 +206,7 @@ def test_bytes_are_used_again_one_tensor_after_the_other() -> None:
         return out
 
     done = run(kernel, (X,))
-    assert done.findings == []
+    assert {each.rule for each in done.findings} <= {"NK506"}  # both tiles are stored into the same columns
     np.testing.assert_array_equal(done.outputs, X)
 
 

@@ -57,8 +57,8 @@ def _after(order: Any, steps: list[Step]) -> Any:
 
 
 def _without_513(done: Any) -> list[Any]:
-    """Findings of a run but for columns of `X` that are not read, and for one line's writes of several sizes."""
-    return [each for each in done.findings if each.rule not in ("NK511", "NK513")]
+    """Findings but for unread columns of `X`, and for one line's writes, of several sizes or lost."""
+    return [each for each in done.findings if each.rule not in ("NK506", "NK511", "NK513")]
 
 
 places = st.tuples(st.integers(0, 3), st.integers(0, 8))
@@ -85,7 +85,8 @@ def test_a_loop_of_which_two_orders_differ_is_found(found: list[Step]) -> None:
 
 def _findings(kernel: Any) -> list[tuple[str, int]]:
     first = kernel.__code__.co_firstlineno
-    return [(each.rule, each.line - first) for each in run(kernel, (X,)).findings]
+    found = run(kernel, (X,)).findings
+    return [(each.rule, each.line - first) for each in found if each.rule != "NK506"]  # stores that are replaced
 
 
 def test_sums_into_psum_and_sbuf_are_no_dependence() -> None:

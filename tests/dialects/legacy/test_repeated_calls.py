@@ -159,7 +159,7 @@ def _operate(z: Any, x: Any, y: Any) -> None:
 
 
 @pytest.mark.fast_path
-@pytest.mark.parametrize(("statement", "most"), [(_assign, 95), (_assign_indexed, 140), (_operate, 42)])
+@pytest.mark.parametrize(("statement", "most"), [(_assign, 96), (_assign_indexed, 141), (_operate, 42)])
 def test_a_warm_statement_takes_few_frames(statement: Any, most: int) -> None:
     """Python frames of one more turn: the difference of 110 and 10 turns, by 100."""
 

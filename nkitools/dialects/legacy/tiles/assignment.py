@@ -89,14 +89,14 @@ def assign(dst: Any, value: Any) -> None:
     if is_same_view(target, source):
         return
     _on_chip(source, "is assigned to a tile", "Read from HBM with nl.load or nisa.dma_copy.")
-    if value.skipped_at == current_core("nki").record.next_position:
+    if value.skipped_at >= 0 and value.skipped_at == current_core("nki").record.next_position:
         return  # the load would have written here, and has not: see `_loaded`
     lanes = value.lanes if value.is_fresh else None
     _keep_masks(dst, value, lanes)
     if lanes is None or target.shape != source.shape:
         if value.shape != dst.shape:
             source = fitted(source, target)
-        elif value.is_fresh:
+        elif not source.storage.full and value.is_fresh:
             target = _loaded(target, source, value.opened)
         copy_elision.copy(target, source, value.opened)
     elif not lanes.empty:

@@ -88,6 +88,8 @@ def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], la
             _issue(into, view_of(dst), [*views])
         return
     inherit(dst.storage, operands)
+    record = current_core("nki").record
+    record.masked.add(record.site())
     if lanes.empty:
         return
     parts = [part_of(operand, dst.shape, lanes.box) for operand in operands]
