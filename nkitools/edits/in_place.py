@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -24,4 +25,15 @@ def in_place(function: FunctionType, text: str) -> Iterator[None]:
         raise ValueError(f"the edit changes which variables {function.__qualname__} has of the functions around it")
     keep_text(made, text)
     with running([(function, made)]):
-        yield
+        _forget_traces()
+        try:
+            yield
+        finally:
+            _forget_traces()
+
+
+def _forget_traces() -> None:
+    """Let JAX trace functions again: from 0.12 on it knows a kernel by its function, whatever code that has."""
+    jax = sys.modules.get("jax")
+    if jax is not None:
+        jax.clear_caches()
