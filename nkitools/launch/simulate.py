@@ -36,9 +36,9 @@ def simulate(
 ) -> Run:
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
 
-    ``grid``: the launch grid, an int or ints (of a modern kernel the LNC degree, 1 or 2); ``chip``: ``trn1 inf2 trn2
-    trn3`` or ``gen2 gen3 gen4`` (default: the option, AWS's environment variables, else trn2); ``nki_version``: the NKI
-    version whose names and signatures hold (default: the option, else ``auto``, the newest); ``rules``: ``"error"``
+    ``grid``: the launch grid, an int or ints (of a modern kernel the LNC degree, 1 or 2); ``chip``: such as
+    ``trn1`` or ``gen2`` (default: the option, AWS's environment variables, else trn2); ``nki_version``: the NKI version
+    whose names and signatures hold (default: the option, else ``auto``, the newest); ``rules``: ``"error"``
     raises `KernelError` at the first error-level finding, ``"report"`` collects and goes on (outputs None where nothing
     can be computed), ``"off"`` runs bare; ``sum_order``: ``"chip"`` adds float32 along free axes in the order of
     elements, as a chip does, ``"fast"`` pairwise, as NumPy does (default: the option, else ``fast``). Other keywords go

@@ -190,7 +190,7 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         nki_version: str = "",
         seconds: float = 60.0,
     ) -> Answer:
-        """Estimate the time of a kernel on chips (trn1, inf2, trn2, trn3), with what bounds it and what would help."""
+        """Estimate the time of a kernel on chips, such as trn1 and trn2, with what bounds it and what would help."""
 
         async def go() -> Plain:
             request = _request(workplace, path, kernel, arguments, settings, nki_version=nki_version) | {

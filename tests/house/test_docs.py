@@ -172,7 +172,7 @@ def test_the_cheat_sheet_has_limits_and_functions() -> None:
     page = cheat_sheet()
     assert all(f"| [nisa.{name}](instructions/{name}.md) | " in page for name in names())
     assert all(f"| `nl.{name}` | " in page for name in ("load", "store", "matmul", "exp", "zeros"))
-    assert re.search(r"^\| `moving_fmax\w*` \| 512 \| 512 \| \d+ \|$", page, re.MULTILINE)
+    assert re.search(r"^\| `moving_fmax\w*` \| 512 \| 512 \|( \d+ \|)+$", page, re.MULTILINE)
 
 
 def test_the_interface_has_the_names_that_people_type() -> None:

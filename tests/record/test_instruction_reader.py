@@ -45,16 +45,16 @@ def from_its_row(record: Record, position: int) -> InstructionRecord:
     ]
     site, begun = record.sites[row.site], [program for first, program in record.programs if first <= position]
     return InstructionRecord(
-        row.plan.name,
-        row.plan.engine,
-        row.plan.cycles,
-        tuple(operands),
-        site.file,
-        site.line,
-        begun[-1] if begun else (),
-        dict(counters),
-        record.rank,
-        row.plan.nanoseconds,
+        name=row.plan.name,
+        engine=row.plan.engine,
+        cycles=row.plan.cycles,
+        operands=tuple(operands),
+        file=site.file,
+        line=site.line,
+        program=begun[-1] if begun else (),
+        loops=dict(counters),
+        rank=record.rank,
+        nanoseconds=row.plan.nanoseconds,
     )
 
 

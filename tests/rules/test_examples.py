@@ -11,12 +11,13 @@ import pytest
 
 import nkitools
 from nkitools.facts import options
+from nkitools.facts.generations import TABLES
 from nkitools.rules.catalogue import RULES, Rule
 from tests import cases
 from tests.nki_versions import marks_of
 
 PlayExample = Callable[..., Any]
-GENERATIONS = ("trn1", "trn2", "trn3")  # one chip of each: inf2 is trn1's generation
+GENERATIONS = tuple(generation.products[0] for generation in TABLES)
 LARGE = ("NK105", "NK202", "NK709")  # thousands of instructions: on one chip, on all under `make soak`
 
 
