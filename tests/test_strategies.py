@@ -69,9 +69,9 @@ class TestTileShapes:
 
         shapes = drawn(tile_shapes("trn2", max_free=None))
         partitions, free = (max(sizes) for sizes in zip(*shapes, strict=True))
-        assert (partitions, free) == (128, (224 - 16) * 1024 // 4)
+        assert (partitions, free) == (128, (224 - 16) * 1024 // 4 - 2)  # the compiler keeps 8 bytes
         for more in ((129, 1), (1, free + 1)):
-            with nkitools.expect_finding("NK101", "NK107"):
+            with nkitools.expect_finding("NK101", "NK202"):
                 nkitools.simulate(kernel, *more, chip="trn2")
 
     def test_edges_come(self) -> None:
@@ -85,7 +85,7 @@ class TestTileShapes:
         """In elements of the dtype; of all banks; of the chip at hand."""
         assert max(free for _, free in drawn(tile_shapes(memory="psum", dtype=nl.bfloat16))) == 1024
         assert max(free for _, free in drawn(tile_shapes(memory="psum", banks=8, max_free=None))) == 4096
-        assert max(free for _, free in drawn(tile_shapes("trn1", dtype="int8", max_free=None))) == 176 * 1024
+        assert max(free for _, free in drawn(tile_shapes("trn1", dtype="int8", max_free=None))) == 176 * 1024 - 8
         assert max(free for _, free in drawn(tile_shapes(max_free=100))) == 100
 
     def test_more_dimensions_share_the_free_size(self) -> None:

@@ -68,7 +68,7 @@ def _free_bytes(generation: Generation, memory: MemoryRegion, banks: int) -> int
         raise ValueError(f"banks: PSUM has {generation.psum_banks}, it is {banks}")
     if memory is MemoryRegion.psum:
         return banks * generation.psum_bank_bytes
-    return generation.sbuf_usable_bytes
+    return generation.sbuf_automatic_bytes
 
 
 def matrix_shapes(*tiles: int, max_tiles: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
