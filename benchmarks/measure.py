@@ -113,6 +113,37 @@ def _in_float32(array: Any) -> Any:
     return array.astype(np.float32, copy=False)
 
 
+def _filling_calls(x: Any) -> Calls:
+    """Return a tile that is filled column by column, and one that is filled element by element."""
+    import nki
+    import nki.isa as nisa
+    import nki.language as nl
+
+    @nki.jit
+    def columns(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, FILLED), dtype=nl.float32, buffer=nl.sbuf)
+        column = nl.load(x)
+        for at in range(count):
+            nisa.tensor_tensor(dst=tile[:, at : at + 1], data1=column, data2=column, op=nl.add)
+        nl.store(out, column)
+        return out
+
+    @nki.jit
+    def elements(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile, copied = nl.load(x), nl.ndarray((1, ELEMENTS), dtype=nl.float32, buffer=nl.sbuf)
+        for at in range(count):
+            copied[0:1, at] = tile[0:1, 0]
+        nl.store(out, tile)
+        return out
+
+    return {
+        "columns": lambda: nkitools.simulate(columns, x, FILLED),
+        "elements": lambda: nkitools.simulate(elements, x, ELEMENTS),
+    }
+
+
 def action_calls() -> Calls:
     """Return a chain of instructions, a row of allocations, both without any, and NumPy's part of the chain."""
     import nki
@@ -157,25 +188,6 @@ def action_calls() -> Calls:
         nl.store(out, tile)
         return out
 
-    @nki.jit
-    def columns(x: Any, count: int) -> Any:
-        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
-        tile = nl.ndarray((128, FILLED), dtype=nl.float32, buffer=nl.sbuf)
-        column = nl.load(x)
-        for at in range(count):
-            nisa.tensor_tensor(dst=tile[:, at : at + 1], data1=column, data2=column, op=nl.add)
-        nl.store(out, column)
-        return out
-
-    @nki.jit
-    def elements(x: Any, count: int) -> Any:
-        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
-        tile, copied = nl.load(x), nl.ndarray((1, ELEMENTS), dtype=nl.float32, buffer=nl.sbuf)
-        for at in range(count):
-            copied[0:1, at] = tile[0:1, 0]
-        nl.store(out, tile)
-        return out
-
     x, larger = np.ones((128, 1), np.float32), np.empty((128, 1), np.float32)
 
     def bare() -> None:
@@ -190,8 +202,7 @@ def action_calls() -> Calls:
         "numpy": bare,
         "row": lambda: nkitools.simulate(row, x, ALLOCATED),
         "no row": lambda: nkitools.simulate(row, x, 0),
-        "columns": lambda: nkitools.simulate(columns, x, FILLED),
-        "elements": lambda: nkitools.simulate(elements, x, ELEMENTS),
+        **_filling_calls(x),
         "launches": lambda: [nkitools.simulate(chain, x, 1) for _ in range(LAUNCHES)],
     }
     for call in calls.values():
