@@ -75,9 +75,8 @@ class Core:
     has_infinities: bool = False  # infinities that the kernel has made were reported
     undone: set[int] = field(default_factory=set)  # storages that depend on refused instructions
     reduce_registers: dict[str, Array] = field(default_factory=dict)
-    reduce_chains: dict[str, list[Any]] = field(
-        default_factory=dict
-    )  # what was reduced into which lanes, last at the end
+    # By engine: the reductions into lanes of its registers, the last at the end.
+    reduce_chains: dict[str, list[Any]] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
     host: HostMemory | None = None  # counts what tensors in HBM take of the host
     careful: bool = False  # every instruction is issued carefully from here on

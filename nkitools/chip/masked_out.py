@@ -38,9 +38,7 @@ class LeftOut(NamedTuple):
     byte_offset: int = 0  # of the view
     cause: str = MASK
     source: int = -1  # the id of the storage that they came from; -1: they were left out here
-    use: Use = (
-        Use()
-    )  # the first one; of elements that a mask left out, the first that decides: computing along is usual there
+    use: Use = Use()  # the first one; of elements that a mask left out, the first that decides
 
 
 def leave_out(
