@@ -61,9 +61,12 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Iterator[None]:
-    before = {name: module for name, module in sys.modules.items() if name.startswith("torch_neuronx")}
+    """Each test begins without torch_neuronx, whatever ran before in this process, and leaves none of its own."""
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("torch_neuronx")}
     yield
-    assert {name: module for name, module in sys.modules.items() if name.startswith("torch_neuronx")} == before
+    after = [name for name in sys.modules if name.startswith("torch_neuronx")]
+    sys.modules.update(before)
+    assert after == []
     assert torch_operators._registered == {}
 
 
