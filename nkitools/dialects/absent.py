@@ -54,6 +54,16 @@ def _refuse(module: str, name: str, public: Iterable[str]) -> NoReturn:
     raise_absent(finding_here(RULES["NK607"], message, (f"Did you mean {near[0]}? " if near else "") + _REMEDY))
 
 
+def missing_beside_kernels(module: str, name: str) -> NoReturn:
+    """Refuse ``module.name`` of a package that scripts import beside their kernels (NK607)."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    message = f"{module} has no `{name}` here: nkitools stands in for {module.partition('.')[0]} around kernels only"
+    raise_absent(
+        finding_here(RULES["NK607"], message, "Leave it out of a simulation, or run this file on an instance.")
+    )
+
+
 def refuse_module(name: str) -> NoReturn:
     """Refuse ``import nki.name`` of an unknown module, or of one that belongs to AWS's compiler (NK607)."""
     package = name.rpartition(".")[0]

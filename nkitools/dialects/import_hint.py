@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import FrameType, ModuleType
 
 _ROOTS = frozenset({"nki", "neuronxcc"})
@@ -25,6 +26,14 @@ def is_import() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def is_import_by_a_library() -> bool:
+    """Return whether the import that asks the caller, a finder, stands in an installed package."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None and not {"site-packages", "dist-packages"}.isdisjoint(Path(frame.f_code.co_filename).parts)
 
 
 class ImportHint(MetaPathFinder):

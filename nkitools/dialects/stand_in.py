@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Literal, Union
 
 from nkitools.dialects import torch_autoload
-from nkitools.dialects.import_hint import is_import
+from nkitools.dialects.import_hint import is_import, is_import_by_a_library
 
 _ROOM = "nkitools.dialects"
 _SOURCES = {
@@ -27,6 +27,7 @@ _SOURCES = {
     "nki.collectives": "modern.collectives",
     "nki.typing": "modern.typing",
     "nki.dtype": "modern.dtype",
+    "nki.simulator": "modern.simulator",
     "nki.compiler": "modern.compiler",
     "nki.compiler.frontend": "modern.frontend",
     "nki.compiler.kernel_builder": "modern.kernel_builder",
@@ -60,8 +61,17 @@ _BESIDE = (_SIMULATOR, "neuron_dtypes")
 # AWS's native backend of torch, as far as it takes kernels: that imports AWS's nki, which is not there.
 _TORCH = "torch_neuronx"
 _OF_TORCH = {_TORCH: "torch_neuronx", f"{_TORCH}.nki_hop": "torch_neuronx"}
-_SOURCES |= _OF_TORCH
+# PyTorch/XLA, by which scripts of NKI 0.6 and before reach a device.
+_XLA = "torch_xla"
+_OF_XLA = {
+    _XLA: "torch_xla",
+    f"{_XLA}.core": "torch_xla.core",
+    f"{_XLA}.core.xla_model": "torch_xla.xla_model",
+    f"{_XLA}.runtime": "torch_xla.runtime",
+}
+_SOURCES |= _OF_TORCH | _OF_XLA
 _OURS = "nkitools_stand_in"
+ORIGIN = "nkitools stand-in"  # of the modules' specs: who looks for AWS's packages looks past them (targets.packages)
 
 
 class _Level(int):
@@ -187,6 +197,8 @@ class StandInFinder(MetaPathFinder):
             # A look whether it is installed is answered by what is.
             serves = fullname in _OF_TORCH and "nki" in self.roots and is_import() and not _has_own_backend()
             return _spec(fullname) if serves else None
+        if first == _XLA:
+            return self._xla_spec(fullname) if is_import() and not is_import_by_a_library() else None
         if first in _BESIDE:
             root, wanted = "nki", _installed_spec(first) is None
         else:
@@ -201,6 +213,19 @@ class StandInFinder(MetaPathFinder):
             refuse_module(fullname)
         return None
 
+    def _xla_spec(self, fullname: str) -> ModuleSpec | None:
+        """Return the stand-in for ``torch_xla``, where torch is and no ``torch_xla`` of its own. Errors: NK607."""
+        if not self.roots or _installed_spec(_XLA) is not None:
+            return None
+        if _installed_spec("torch") is None:
+            message = f"No module named '{fullname}'. nkitools stands in for it where torch is: pip install torch"
+            raise ModuleNotFoundError(message, name=fullname)
+        if fullname not in _OF_XLA:
+            from nkitools.dialects.absent import refuse_module
+
+            refuse_module(fullname)
+        return _spec(fullname)
+
 
 def _has_own_backend() -> bool:
     """Return whether torch is not here, or an installed torch_neuronx of 2.9 or lower, which can be imported."""
@@ -208,7 +233,7 @@ def _has_own_backend() -> bool:
 
 
 def _spec(fullname: str) -> ModuleSpec:
-    return ModuleSpec(fullname, _DialectLoader(), origin="nkitools", is_package=True)
+    return ModuleSpec(fullname, _DialectLoader(), origin=ORIGIN, is_package=True)
 
 
 def _parent_spec() -> ModuleSpec:

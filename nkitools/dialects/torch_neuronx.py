@@ -8,8 +8,10 @@ callable for ``torch.compile``, and ``wrap_nki(kernel)[2]`` one with a grid.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from nkitools.dialects.absent import missing_beside_kernels
 from nkitools.dialects.modern import jit
 from nkitools.launch.kernel import KernelObject
 
@@ -41,8 +43,4 @@ def wrap_nki(kernel: Kernel) -> KernelObject[...]:
     return kernel if isinstance(kernel, KernelObject) else jit(kernel)
 
 
-def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"nkitools' stand-in for torch_neuronx has no {name!r}: it is there for kernels alone (nki_op, wrap_nki). On a "
-        "device AWS's own package is imported"
-    )
+__getattr__ = partial(missing_beside_kernels, "torch_neuronx")

@@ -40,6 +40,7 @@ class Launch:
     function: Callable[..., Any]
     name: str
     grid: tuple[int, ...] = ()
+    grid_asked: tuple[int, ...] = ()  # what stands in the legacy dialect's brackets, which may have sizes of 0
     chip: str | None = None
     nki_version: str | None = None
     rules: str | None = None

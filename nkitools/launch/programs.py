@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -110,13 +111,19 @@ def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iter
 def _report_launch(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
     """Report, at the kernel's first line, what is to say of how it is specialized, compiled and launched.
 
-    NK618: the former front end specializes it. NK609, NK613, NK621: its configuration (`report_configuration`).
+    NK618: the former front end specializes it. NK621: its grid has a size of 0. NK609, NK613 and others: its
+    configuration (`report_configuration`).
     """
-    notice, code = language.front_end_notice, getattr(launch.function, "__code__", None)
+    notice = language.front_end_notice
+    code = getattr(inspect.unwrap(launch.function), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
     with reporter.placed(Site(file, line, None, launch.name)):
         if notice is not None:
             report("NK618", notice.message, remedy=notice.remedy, severity=notice.severity)
+        if 0 in launch.grid_asked:
+            shown = ", ".join(map(str, launch.grid_asked))
+            message = f"kernel {launch.name} is launched with [{shown}]: the chip runs one program where a size is 0"
+            report("NK621", message, remedy=f"Write [{', '.join(map(str, launch.grid))}].")
         check_configuration(launch, language)
         report_configuration(launch)
 

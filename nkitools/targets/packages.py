@@ -11,15 +11,14 @@ from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 
-# The origin of the modules that stand in for torch_neuronx (nkitools.customop.torch_modules).
-STAND_IN = "nkitools stand-in"
+from nkitools.dialects.stand_in import ORIGIN
 
 
 @cache
 def is_installed(package: str) -> bool:
     """Return whether a top-level package (jax, torch_neuronx) could be imported, apart from its stand-in."""
     spec = find_spec(package)
-    if spec is not None and spec.origin == STAND_IN:
+    if spec is not None and spec.origin == ORIGIN:
         spec = PathFinder.find_spec(package)
     return spec is not None
 

@@ -163,7 +163,7 @@ def test_the_stand_in_is_no_package_that_reaches_a_device() -> None:
     with customop.torch_stand_in():
         assert not packages.is_installed("torch_neuronx")
     packages.is_installed.cache_clear()
-    assert torch_modules.ORIGIN == packages.STAND_IN
+    assert torch_modules.ORIGIN == packages.ORIGIN
 
 
 def test_an_import_of_nkitools_puts_nothing_in_place() -> None:

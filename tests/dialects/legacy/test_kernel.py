@@ -157,6 +157,26 @@ def test_grids(grid: Any) -> None:
     np.testing.assert_array_equal(nkitools.simulate(kernel, x, grid=(4, 2)).outputs, expected)
 
 
+@pytest.mark.parametrize(("grid", "programs"), [(0, 1), ((0,), 1), ([0, 2], 2), (np.int64(0), 1)])
+def test_a_size_of_0_is_one_program(grid: Any, programs: int) -> None:
+    """As a public kernel is launched that ran on a chip, with a hint at the kernel; negative sizes stay refused."""
+
+    @nki.jit
+    def count(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(result, nl.load(x) + nl.num_programs())
+        return result
+
+    x = random(8, 3)
+    np.testing.assert_array_equal(count[grid](x), x + np.float32(programs))
+    (found,) = [each for each in nkitools.simulate(count[grid], x).findings if each.rule == "NK621"]
+    assert (found.severity, found.line) == ("hint", count.__wrapped__.__code__.co_firstlineno)
+    assert "runs one program where a size is 0" in found.message
+    assert not [each for each in nkitools.simulate(count[grid][1], x).findings if each.rule == "NK621"]
+    with pytest.raises(ValueError, match="at least 1"):
+        count[-1]
+
+
 def test_kernels_call_kernels_inline() -> None:
     """A kernel or traced helper called inside runs there; with a grid of its own it is refused (NK610)."""
     helper = nki.trace(doubled_into)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,25 @@ def test_simulate_makes_a_callable_of_the_same_name(kernel: Any) -> None:
     np.testing.assert_array_equal(simulated(X), X)
     np.testing.assert_array_equal(simulated(x=X), X)
     assert (simulated.__name__, simulated.__doc__) == ("copied", "A copy of x.")
+
+
+@pytest.mark.parametrize("kernel", [copied, nki.jit(copied), nki.jit(copied)[2]])
+def test_the_simulator_that_scripts_import(kernel: Any) -> None:
+    """`nki.simulator.simulate_kernel` takes positions and names apart, and the LNC degree; a wrong one is refused."""
+    simulate_kernel = importlib.import_module("nki.simulator").simulate_kernel
+    np.testing.assert_array_equal(simulate_kernel(kernel, (X,)), X)
+    np.testing.assert_array_equal(simulate_kernel(kernel, (), {"x": X}, lnc=2), X)
+    with pytest.raises(nkitools.KernelError, match="the LNC degree is 1 or 2"):
+        simulate_kernel(kernel, (X,), {}, lnc=3)
+
+
+@pytest.mark.parametrize("version", ["0.6", "0.7"])
+def test_the_module_says_its_version(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """`nki.__version__` is the NKI version that is simulated; other names with underscores are missing as ever."""
+    monkeypatch.setenv("NKITOOLS_NKI_VERSION", version)
+    module = importlib.import_module("nki")
+    assert module.__version__ == f"{version}.0"
+    assert not hasattr(module, "__author__")
 
 
 def test_kernels_may_be_defined_in_tests_and_closures() -> None:

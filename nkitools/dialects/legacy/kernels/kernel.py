@@ -17,7 +17,7 @@ from nkitools.dialects.legacy.kernels.kernel_state import switches_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.launch.kernel import KernelObject, P, print_now
+from nkitools.launch.kernel import KernelObject, P, grid_of, print_now
 from nkitools.launch.launch import Launch, Said
 from nkitools.launch.programs import run_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
@@ -67,6 +67,12 @@ class Kernel(KernelObject[P]):
         with AuthorsTraceback():
             return self.with_grid(grid)
 
+    def with_grid(self, grid: int | tuple[int, ...]) -> KernelObject[P]:
+        """Return the same kernel under a launch grid; a size of 0 is one program, as on the chip (NK621)."""
+        asked = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+        sizes = grid_of(tuple(1 if whole(size) == 0 else size for size in asked))
+        return type(self)(self.function, sizes, **{**self.options, "grid_asked": asked})
+
     @property
     def mode(self) -> str:
         """Return the kernel's declared mode: a mode of jit, or ``profile``."""
@@ -95,6 +101,7 @@ class Kernel(KernelObject[P]):
             dialect=LEGACY,
             returns_on_chip=True,
             reported=with_codes,
+            grid_asked=self.options.get("grid_asked", ()),
             **said,
         )
 
