@@ -32,20 +32,26 @@ _WISHES = (
     metavar="DIR",
     help="Run example kernels on the NeuronCore in every way that is here, and write one file to send in.",
 )
-def examine_machine(as_json: bool, hardware: Path | None) -> None:
-    """Say what is installed, which simulators and devices are here, what each enables, and how to get the rest."""
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def examine_machine(as_json: bool, hardware: Path | None, file: Path | None) -> None:
+    """Say what is installed, which simulators and devices are here, what each enables, and how to get the rest.
+
+    With FILE, a script, a test file or a file of kernels, the last line is the command that runs it.
+    """
     if hardware is not None:
-        if as_json:
-            raise click.UsageError("--hardware writes a file of JSON by itself: leave --json out")
+        if as_json or file is not None:
+            raise click.UsageError("--hardware writes a file of JSON by itself: leave --json and FILE out")
         from nkitools.cli.hardware_report import write_report
 
         click.echo(f"{write_report(hardware, click.echo)}: no path, host or user name is in it; read it and send it in")
         return
+    from nkitools.cli.file_command import command_for
     from nkitools.targets.examination import KNOWN, as_plain, examine
 
+    command = "" if file is None else command_for(file)
     parts = examine()
     if as_json:
-        say_json(as_plain(parts))
+        say_json(as_plain(parts) | ({} if file is None else {"command": command}))
         return
     from rich.text import Text
 
@@ -70,6 +76,9 @@ def examine_machine(as_json: bool, hardware: Path | None) -> None:
             terminal.print(Text(f"      {'':{width}}  {part.enables}", "dim"))
             if part.remedy:
                 terminal.print(Text(f"      {'':{width}}  {part.remedy}", "cyan"))
+    if command:
+        terminal.print()
+        terminal.print(Text(f"Run {file}:  {command}", "bold"), soft_wrap=True)
 
 
 def _verdict(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:

@@ -19,12 +19,14 @@ from nkitools.pytest_plugin.fixtures import (
     nki_case,
     run_kernel,
 )  # fmt: skip
+from nkitools.pytest_plugin.import_errors import pytest_make_collect_report, pytest_runtest_makereport
 from nkitools.pytest_plugin.marks import pytest_generate_tests, pytest_itemcollected, pytest_pycollect_makeitem
 from nkitools.pytest_plugin.sweep_mark import pytest_collection_modifyitems, pytest_pyfunc_call
 
 __all__ = [
     "_nki_target", "device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "nki_case", "pytest_addoption",
     "pytest_collect_directory", "pytest_collection_finish", "pytest_collection_modifyitems", "pytest_configure",
-    "pytest_generate_tests", "pytest_itemcollected", "pytest_load_initial_conftests", "pytest_pycollect_makeitem",
-    "pytest_pycollect_makemodule", "pytest_pyfunc_call", "pytest_runtest_call", "pytest_runtest_setup", "run_kernel",
+    "pytest_generate_tests", "pytest_itemcollected", "pytest_load_initial_conftests", "pytest_make_collect_report",
+    "pytest_pycollect_makeitem", "pytest_pycollect_makemodule", "pytest_pyfunc_call", "pytest_runtest_call",
+    "pytest_runtest_makereport", "pytest_runtest_setup", "run_kernel",
 ]  # fmt: skip

@@ -26,6 +26,8 @@ _STOOD_IN_FOR = frozenset({"neuron_dtypes", "neuronxcc", "nki", "nki_cpu_simulat
 
 _IMPORTS = re.compile(r"""^\s*(?:import|from)\s+nkitools\b|import(?:orskip|_module)\(\s*["']nkitools\b""", re.MULTILINE)
 _NAMES = re.compile(rf"\b({'|'.join(FIXTURES)})\b")
+_IMPORTS_NKI = re.compile(r"^\s*(?:import\s+(?:nki|neuronxcc)\b|from\s+(?:nki|neuronxcc)[.\s])", re.MULTILINE)
+_OF_FILE = pytest.StashKey[bool]()
 _SESSION = pytest.StashKey["Adoption"]()
 
 
@@ -126,6 +128,16 @@ def mentions_us(path: Path, root: Path) -> bool:
             own = _text_of(place)
             names = {name for name in names if f"def {name}(" not in own}
     return bool(names)
+
+
+def imports_nki(item: pytest.Item) -> bool:
+    """Return whether the project uses nkitools, and the text of the test's file imports nki or neuronxcc.nki."""
+    file = item.getparent(pytest.File)
+    if file is None or not adoption_of(item.config).is_adopted:
+        return False
+    if _OF_FILE not in file.stash:
+        file.stash[_OF_FILE] = bool(_IMPORTS_NKI.search(_text_of(file.path)))
+    return file.stash[_OF_FILE]
 
 
 def _text_of(path: Path) -> str:

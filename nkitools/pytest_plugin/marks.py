@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nkitools.facts import options
-from nkitools.pytest_plugin.adoption import FIXTURES
+from nkitools.pytest_plugin.adoption import FIXTURES, imports_nki
 
 MARKS = {
     "sim": "the test runs in simulation; a test that asks for run_kernel has a variant with this mark",
@@ -44,10 +44,12 @@ def target_of(item: pytest.Item) -> str | None:
 def asked_targets(item: pytest.Item) -> set[str]:
     """Return the targets that the marks of the test, its case, class or module name; else those of its fixtures.
 
-    The marks of a test that uses no fixture of nkitools are its project's own, unless the option ``marks`` is on.
+    The marks of a test that uses no fixture of nkitools are its project's own, unless the option ``marks`` is on;
+    without any it runs in simulation where its file imports nki or neuronxcc.nki.
     """
+    is_marked = any(mark.name in _TARGET_OF for mark in item.iter_markers())
     if not (uses_ours(item) or options.value("marks")):
-        return set()
+        return {"sim"} if not is_marked and imports_nki(item) else set()
     marked = {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
     asked_for = getattr(item, "fixturenames", ())
     of_sim = _FIXTURES_OF_SIM if target_of(item) else (*_FIXTURES_OF_SIM, TARGET_FIXTURE)

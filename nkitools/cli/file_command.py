@@ -1,0 +1,77 @@
+"""The command that runs a file as it is, told from its text: nothing of the file is run."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from nkitools.module_files import text_of
+from nkitools.rules.top_level import bound_names
+
+_NKI = ("nki", "neuronxcc")
+_FIXTURES = frozenset({"run_kernel", "device_prints", "kernel_benchmark", "expect_finding", "kernels_ran", "nki_case"})
+_INPUTS = frozenset({"inputs", "arguments"})
+
+
+def command_for(file: Path) -> str:
+    """Return the command, with a remark behind it where one is needed. Errors: UsageError for what is no Python."""
+    try:
+        text = text_of(file)
+        tree = ast.parse(text, str(file))
+    except (SyntaxError, ValueError, OSError) as error:
+        raise click.UsageError(f"{file} cannot be read as Python: {error}") from None
+    name, modules = shlex.quote(str(file)), frozenset(_modules(tree))
+    is_nki = _has(modules, *_NKI)
+    functions = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name not in _INPUTS]
+    if any(each.startswith("test_") for each in functions) or "TestCase" in text:
+        knows_us = _has(modules, "nkitools") or not _FIXTURES.isdisjoint(_parameters(tree))
+        return f"pytest {name}" if knows_us or not is_nki else f"pytest -o nki_stand_in=always {name}"
+    if any(_runs(each, {*functions}) for each in tree.body):
+        return f"nkitools run {name}" if is_nki else f"python {name}"
+    if not functions or not (is_nki or _has(modules, "jax.experimental.pallas")):
+        return f"python {name}"
+    kernel = f"{name}::{_kernel_of(tree) or functions[0]}"
+    needs = "" if _INPUTS & {*(bound_names(text) or ())} else "   # once the file has `inputs = (array, ...)`"
+    return f"nkitools estimate {kernel}{needs}"
+
+
+def _modules(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+
+
+def _has(modules: frozenset[str], *roots: str) -> bool:
+    return any(f"{module}.".startswith(f"{root}.") for module in modules for root in roots)
+
+
+def _parameters(tree: ast.Module) -> set[str]:
+    return {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+
+
+def _runs(statement: ast.stmt, functions: set[str]) -> bool:
+    """Return whether a statement of the top level does more than define, import or set a constant."""
+    if isinstance(statement, (ast.For, ast.While, ast.With)):
+        return True
+    if isinstance(statement, ast.If):
+        return "__name__" in ast.dump(statement.test) or any(_runs(each, functions) for each in statement.body)
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Call)
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        called = (node.func for node in ast.walk(statement.value) if isinstance(node, ast.Call))
+        return any(isinstance(each, ast.Name) and each.id in functions for each in called)
+    return False
+
+
+def _kernel_of(tree: ast.Module) -> str:
+    """Return the first function with a decorator that makes a kernel; '' for none."""
+    for each in tree.body:
+        if isinstance(each, ast.FunctionDef) and any("jit" in ast.unparse(one) for one in each.decorator_list):
+            return each.name
+    return ""

@@ -1,0 +1,39 @@
+"""What a failed ``import nki`` means in a session whose project does not use nkitools: a section of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from nkitools.pytest_plugin.adoption import adoption_of
+
+_ROOTS = ("nki", "neuronxcc")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Say how the stand-in comes in, where a test file cannot be imported for want of AWS's package."""
+    report = yield
+    call = getattr(report, "call", None)
+    if call is not None and call.excinfo is not None:
+        _add(report, call.excinfo.value.__cause__, collector)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Say so, where a test's own import fails."""
+    report = yield
+    if report.failed and call.excinfo is not None:
+        _add(report, call.excinfo.value, item)
+    return report
+
+
+def _add(report: Any, error: BaseException | None, node: pytest.Collector | pytest.Item) -> None:
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing not in _ROOTS or adoption_of(node.config).is_adopted:
+        return
+    sentence = f"nkitools stands in for {missing} with `pytest -o nki_stand_in=always`, or with the ini key"
+    report.sections.append(("nkitools", f"{sentence} `nki_stand_in = always`."))
