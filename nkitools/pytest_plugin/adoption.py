@@ -132,7 +132,7 @@ def mentions_us(path: Path, root: Path) -> bool:
 
 def imports_nki(item: pytest.Item) -> bool:
     """Return whether the project uses nkitools, and the text of the test's file imports nki or neuronxcc.nki."""
-    file = item.getparent(pytest.File)
+    file = item.getparent(pytest.Module)
     if file is None or not adoption_of(item.config).is_adopted:
         return False
     if _OF_FILE not in file.stash:
