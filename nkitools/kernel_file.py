@@ -10,6 +10,7 @@ values by the names of its keywords or of the file's constants).
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import sys
 import sysconfig
@@ -237,7 +238,23 @@ def asked(
     rest = {each: value for each, value in said.items() if each not in takes or each in keywords_of(kernel, said)}
     with constants_set(kernel, rest, vars(loaded.module)):
         args, kwargs = loaded.inputs(arrays, said) if arguments is None else ((), dict(arguments))
-        yield Asked(loaded, kernel, *with_keywords(kernel, args, kwargs, said))
+        args, kwargs = with_keywords(kernel, args, kwargs, said)
+        _check_call(name, kernel, args, kwargs)
+        yield Asked(loaded, kernel, args, kwargs)
+
+
+def _check_call(name: str, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """BadRequest where the arguments do not fit the parameters of the kernel."""
+    try:
+        signature = inspect.signature(kernel)
+    except (TypeError, ValueError):  # it has none that Python can tell
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        given = ", ".join([*(["..."] if args else []), *kwargs]) or "nothing"
+        taken = ", ".join(signature.parameters) or "nothing"
+        raise BadRequest(f"{name} takes {taken}, and is given {given}: {error}") from None
 
 
 def check_settings(file: KernelFile, kernel: Kernel, settings: Mapping[str, Any], taken: Collection[str]) -> None:

@@ -8,8 +8,9 @@ import importlib
 import importlib.util
 import os
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from nkitools.authors_code.known_modules import is_installed
 from nkitools.authors_code.source_text import nodes_of
@@ -108,13 +109,22 @@ def forget_namesakes(root: Path) -> None:
             del sys.modules[name]
 
 
+class _TextLoader(SourceFileLoader):
+    """Compiles the text of a file each time: Python's own cache takes two texts of one second and size for one."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code of the file as it is now."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def run_alone(path: Path, name: str) -> ModuleType:
     """Run a file that is no module of a package; each call runs it anew."""
     taken = name in sys.stdlib_module_names or not _is_file(getattr(sys.modules.get(name), "__file__", str(path)), path)
     if taken:  # a kernel in select.py does not become Python's select
         name = f"nkitools_file_{name}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    spec = importlib.util.spec_from_file_location(name, path, loader=_TextLoader(name, str(path)))
+    if path.suffix != ".py" or spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.machinery
+import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -268,6 +270,35 @@ def test_a_link_is_imported_from_where_it_belongs(tmp_path: Path) -> None:
     (tmp_path / "store/plain").write_text("by = 4\n")
     (tmp_path / "alone.py").symlink_to(tmp_path / "store/plain")
     assert load(tmp_path / "alone.py").module.by == 4
+
+
+def test_a_file_is_read_anew_within_one_second(tmp_path: Path) -> None:
+    """Also where the new text is as long as the old one and of the same time, which Python's cache takes for it."""
+    path = written(tmp_path, {"numbers_here.py": "value = 1\n"}) / "numbers_here.py"
+    assert load(path).module.value == 1
+    py_compile.compile(str(path))
+    before = path.stat()
+    path.write_text("value = 2\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert load(path).module.value == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"y": 3}, r"double takes x, and is given y: missing a required argument: 'x'"),
+        ({"x": np.ones((2, 2)), "z": 1}, r"double takes x, and is given x, z: got an unexpected keyword argument 'z'"),
+        ({}, r"double takes x, and is given nothing: missing"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_one_sentence(tmp_path: Path, given: dict[str, Any], words: str) -> None:
+    """Named by a client, or by the file itself: what the kernel takes, and what it is given."""
+    path = written(tmp_path, {"of_names.py": HEAD}) / "of_names.py"
+    with pytest.raises(BadRequest, match=words), asked(path, "double", arguments=given):
+        pass
+    path = written(tmp_path, {"said.py": f"{HEAD}inputs = (1, 2)\n"}) / "said.py"
+    with pytest.raises(BadRequest, match=r"double takes x, and is given \.\.\.: too many"), asked(path, "double"):
+        pass
 
 
 def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, TextContent
 
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.facts import __version__, options
@@ -24,16 +24,14 @@ from nkitools.facts.known_faults import fault_named
 from nkitools.processes import checked_seconds
 from nkitools.rules.catalogue import rule_named
 from nkitools.serve.child_process import Ended, call, warm
-from nkitools.serve.instruction_cards import MODULES, card, names, rule_as_markdown
+from nkitools.serve.instruction_cards import rule_as_markdown
+from nkitools.serve.instruction_search import search
 from nkitools.serve.linted_file import linted
 from nkitools.serve.plain_text import sendable
 from nkitools.serve.read_files import changed, contents
 from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
 
 Plain = dict[str, Any]
-_MOST_FINDINGS = 50
-_MOST_TEXT = 12_000  # characters of a text
-_MOST_TILES = 100
 _MOST_RUNS = 16  # that `why` can be asked about
 _PROGRESS_SECONDS = 0.5
 _INSTRUCTIONS = """\
@@ -43,6 +41,12 @@ called: inputs = (array, ...), or pass arguments. Ask instructions for call form
 code of AWS's, why for what an element was made of, compare for what is wrong, estimate for time."""
 
 
+_FUNCTIONS = 3  # of a search that are told in full
+_MOST_CHARACTERS = 4_000  # of an answer, as JSON
+# What may lose its end for that.
+_LONG = frozenset({"costs", "error", "findings", "printed", "prints", "text", "tiles", "traceback"})
+
+
 @dataclass
 class Answer:
     """The answer of a tool. ``ok``: whether it could answer; ``error`` says why not."""
@@ -50,6 +54,18 @@ class Answer:
     ok: bool
     error: str = ""
     result: Plain = field(default_factory=dict)
+
+
+# What a tool returns: an `Answer` as data, and the same as text without spaces; a refusal is an error of the protocol.
+Told = Annotated[CallToolResult, Answer]
+
+
+def _told(answer: Answer) -> CallToolResult:
+    plain = asdict(answer)
+    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=plain, is_error=not answer.ok
+    )
 
 
 class Refused(Exception):
@@ -117,7 +133,7 @@ def make_server(root: Path) -> MCPServer:
 
 def _reading_tools(server: MCPServer, workplace: Workplace) -> None:
     @server.tool()
-    async def lint(path: str, context: Context[Any], seconds: float = 60.0) -> Answer:
+    async def lint(path: str, context: Context[Any], seconds: float = 60.0) -> Told:
         """Check the source of the kernels in a file, without running anything: findings with line, remedy and edits."""
 
         async def go() -> Plain:
@@ -128,12 +144,12 @@ def _reading_tools(server: MCPServer, workplace: Workplace) -> None:
         return await _awaited(go())
 
     @server.tool()
-    def explain(rule: str) -> Answer:
+    def explain(rule: str) -> Told:
         """Explain a rule by id or name (NK103, matmul-contraction-limit), or a code of AWS's compiler or runtime."""
         return _answered(lambda: _explained(rule))
 
     @server.tool()
-    def instructions(query: str, legacy: bool = False) -> Answer:
+    def instructions(query: str, legacy: bool = False) -> Told:
         """Find functions of nki.isa and nki.language by name or by what is wanted: call form, shapes, limits, rules."""
         return _answered(lambda: _searched(query, legacy=legacy))
 
@@ -149,7 +165,7 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
         chip: str = "",
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Answer:
+    ) -> Told:
         """Simulate a kernel of a file: findings, prints, outputs, the tiles of each line, and an id for `why`.
 
         arguments: by name, a number or an array {"shape": [128, 64], "dtype": "float32", "fill": "random", "seed": 0};
@@ -168,7 +184,7 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
     @server.tool()
     async def why(
         run: str, context: Context[Any], index: list[int], output: int | str = 0, seconds: float = 60.0
-    ) -> Answer:
+    ) -> Told:
         """Say what an element of a result of a simulated run was made of, line by line back to the arguments."""
 
         async def go() -> Plain:
@@ -189,7 +205,7 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         chips: list[str] | None = None,
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Answer:
+    ) -> Told:
         """Estimate the time of a kernel on chips, such as trn1 and trn2, with what bounds it and what would help."""
 
         async def go() -> Plain:
@@ -213,7 +229,7 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         chip: str = "",
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Answer:
+    ) -> Told:
         """Compare a kernel's outputs with those of another function of the file, a reference in NumPy say."""
 
         async def go() -> Plain:
@@ -240,23 +256,23 @@ def _chips(chips: list[str] | None) -> list[str]:
     return chips or [resolve_chip()]
 
 
-def _answered(find: Callable[[], Plain]) -> Answer:
+def _answered(find: Callable[[], Plain]) -> CallToolResult:
     try:
-        return Answer(ok=True, result=sendable(find()))
+        return _told(Answer(ok=True, result=sendable(_bounded(find()))))
     except (Refused, ValueError, OSError) as error:
-        return Answer(ok=False, error=sendable(str(error)))
+        return _told(Answer(ok=False, error=sendable(str(error))))
     finally:
         forget_many()
 
 
-async def _awaited(work: Any) -> Answer:
+async def _awaited(work: Any) -> CallToolResult:
     try:
         found: Plain = await work
     except (Refused, Ended, ValueError, OSError) as error:
-        return Answer(ok=False, error=sendable(str(error)))
+        return _told(Answer(ok=False, error=sendable(str(error))))
     found = sendable(_bounded(found))
     said = found.get("error") or ""
-    return Answer(ok=not said, error=said, result=found)
+    return _told(Answer(ok=not said, error=said, result=found))
 
 
 async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: float, context: Context[Any]) -> Plain:
@@ -277,18 +293,19 @@ async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: f
 
 
 def _bounded(found: Plain) -> Plain:
-    """Return an answer with bounded lists and texts; what was left out is counted in ``left_out``."""
-    cut: dict[str, int] = {}
-    kept = dict(found)
-    for name, most in (("findings", _MOST_FINDINGS), ("tiles", _MOST_TILES), ("costs", _MOST_TILES)):
-        every = kept.get(name)
-        if isinstance(every, list) and len(every) > most:
-            kept[name], cut[name] = every[:most], len(every) - most
-    for name in ("error", "text", "printed"):
-        text = kept.get(name)
-        if isinstance(text, str) and len(text) > _MOST_TEXT:
-            kept[name], cut[name] = text[:_MOST_TEXT], len(text) - _MOST_TEXT
-    return kept | ({"left_out": cut} if cut else {})
+    """Return an answer of at most `_MOST_CHARACTERS` where `_LONG` allows it, the longest one losing its end.
+
+    How many elements or characters went is in ``left_out``.
+    """
+    kept, cut = dict(found), Counter[str]()
+    while len(json.dumps(kept, default=str)) > _MOST_CHARACTERS:
+        name = max(_LONG & kept.keys(), key=lambda each: len(json.dumps(kept[each], default=str)), default="")
+        value = kept.get(name, "")
+        if len(value) < 2:
+            break
+        kept[name] = value[: len(value) // 2]
+        cut[name] += len(value) - len(value) // 2
+    return kept | ({"left_out": dict(cut)} if cut else {})
 
 
 def _explained(name: str) -> Plain:
@@ -304,27 +321,13 @@ def _explained(name: str) -> Plain:
 
 
 def _searched(query: str, *, legacy: bool) -> Plain:
-    """Return the names whose words are nearest to those of a query: by name first, then by what they do."""
-    words = set(re.findall(r"[a-z0-9]+", query.lower()))
-    modules = [each for each in MODULES if each.startswith("neuronxcc") == legacy]
-    scored = []
-    for name in (name for module in modules for name in names(module)):
-        found = card(name)
-        assert found is not None
-        own = set(re.findall(r"[a-z0-9]+", name.lower()))
-        text = set(re.findall(r"[a-z0-9]+", f"{found.says} {found.call}".lower()))
-        exact = 20 * (name.rpartition(".")[2] == query.strip().rpartition(".")[2])
-        score = exact + 3 * len(words & own) + len(words & text)
-        scored.append((-score, name, found))
-    best = [found for score, _, found in sorted(scored, key=lambda each: each[:2])[:8] if score < 0]
-    rows = [
-        {
-            "name": each.name,
-            "call": each.call,
-            "says": each.says,
-            "rules": list(each.rules),
-            "versions": list(each.versions),
-        }
-        for each in best
-    ]
-    return {"functions": rows}
+    """Return the names that a query is about: the first ones in full, of the others the first sentence."""
+    functions: list[Plain] = []
+    others: dict[str, str] = {}
+    for each in search(query, legacy=legacy):
+        full = {"name": each.name, "call": each.call, "says": each.says, "rules": each.rules, "versions": each.versions}
+        if others or len(functions) == _FUNCTIONS or len(json.dumps([*functions, full])) > _MOST_CHARACTERS // 5 * 4:
+            others[each.name] = each.sentence
+        else:
+            functions.append(full)
+    return {"functions": functions, "others": others}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -47,9 +48,10 @@ async def ask(client: Any, tool: str, **arguments: Any) -> Any:
 
 async def refusal(client: Any, tool: str, **arguments: Any) -> str:
     """Return why a tool could not answer."""
-    answer = (await client.call_tool(tool, arguments)).structured_content
-    assert not answer["ok"]
-    return str(answer["error"])
+    told = await client.call_tool(tool, arguments)
+    assert told.is_error
+    assert not told.structured_content["ok"]
+    return str(told.structured_content["error"])
 
 
 OF_FILES = """import json
@@ -168,8 +170,12 @@ def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
         ]
         times = await ask(client, "estimate", path="kernel.py", kernel="kernel", chips=["trn2", "trn3"])
         assert [each["chip"] for each in times["estimates"]] == ["trn2", "trn3"]
-        functions = (await ask(client, "instructions", query="nc_matmul"))["functions"]
+        answer = await client.call_tool("instructions", {"query": "nc_matmul"})
+        functions = answer.structured_content["result"]["functions"]
         assert functions[0]["name"] == "nki.isa.nc_matmul"
+        assert json.loads(answer.content[0].text) == answer.structured_content
+        assert len(answer.content[0].text) < 4096
+        assert not answer.is_error
         assert "128 rows" in (await ask(client, "explain", rule="NK103"))["text"]
 
     talk(tmp_path, conversation)
@@ -195,7 +201,8 @@ def test_what_is_wrong_or_hangs_ends_no_session(tmp_path: Path) -> None:
         assert "has no kernel other" in await refusal(client, "simulate", path="hang.py", kernel="other")
         for tool, names in (("simulate", {}), ("compare", {"against": "system"})):
             kernel = "kernel" if names else "system"
-            asked = {"kernel": kernel, "arguments": {"command": f"touch {tmp_path}/pwned"}, **names}
+            command = {} if names else {"arguments": {"command": f"touch {tmp_path}/pwned"}}
+            asked = {"kernel": kernel, **command, **names}
             assert "has no" in await refusal(client, tool, path="shell.py", **asked)
         assert not (tmp_path / "pwned").exists()
         assert "no such chip" in await refusal(client, "simulate", path="hang.py", kernel="kernel", chip="trn9")

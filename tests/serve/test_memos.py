@@ -55,7 +55,7 @@ def test_an_answer_to_an_agent_leaves_few(fails: bool, memo: Kept[int, int]) -> 
             raise Refused("no such rule")
         return {"found": 1}
 
-    assert _answered(find).ok is not fails
+    assert _answered(find).is_error is fails
     assert len(memo) == 0
 
 
