@@ -14,7 +14,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-versio
 
 .DEFAULT_GOAL := help
 N ?= 10000
-.PHONY: help sim quick test soak fuzz bench lines mutants field calibrate chip compare-official lint format docs dist clean
+.PHONY: help sim quick test soak fuzz bench lines mutants wrong-values field calibrate chip compare-official lint format docs dist clean
 
 help: ## list the targets
 	@while IFS= read -r line; do case "$$line" in \
@@ -47,6 +47,9 @@ lines: $(VENV)/dev.stamp ## count the package's code, room by room
 
 mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count what notices them (ARGS=--own-tests: their tests)
 	$(BIN)/python -m benchmarks.mutants $(ARGS)
+
+wrong-values: $(VENV)/test.stamp ## ask for an edit of each kernel whose values are wrong, and judge it (ARGS="--family modern --list FILE")
+	$(BIN)/python -m benchmarks.wrong_values $(ARGS)
 
 field: $(VENV)/test.stamp ## run a checkout of a suite of kernels: SUITE=folder (options: ARGS="--jobs 2")
 	$(BIN)/python -m benchmarks.field $(SUITE) $(ARGS)
