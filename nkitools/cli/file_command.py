@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import shlex
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from nkitools.module_files import text_of
 from nkitools.rules.top_level import bound_names
 
 _NKI = ("nki", "neuronxcc")
@@ -20,7 +20,8 @@ _INPUTS = frozenset({"inputs", "arguments"})
 def command_for(file: Path) -> str:
     """Return the command, with a remark behind it where one is needed. Errors: UsageError for what is no Python."""
     try:
-        text = text_of(file)
+        with tokenize.open(file) as source:
+            text = source.read()
         tree = ast.parse(text, str(file))
     except (SyntaxError, ValueError, OSError) as error:
         raise click.UsageError(f"{file} cannot be read as Python: {error}") from None

@@ -21,6 +21,7 @@ from nkitools.pallas.performance import PEAKS
 from nkitools.pallas.static import bit_width_in_memory
 from nkitools.pallas.whole_function import WholeFunction, calls_to_compile
 from nkitools.record.time_estimate import OfKernel
+from nkitools.rules.shown_text import preformatted
 
 # The compiler profiles a grid point by point: 512 points of a small product take 9 s, 64 of a large one 15 s.
 _MOST_STEPS = 32
@@ -108,6 +109,10 @@ class Estimate:
 
     def __str__(self) -> str:
         return "\n".join(str(each) for each in self.kernels)
+
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook that shows the last value of a cell."""
+        return preformatted(str(self))
 
 
 def estimate(

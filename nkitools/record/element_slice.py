@@ -13,6 +13,7 @@ import numpy as np
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.numerics import Array
 from nkitools.record.instruction_record import InstructionRecord
+from nkitools.rules.shown_text import preformatted
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +141,13 @@ class Slice:
     def text(self) -> str:
         """Return the slice as text."""
         return "\n".join(self.lines)
+
+    def __repr__(self) -> str:
+        return f"<Slice of {self.asked.text()}: {len(self.positions)} instructions>"
+
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook that shows the last value of a cell."""
+        return preformatted(self.text())
 
     def as_plain(self) -> dict[str, Any]:
         """Return the slice for JSON: ``asked``, ``steps``, the last one first, and where the way ends."""

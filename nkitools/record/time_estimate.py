@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from nkitools.record.offers import answer
+from nkitools.rules.shown_text import preformatted
+
 
 @dataclass(frozen=True, kw_only=True)
 class EngineUse:
@@ -83,7 +86,7 @@ class OfKernel:
         return {**asdict(self), **{name: getattr(self, name) for name in self.derived}}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Estimate(OfKernel):
     """The estimated time of one run, see `nkitools.timing`."""
 
@@ -116,3 +119,15 @@ class Estimate(OfKernel):
             each["loads"] = tensor.loads
         plain["spilled_bytes"] = self.spilled_bytes
         return plain
+
+    def __repr__(self) -> str:
+        between = f"{self.lower_us:.4g} to {self.upper_us:.4g}"
+        return f"<Estimate of {self.kernel} on {self.chip}: {self.latency_us:.4g} us ({between})>"
+
+    def __str__(self) -> str:
+        """Return the page that `nkitools estimate` prints."""
+        return str(answer("estimate_text", self))
+
+    def _repr_html_(self) -> str:
+        """Return that page for a notebook that shows the last value of a cell."""
+        return preformatted(str(self))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from nkitools.rules.shown_text import shown_file
 
 if TYPE_CHECKING:
     from nkitools.record.time_estimate import EngineUse, Estimate
@@ -44,7 +45,7 @@ def _page(estimate: Estimate) -> Iterator[str]:
     for each in estimate.critical_path[:_LINES]:
         if each.share >= _LEAST:
             waits = f", waits for {each.waits_for}" if each.waits_for else ""
-            place = f"{Path(each.file).name}:{each.line}"
+            place = f"{shown_file(each.file, whole=False)}:{each.line}"
             yield f"  {place}: {each.share:.0%} {us(each.us)}, {each.instruction} ({each.engine}){waits}"
     yield from _advice(estimate)
     yield ""
@@ -56,7 +57,7 @@ def _advice(estimate: Estimate) -> Iterator[str]:
         yield ""
         yield "what would save time, each hint alone:"
     for each in estimate.advice:
-        place = f"{Path(each.file).name}:{each.line}"
+        place = f"{shown_file(each.file, whole=False)}:{each.line}"
         yield f"  {place}: {each.rule} up to {us(each.us)} ({each.share:.0%}): {each.message}"
         yield f"    {each.remedy}"
 

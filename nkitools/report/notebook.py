@@ -1,4 +1,4 @@
-"""Prints and findings as tables in notebooks, after ``%load_ext nkitools``, and the names of their cells."""
+"""Prints and findings as tables in notebooks, after ``%load_ext nkitools``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.rules.finding import Finding
-from nkitools.rules.shown_text import name_files, shown_file
+from nkitools.rules.shown_text import shown_file
 
 _MOST = 50  # rows of a table
 _COLORS = {"error": "#c62828", "warning": "#8a5a00", "hint": "#355f8c"}
 
 
 def attach(shell: Any) -> None:
-    """Let a notebook's shell show prints and findings as tables, and name its cells in messages and pages."""
+    """Let a notebook's shell show prints and findings as tables."""
     html = shell.display_formatter.formatters["text/html"]
     html.for_type(Prints, prints_table)
     html.for_type(Finding, lambda finding: findings_table([finding]))
     html.for_type(list, lambda values: findings_table(values) if _are_findings(values) else None)
-    name_files(lambda file: _cell_name(shell, file))
 
 
 def detach(shell: Any) -> None:
@@ -29,13 +28,6 @@ def detach(shell: Any) -> None:
     html = shell.display_formatter.formatters["text/html"]
     for kind in (Prints, Finding, list):
         html.pop(kind, None)
-    name_files(None)
-
-
-def _cell_name(shell: Any, file: str) -> str | None:
-    """Return what the shell calls the cell that a file stands for, ``In[3]``; None of a file of another kind."""
-    found = shell.compile.format_code_name(file)
-    return None if found is None else str(found[1])
 
 
 def _are_findings(values: Sequence[Any]) -> bool:

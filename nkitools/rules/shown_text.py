@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import sys
+from typing import Any
 
 # Control characters but the tab and the end of a line, signs that turn or hide the text around, half characters.
 _COMMANDING = re.compile(
@@ -28,18 +29,24 @@ def shown_line(text: str) -> str:
     return shown(text.replace("\n", "\\n"))
 
 
-_naming: list[Callable[[str], str | None]] = []
+def preformatted(text: str) -> str:
+    """Return a text as HTML that keeps its lines and columns."""
+    from html import escape  # which few runs need
 
-
-def name_files(naming: Callable[[str], str | None] | None) -> None:
-    """Let messages call files otherwise: ``naming`` returns a name for a path, None where it has none."""
-    _naming[:] = [] if naming is None else [naming]
+    return f"<pre>{escape(shown(text))}</pre>"
 
 
 def shown_file(path: str, *, whole: bool = True) -> str:
     """Return what messages call a file: its path, or its last part; of a notebook's cell the name of that."""
-    named = next((name for each in _naming if (name := each(path))), None)
-    return named or (path if whole else os.path.basename(path))
+    return _cell_name(path) or (path if whole else os.path.basename(path))
+
+
+def _cell_name(path: str) -> str | None:
+    """Return what the notebook that runs calls the cell that a file stands for, ``In[3]``; None of other files."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    named = None if shell is None else shell.compile.format_code_name(path)
+    return None if named is None else str(named[1])
 
 
 def _escaped(sign: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log10
@@ -12,6 +11,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.chip.twin_storage import LOW_PRECISION
 from nkitools.record.record import Record
+from nkitools.rules.shown_text import shown_file
 from nkitools.why.traced_calls import Trace
 
 _LEAST = 2.0**-24  # the error of exact values, so that its logarithm is known
@@ -37,7 +37,7 @@ class LostDigits:
     def text(self) -> str:
         """Return ``bfloat16 tensor_tensor at line 120 loses 3 digits``."""
         count = max(1, round(self.digits))
-        what = f"{self.dtype} {self.instruction} at {os.path.basename(self.file)}:{self.line}"
+        what = f"{self.dtype} {self.instruction} at {shown_file(self.file, whole=False)}:{self.line}"
         return f"{what} loses {count} digit{'s' if count > 1 else ''}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
@@ -11,6 +10,7 @@ import numpy as np
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.numerics import Array
 from nkitools.record.element_slice import Slice, SlicePart, SliceStep
+from nkitools.rules.shown_text import shown_file
 
 _FEW = 4  # values that are shown
 _TERMS = 3  # of a sum
@@ -50,7 +50,9 @@ def _group_lines(steps: Sequence[SliceStep]) -> list[str]:
     where = [f"rank {one.rank}"] if one.rank is not None else []
     where += [f"program {', '.join(map(str, one.program))}"] if any(one.program) else []
     where += [_turns(steps)] if one.loops else []
-    head = f"  {os.path.basename(one.file)}:{one.line}: {one.name}{' (' + '; '.join(where) + ')' if where else ''}"
+    head = (
+        f"  {shown_file(one.file, whole=False)}:{one.line}: {one.name}{' (' + '; '.join(where) + ')' if where else ''}"
+    )
     made = _joined([part for step in steps for part in step.results])
     read = _joined([part for step in steps for part in step.operands])
     if made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.report import notebook
 from nkitools.rules.finding import Finding
+from nkitools.rules.shown_text import shown_file
 
 
 class Formatter(dict[type, Callable[[Any], Any]]):
@@ -24,11 +26,12 @@ class Formatter(dict[type, Callable[[Any], Any]]):
 
 
 @pytest.fixture
-def shell() -> Iterator[Any]:
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A shell like IPython's, in which this file is the cell 3."""
     compiler = SimpleNamespace(format_code_name=lambda file: ("Cell", "In[3]") if file == __file__ else None)
     formatter = SimpleNamespace(formatters={"text/html": Formatter()})
     found = SimpleNamespace(compile=compiler, display_formatter=formatter)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: found))
     notebook.attach(found)
     yield found
     notebook.detach(found)
@@ -63,12 +66,12 @@ def test_prints_and_findings_are_tables(shell: Any) -> None:
     assert '"name":"In[3]"' in nkitools.page(run)
 
 
-def test_after_it_files_have_their_paths(shell: Any) -> None:
-    """What is unloaded leaves nothing."""
+def test_after_it_lists_show_themselves(shell: Any) -> None:
+    """What is unloaded leaves nothing; cells keep their names, which the notebook gives them."""
     notebook.detach(shell)
     assert shell.display_formatter.formatters["text/html"] == {}
     run = nkitools.simulate(kernel, X, rules="report")
-    assert run.findings[0].text().startswith(__file__)
+    assert run.findings[0].text().startswith("In[3]:")
 
 
 def test_reprs_are_short() -> None:
@@ -84,3 +87,25 @@ def test_reprs_are_short() -> None:
     assert repr(run.instructions).startswith(
         f"<Instructions: {len(run.instructions)}\n  0: dma_copy at test_notebook.py"
     )
+
+
+def test_an_estimate_and_a_slice_show_themselves(shell: Any) -> None:
+    """As their texts, with the cell's name, and as one line each elsewhere."""
+    run = nkitools.simulate(kernel, -X)
+    estimate, why = run.estimate(), run.why(0, (0, 0))
+    assert "In[3]:" in estimate._repr_html_()
+    assert f"<pre>{run.kernel} on trn2: " in estimate._repr_html_()
+    assert repr(estimate).startswith("<Estimate of kernel on trn2: ")
+    assert len(repr(estimate)) < 100
+    assert "out[0, 0] = 1" in why._repr_html_()
+    assert "In[3]:" in why._repr_html_()
+    assert repr(why).startswith("<Slice of out[0, 0]: ")
+
+
+def test_cells_have_their_names_without_the_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is enough that IPython runs; files that are no cells, and sessions without a shell, keep their names."""
+    compiler = SimpleNamespace(format_code_name=lambda file: ("Cell", "In[7]") if file == "/tmp/12.py" else None)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=compiler)))
+    assert (shown_file("/tmp/12.py"), shown_file("/tmp/13.py")) == ("In[7]", "/tmp/13.py")
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    assert shown_file("/tmp/12.py", whole=False) == "12.py"
