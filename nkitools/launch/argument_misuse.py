@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def check_use(
             refuse("NK601", message, about=(error.obj,), remedy=_in_place_of(name))
     if not hasattr(NkiTensor, name):
         return
-    if not isinstance(error.obj, (list, tuple, int, float, str, type(None))):
+    if isinstance(error.obj, type) or type(error.obj).__module__ not in ("builtins", "array"):
         return
     loaded = variable_before(entry.tb_frame.f_code, entry.tb_lasti)
     argument = next(
@@ -55,16 +55,17 @@ def check_use(
             place
             for place, value in _parts(function, args, kwargs)
             # None and small numbers are one object wherever they come from: there the name must be the same, too.
-            if value is error.obj and (place == loaded or isinstance(value, (list, tuple)))
+            if value is error.obj and (place == loaded or not isinstance(value, (int, float, str, type(None))))
         ),
         "",
     )
     if not argument:
         return
-    kind = "None" if error.obj is None else f"a {type(error.obj).__name__}"
+    kind = type(error.obj).__name__
+    kind = "None" if error.obj is None else "an array.array" if kind == "array" else f"a {kind}"
     with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
         message = f"the kernel uses its argument `{argument}` as a tensor (.{name}), and it is called with {kind}"
-        refuse("NK609", message, remedy=_remedy(argument, error.obj))
+        refuse("NK609", message, remedy=_remedy(argument, cast("Argument", error.obj)))
 
 
 _TWICE = re.compile(r"(\w+)\(\) got multiple values for argument '\w+'$")
@@ -124,6 +125,6 @@ def _parts(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 def _remedy(name: str, value: Argument) -> str:
     if value is None:
         return f"Pass an array for `{name}`, or ask `if {name} is None` in the kernel."
-    if isinstance(value, str):
+    if not isinstance(value, (list, tuple, int, float, range, memoryview)) and type(value).__module__ == "builtins":
         return f"Pass a NumPy array for `{name}`."
     return f"Pass a NumPy array: np.array({name}, dtype=np.float32)."

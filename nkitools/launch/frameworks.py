@@ -61,14 +61,28 @@ def _torch_view(name: str, value: Any) -> Array:
             f"argument `{name}` is a torch tensor on device {value.device}; the simulator works in the host's memory"
         )
         refuse("NK609", message, remedy=f"Pass {name}.cpu().")
+    if value.is_nested:
+        message = f"argument `{name}` is a nested torch tensor, whose rows differ in length"
+        refuse("NK609", message, remedy=f"Pass torch.nested.to_padded_tensor({name}, 0.0).")
     if value.layout is not torch.strided:
         message = f"argument `{name}` is a torch tensor of layout {value.layout}"
         refuse("NK609", message, remedy=f"Pass {name}.to_dense().")
+    for is_set, what, method in (
+        (value.is_conj, "conjugate", "resolve_conj"),
+        (value.is_neg, "negative", "resolve_neg"),
+    ):
+        if is_set():
+            message = f"argument `{name}` is a torch tensor with its {what} bit set: its memory holds other values"
+            refuse("NK609", message, remedy=f"Pass {name}.{method}().")
     value = value.detach()
     try:
         return np.asarray(value.numpy())
     except TypeError:  # NumPy alone has no such dtype
         pass
+    except RuntimeError as error:  # a class of tensors without memory of their own: torch's FakeTensor
+        why = str(error).partition("\n")[0].rstrip(".")
+        message = f"argument `{name}` is a {type(value).__name__} of torch, whose elements cannot be read: {why}"
+        refuse("NK609", message, remedy="Pass a tensor that has elements.")
     dtype = _named_dtype(name, str(value.dtype).removeprefix("torch."))
     bits = value.view(torch.int16 if value.element_size() == 2 else torch.uint8)
     return np.asarray(bits.numpy()).view(dtype.dtype)
@@ -102,13 +116,21 @@ def _is_jax(value: Argument) -> bool:
     return jax is not None and isinstance(value, jax.Array)
 
 
-def _jax_view(name: str, value: FrameworkArray) -> Array:
+def _jax_view(name: str, value: Any) -> Array:
     """Return a read-only NumPy view of a jax array."""
     import jax
 
     if isinstance(value, jax.core.Tracer):
         message = f"argument `{name}` is a value that jax is tracing, so that it has no elements yet"
         refuse("NK609", message, remedy="Call the kernel outside of jax.jit and jax.vmap.")
+    if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended):
+        message = f"argument `{name}` is a jax array of {value.dtype}, which has no numbers"
+        refuse("NK609", message, remedy=f"Pass jax.random.key_data({name}).")
+    if value.is_deleted():
+        message = (
+            f"argument `{name}` is a jax array that has been deleted: jax has given its memory away (donate_argnums)"
+        )
+        refuse("NK609", message, remedy="Pass an array that is still there.")
     return np.asarray(value)
 
 

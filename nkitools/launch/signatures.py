@@ -73,7 +73,7 @@ def bind(
 
 def _check_shape(name: str, parameter: str, annotation: Any, value: Any) -> None:
     declared = getattr(annotation, "declared_shape", None)
-    given = getattr(value, "shape", None)
+    given = None if declared is None else getattr(value, "shape", None)
     if declared is None or given is None or tuple(given) == tuple(declared):
         return
     message = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,11 @@ def shape_of(x: Any, config: Any = None) -> Any:
         (3, "a int", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
         ("x.npy", "a str", "Pass a NumPy array for `x`."),
         (None, "None", "Pass an array for `x`, or ask `if x is None` in the kernel."),
+        (range(4), "a range", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
+        (array.array("f", [1.0]), "an array.array", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
+        ((each for each in [1.0]), "a generator", "Pass a NumPy array for `x`."),
+        ({"x": 1.0}, "a dict", "Pass a NumPy array for `x`."),
+        (b"x.npy", "a bytes", "Pass a NumPy array for `x`."),
     ],
 )
 def test_the_argument_is_named(value: Any, kind: str, remedy: str) -> None:
@@ -56,6 +62,12 @@ def test_the_argument_is_named(value: Any, kind: str, remedy: str) -> None:
     assert finding.message == f"the kernel uses its argument `x` as a tensor (.shape), and it is called with {kind}"
     assert (finding.rule, finding.remedy) == ("NK609", remedy)
     assert (finding.file, finding.line) == (__file__, kernel.__code__.co_firstlineno + 1)
+
+
+def test_memory_that_has_a_shape_is_no_array() -> None:
+    """A memoryview is named where the kernel asks for its dtype."""
+    message = refusal(lambda x: nl.ndarray(x.shape, dtype=x.dtype), memoryview(X)).message  # type: ignore[arg-type]
+    assert message == "the kernel uses its argument `x` as a tensor (.dtype), and it is called with a memoryview"
 
 
 def test_so_is_a_part_of_one() -> None:

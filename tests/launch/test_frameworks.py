@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,16 @@ class TestJax:
         finding = raised.value.finding  # type: ignore[attr-defined]
         assert finding.message == "argument `dtype` is jax's dtype float64, which NKI does not have"
 
+    def test_what_has_no_elements_is_refused(self, jnp: Any) -> None:
+        """A deleted array and a random key, by the argument's name."""
+        jax = pytest.importorskip("jax")
+        gone = jnp.ones((8, 4))
+        gone.delete()
+        assert refusal(doubled, gone).message.startswith("argument `x` is a jax array that has been deleted")
+        finding = refusal(doubled, jax.random.split(jax.random.key(0), (8, 4)))
+        assert finding.message.startswith("argument `x` is a jax array of key<")
+        assert finding.remedy == "Pass jax.random.key_data(x)."
+
     def test_a_dtype_that_nki_lacks_says_how_to_convert(self, jnp: Any) -> None:
         """In jax's own words."""
         assert "x.astype(jnp.float32)" in refusal(doubled, jnp.ones((8, 4), jnp.complex64)).remedy
@@ -161,6 +172,20 @@ class TestTorch:
             (lambda torch: torch.ones((8, 4), device="meta"), "NK609", "argument `x` is a torch tensor on device meta"),
             (lambda torch: torch.ones((8, 4)).to_sparse(), "NK609", "argument `x` is a torch tensor of layout"),
             (lambda torch: torch.tensor(1.0), "NK609", "argument `x` is an array without dimensions"),
+            (lambda torch: torch.conj(torch.ones((8, 4), dtype=torch.complex64)), "NK609", "argument `x` is a torch"),
+            (lambda torch: torch._neg_view(torch.ones((8, 4))), "NK609", "argument `x` is a torch tensor with its neg"),
+            (
+                lambda torch: torch.nested.nested_tensor([torch.ones(4), torch.ones(3)], layout=torch.jagged),
+                "NK609",
+                "argument `x` is a nested torch tensor",
+            ),
+            (
+                lambda torch: (
+                    importlib.import_module("torch._subclasses").FakeTensorMode().from_tensor(torch.ones(8, 4))
+                ),
+                "NK609",
+                "argument `x` is a FakeTensor of torch, whose elements cannot be read: ",
+            ),
         ],
     )
     def test_what_the_simulator_cannot_take_is_refused(self, torch: Any, make: Any, rule: str, said: str) -> None:
