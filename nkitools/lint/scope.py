@@ -101,6 +101,17 @@ class Scope:
             return ""
         return next(iter(found)) if len(found) == 1 else self._chosen(found)
 
+    def definition(self, node: ast.expr, depth: int = 0) -> Scope | None:
+        """Return the scope of the function that a name stands for, by way of ``other = one``; None for others."""
+        owner = self.owner(node.id) if isinstance(node, ast.Name) and depth < _DEEPEST else None
+        if owner is None or not isinstance(node, ast.Name):
+            return None
+        named, values = owner.definitions.get(node.id), owner.variables.get(node.id, [])
+        if named is not None:
+            return owner.scopes[named] if isinstance(named, Function) and not values else None
+        only = values[0] if len(values) == 1 and node.id not in owner.parameters else None
+        return None if only is None else owner.definition(only, depth + 1)
+
     def _chosen(self, found: set[str]) -> str:
         dialect = self.module.dialect
         fitting = [each for each in found if (each.partition(".")[0] == LEGACY) == (dialect == "legacy")]

@@ -82,7 +82,7 @@ def test_a_class_in_another_file_is_found_there(tmp_path: Path) -> None:
     )
     found = findings(files["package/kernels.py"])
     assert [(each.rule, Path(each.file).name, each.line) for each in found] == [
-        ("NK616", "kernels.py", 8),
+        ("NK601", "kernels.py", 8),
         ("NK601", "settings.py", 1),
     ]
 

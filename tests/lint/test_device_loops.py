@@ -147,7 +147,7 @@ CASES = {
             tiles.append(nl.load(x))
             return i
 
-        keep(1)
+        keep(1)  # NK601 1
         """,
 }
 

@@ -83,7 +83,7 @@ def test_a_report_goes_on(load: Load) -> None:
 
 def test_hints_are_for_lint(load: Load) -> None:
     """A run does not repeat what is only not documented."""
-    module = load(f"@nki.jit\ndef kernel(x):\n    sizes = [n for n in x.shape if x is not None]\n{COPY}")
+    module = load(f"@nki.jit\ndef kernel(x):\n    sizes = tuple(n for n in x.shape if x is not None)\n{COPY}")
     assert nkitools.simulate(module.kernel, X).findings == []
 
 

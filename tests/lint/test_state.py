@@ -161,10 +161,10 @@ INDEPENDENT = {
         def kernel(x):
             tiles = []
 
-            def keep(tile):
-                tiles.append(tile)
+            def keep(i):
+                tiles.append(i)
 
-            keep(x)
+            nl.fori_loop(0, 1, keep)
             return tiles[0]
         """,
     "a parameter of the same name": """\

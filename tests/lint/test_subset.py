@@ -18,7 +18,7 @@ REFUSED = {
     "frozen set": "chosen = frozenset((1, 2))  # NK601 10",
     "bytes": "name = b'x'  # NK601 8",
     "complex": "z = 2j  # NK601 5",
-    "deque": "import collections  # NK616 1\nwaiting = collections.deque()  # NK601 11",
+    "deque": "import collections  # NK601 1\nwaiting = collections.deque()  # NK601 11",
     "integer key": "sizes = {1: 2}  # NK601 10",
     "tuple key": "sizes = {(1, 2): 2}  # NK601 10",
     "dtype key": "sizes = {nl.float32: 4}  # NK601 10",
@@ -26,14 +26,17 @@ REFUSED = {
     "keys that are counters": "sizes = dict()\nfor i in range(4):\n    sizes[i] = i  # NK601 11",
     "is True": "if x.ndim is True:  # NK601 4\n    pass",
     "is not a number": "other = x.ndim is not 3  # NK601 9",
+    "raise": "if x.ndim > 2:\n    raise ValueError('no')  # NK601 5",
+    "list comprehension": "sizes = [2 * n for n in (1, 2)]  # NK601 9",
+    "import": "import math  # NK601 1",
+    "import from": "from math import prod  # NK601 1",
+    "call of a nested function": "def inner(a):\n    return a\n\nother = inner(x)  # NK601 9",
 }
 UNDOCUMENTED = {
     "is None": "given = x is not None  # NK616 9",
     "is": "same = x.dtype is nl.float32  # NK616 8",
     "try": "try:  # NK616 1\n    pass\nexcept ValueError:\n    pass",
-    "raise": "raise ValueError('no')  # NK616 1",
     "lambda": "double = lambda n: 2 * n  # NK616 10",
-    "list comprehension": "sizes = [2 * n for n in (1, 2)]  # NK616 9",
     "dictionary comprehension": "sizes = {str(n): n for n in (1, 2)}  # NK616 9",
     "generator expression": "sizes = tuple(n for n in (1, 2))  # NK616 14",
     "yield": "yield x  # NK616 1",
@@ -43,7 +46,6 @@ UNDOCUMENTED = {
     "star call": "print(*x.shape)  # NK616 1",
     "with": "with open('log'):  # NK616 1, NK616 6\n    pass",
     "else of a loop": "for i in range(2):  # NK616 1\n    pass\nelse:\n    pass",
-    "import": "import math  # NK616 1",
     "del": "n = 1\ndel n  # NK616 1",
     "64 bits": "n = 1 << 3\nlarge = 4294967296  # NK616 9",
     "match": "match x.ndim:  # NK616 1\n    case 2:\n        pass",
@@ -143,4 +145,4 @@ def test_the_signature_of_a_kernel(tmp_path: Path) -> None:
 
 def test_what_functions_and_lambdas_inside_of_a_kernel_hold_is_looked_at(tmp_path: Path) -> None:
     """A nested function is kernel code, too."""
-    marked(tmp_path, "def inner(a):\n    return {a}  # NK601 12\n\ninner(x)")
+    marked(tmp_path, "def inner(a):\n    other = {a}  # NK601 13\n\nnl.fori_loop(0, 1, inner)")

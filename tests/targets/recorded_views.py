@@ -105,14 +105,14 @@ def checked_rows(rows: int) -> int:
     return rows
 
 
-@claim("a raise in a function that the kernel calls", "", X, to=same, chip=REFUSED, ours=RIGHT)
+@claim("a raise in a function that the kernel calls", "", X, to=same, chip=REFUSED, by="NK601")
 def with_a_raise(x: Any) -> Any:
     tile = sbuf((checked_rows(x.shape[0]), x.shape[1]))
     nisa.dma_copy(dst=tile, src=x)
     return stored(tile, x.shape)
 
 
-@claim("a call of a nested function", "", X, to=same, chip=REFUSED, ours=RIGHT)
+@claim("a call of a nested function", "", X, to=same, chip=REFUSED, by="NK601")
 def with_a_nested_function(x: Any) -> Any:
     out = hbm(x.shape)
 

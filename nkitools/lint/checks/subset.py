@@ -2,8 +2,9 @@
 
 The language guide lists the values (None, truth values, 32-bit integers and floats, texts, tensors) and containers
 (tuples, lists, dictionaries with texts as keys, classes derived from NKIObject). The migration guide lists what the
-compiler refuses. Undocumented Python that AWS's own kernels use is a hint. Where Python runs the kernel, all of it is
-allowed, and only lists for arguments stay out.
+compiler refuses. Undocumented Python is a hint, but for what the compiler of nki 0.6.0 refused in public kernels. It
+reads the source of every function that a kernel names, also what no call reaches. Where Python runs the kernel, all of
+it is allowed, and only lists for arguments stay out.
 """
 
 from __future__ import annotations
@@ -32,18 +33,22 @@ _UNKNOWN: dict[type[ast.AST], str] = {
     ast.Await: "await",
     ast.Delete: "del",
     ast.GeneratorExp: "a generator expression",
-    ast.Import: "an import inside of the kernel",
-    ast.ImportFrom: "an import inside of the kernel",
     ast.Lambda: "a lambda expression",
-    ast.ListComp: "a list comprehension",
     ast.DictComp: "a dictionary comprehension",
     ast.Match: "match",
     ast.NamedExpr: "an assignment expression",
     ast.Nonlocal: "nonlocal",
-    ast.Raise: "raise",
     ast.Try: "try",
     ast.Yield: "yield",
     ast.YieldFrom: "yield from",
+}
+_IMPORT = ("an import inside of a function", "Import at the top of the file.")
+# What the compiler of nki 0.6.0 refuses, and what to write instead.
+_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Import: _IMPORT,
+    ast.ImportFrom: _IMPORT,
+    ast.ListComp: ("a list comprehension", "Fill the list in a loop: tiles.append(...)."),
+    ast.Raise: ("`raise`", "Write an assert, or check on the host before the launch."),
 }
 
 
@@ -58,6 +63,10 @@ def function(context: Context, node: Function) -> None:
     for each in context.scope.nodes:
         if type(each) in _UNKNOWN:
             _undocumented(context, each, _UNKNOWN[type(each)])
+        elif type(each) in _REFUSED:
+            what, remedy = _REFUSED[type(each)]
+            message = f"{what} in code that the kernel names: the compiler of NKI {context.language.shown} refuses it"
+            context.find("NK601", each, message, remedy)
         found = _BY_NODE.get(type(each))
         if found is not None:
             found(context, each)
@@ -143,11 +152,25 @@ def _call(context: Context, node: ast.AST) -> None:
             context.find("NK601", node, f"{name}(...) makes no value of NKI", _CONTAINERS)
         elif name in _UNKNOWN_CALLS:
             _undocumented(context, node, f"{name}(...)")
+    _nested(context, node)
     dotted = context.scope.qualified(node.func)
     if dotted.partition(".")[0] in _REFUSED_MODULES and "." in dotted:
         context.find("NK601", node, f"{dotted}(...) makes no value of NKI", _CONTAINERS)
     if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
         _undocumented(context, node, "a call with * or **")
+
+
+def _nested(context: Context, node: ast.Call) -> None:
+    """Report the call of a function that is defined inside of kernel code, also by another name of it."""
+    called = context.scope.definition(node.func)
+    if called is not None and called.outer is not None and called.outer.node in (*context.around, context.scope.node):
+        context.find(
+            "NK601",
+            node,
+            f"`{ast.unparse(node.func)}` is defined inside of another function, and called; the compiler takes such a "
+            "function only as the body of nl.fori_loop or nl.while_loop",
+            "Define it at the top of the file, with what it needs as parameters, or write its lines here.",
+        )
 
 
 _BY_NODE: dict[type[ast.AST], Callable[[Context, ast.AST], None]] = {

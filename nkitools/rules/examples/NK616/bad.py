@@ -6,7 +6,7 @@ import numpy as np
 @nki.jit
 def kernel(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    widths = [x.shape[1] // parts for parts in (2, 4)]  # NK616
+    widths = tuple(x.shape[1] // parts for parts in (2, 4))  # NK616
     nl.store(out, nl.multiply(nl.load(x), widths[0]))
     return out
 

@@ -71,11 +71,42 @@ CONTROL = {
         @nki.jit
         def kernel(x):
             if x.shape[0] != 64:
-                raise ValueError("64 rows")  # 0.6: lint NK616
+                raise ValueError("64 rows")  # 0.6: NK601
             factor = 1
         """,
         1,
         raises=ValueError,
+    ),
+    "an exception that a helper's helper does not raise": Case(
+        "try, raise, with, assert",
+        """
+        def checked(rows):
+            if rows > 128:
+                raise ValueError("at most 128 rows")  # 0.6: NK601
+            return rows
+
+        def factor_of(rows):
+            return checked(rows) // 32
+
+        @nki.jit
+        def kernel(x):
+            factor = factor_of(x.shape[0])
+        """,
+        4,
+    ),
+    "an exception of the function that launches": Case(
+        "try, raise, with, assert",
+        """
+        def launched(x):
+            if x.shape[0] > 128:
+                raise ValueError("at most 128 rows")
+            return kernel(x)
+
+        @nki.jit
+        def kernel(x):
+            factor = 3
+        """,
+        3,
     ),
     "a context manager of one's own": Case(
         "try, raise, with, assert",

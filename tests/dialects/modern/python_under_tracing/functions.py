@@ -102,7 +102,7 @@ FUNCTIONS = {
         """
         @nki.jit
         def kernel(x):
-            widths = [each for each in range(6) if each % 2]  # 0.6: lint NK616
+            widths = [each for each in range(6) if each % 2]  # 0.6: NK601
             factor = widths[2]
         """,
         5,
@@ -112,7 +112,7 @@ FUNCTIONS = {
         """
         @nki.jit
         def kernel(x):
-            pairs = [(row, column) for row in range(2) for column in range(3)]  # 0.6: lint NK616
+            pairs = [(row, column) for row in range(2) for column in range(3)]  # 0.6: NK601
             factor = len(pairs)
         """,
         6,
@@ -123,7 +123,7 @@ FUNCTIONS = {
         @nki.jit
         def kernel(x):
             out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-            tiles = [nl.load(x[:, nl.ds(32 * part, 32)]) for part in range(2)]  # 0.6: lint NK616
+            tiles = [nl.load(x[:, nl.ds(32 * part, 32)]) for part in range(2)]  # 0.6: NK601
             for part, tile in enumerate(reversed(tiles)):  # 0.6: lint NK616, lint NK616
                 nl.store(out[:, nl.ds(32 * part, 32)], tile)
             return out
@@ -204,8 +204,8 @@ FUNCTIONS = {
                 nonlocal count  # 0.6: lint NK616
                 count += 2
 
-            step()
-            step()
+            step()  # 0.6: NK601
+            step()  # 0.6: NK601
             factor = count
         """,
         4,
@@ -218,9 +218,48 @@ FUNCTIONS = {
             def scale(by, each):
                 return by - each
 
-            factor = scale(each=1, by=4)
+            factor = scale(each=1, by=4)  # 0.6: NK601
         """,
         3,
+    ),
+    "a nested function by another name, and in another one": Case(
+        "closures, functions as values, partial",
+        """
+        def helper(by):
+            def scale(each):
+                return by * each
+
+            def twice(each):
+                return scale(each) + scale(each)  # 0.6: NK601, NK601
+
+            again = twice
+            return again(3)  # 0.6: NK601
+
+        @nki.jit
+        def kernel(x):
+            factor = helper(2)
+        """,
+        12,
+    ),
+    "a function of the function that makes the kernel": Case(
+        "closures, functions as values, partial",
+        """
+        def made():
+            def scale(each):
+                return 2 * each
+
+            @nki.jit
+            def kernel(x):
+                factor = scale(3)
+                out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+                nl.store(out, nl.multiply(nl.load(x), factor))
+                return out
+
+            return kernel
+
+        kernel = made()
+        """,
+        6,
     ),
     "keyword arguments of a nested kernel": Case(
         "keyword arguments of nested functions",

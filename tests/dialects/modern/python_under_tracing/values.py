@@ -210,7 +210,7 @@ VALUES = {
         """
         @nki.jit
         def kernel(x):
-            import os  # 0.6: lint NK616
+            import os  # 0.6: NK601
             factor = len(os.path.join("a", "b"))
         """,
         3,
