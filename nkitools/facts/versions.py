@@ -164,6 +164,7 @@ class LanguageVersion:
     mean_across_partitions: bool = False  # tensor_partition_reduce takes nl.mean and nl.bitwise_xor too
     reciprocal_operator: bool = False  # tensor_scalar takes nl.reciprocal
     whole_rms_norm: bool = False  # nl.rms_norm compiles
+    host_sizes: bool = False  # nl.tile_size tells the sizes that differ by chip outside of kernels too
     hbm_addresses: bool = False  # nl.ndarray takes an address in HBM
     collective_handles: bool = False  # collectives return a handle
     places_between_nodes: bool = False  # all_to_all_v takes has_rdispls on chips without a NeuronSwitch too

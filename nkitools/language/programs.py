@@ -17,6 +17,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.facts import options
 from nkitools.facts.generations import Generation, generation_of
 from nkitools.record.loop_counters import counters
 from nkitools.record.source_sites import author_frame
@@ -222,8 +223,26 @@ def _usable_banks(chip: Generation) -> int:
     return chip.psum_banks - (asked and chip.dma_transpose_as_matmul)
 
 
+_ANYWHERE = "Read it inside of the kernel; pmax, the sizes of a PSUM bank and those of a matmul may be read anywhere."
+
+
 class TileSize:
-    """``nl.tile_size``: the sizes of the running chip (in bytes for names that end so, else in float32 elements)."""
+    """``nl.tile_size``: the sizes of the running chip (in bytes for names that end so, else in float32 elements).
+
+    ``everywhere``: whether the sizes of SBUF and the number of PSUM banks may be read outside of kernels whatever the
+    NKI version of the option. In AWS's stub those are properties, the others plain attributes.
+    """
+
+    def __init__(self, *, everywhere: bool = False) -> None:
+        self._everywhere = everywhere
+
+    def _chip(self, name: str) -> Generation:
+        """NK611: return the chip for a size that nki 0.6.0 asks its running backend for ("No backend set")."""
+        if CORE.get() is None and not (self._everywhere or options.language().host_sizes):
+            shown = options.language().shown
+            message = f"nl.tile_size.{name} is read outside of a running kernel, where NKI {shown} knows no chip"
+            refuse("NK611", message, remedy=_ANYWHERE)
+        return current_generation()
 
     pmax = property(lambda self: current_generation().partitions, doc="Partitions of a tile at most.")
     psum_bank_fmax = property(lambda self: current_generation().psum_bank_bytes // 4, doc="Elements of a PSUM bank.")
@@ -235,13 +254,33 @@ class TileSize:
     bn_stats_fmax = property(lambda self: current_generation().bn_stats_fmax, doc="Free size of bn_stats.")
     psum_min_align = property(lambda self: _unpublished("psum_min_align"), doc="Not published by AWS: NK607.")
     sbuf_min_align = property(lambda self: _unpublished("sbuf_min_align"), doc="Not published by AWS: NK607.")
-    psum_num_banks = property(lambda self: _usable_banks(current_generation()), doc="Usable PSUM banks of a partition.")
-    sbuf_size_bytes = property(
-        lambda self: current_generation().partitions * current_generation().sbuf_partition_bytes, doc="All of SBUF."
-    )
-    sbuf_fmax_bytes = property(lambda self: current_generation().sbuf_usable_bytes, doc="Usable bytes of a partition.")
-    sbuf_fmax = property(lambda self: self.sbuf_fmax_bytes // 4, doc="Usable elements of a partition.")
-    total_available_sbuf_size = property(lambda self: self.sbuf_fmax_bytes, doc="The same in bytes (deprecated name).")
+
+    @property
+    def psum_num_banks(self) -> int:
+        """Usable PSUM banks of a partition."""
+        return _usable_banks(self._chip("psum_num_banks"))
+
+    @property
+    def sbuf_size_bytes(self) -> int:
+        """All of SBUF."""
+        chip = self._chip("sbuf_size_bytes")
+        return chip.partitions * chip.sbuf_partition_bytes
+
+    @property
+    def sbuf_fmax_bytes(self) -> int:
+        """Usable bytes of a partition."""
+        return self._chip("sbuf_fmax_bytes").sbuf_usable_bytes
+
+    @property
+    def sbuf_fmax(self) -> int:
+        """Usable elements of a partition."""
+        return self._chip("sbuf_fmax").sbuf_usable_bytes // 4
+
+    @property
+    def total_available_sbuf_size(self) -> int:
+        """Usable bytes of a partition (deprecated name)."""
+        return self._chip("total_available_sbuf_size").sbuf_usable_bytes
 
 
 tile_size = TileSize()
+legacy_tile_size = TileSize(everywhere=True)

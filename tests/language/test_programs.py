@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import nkitools
+import nkitools.dialects.legacy.language as legacy
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.core import current_core
+from nkitools.facts import options
 from nkitools.launch.launch import Launch
 from nkitools.launch.programs import run_launch
 from tests.isa.issued import empty, inside, placed, tile
@@ -289,6 +291,31 @@ def test_a_psum_bank_is_kept_for_transposes(monkeypatch: pytest.MonkeyPatch, sai
     """Where AWS's compiler is told to transpose on the Tensor Engine instead of by DMA, which it does from trn2 on."""
     monkeypatch.setenv("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE", said)
     assert [inside(lambda: nl.tile_size.psum_num_banks, chip=chip) for chip in ("trn1", "trn2", "trn3")] == banks
+
+
+@pytest.mark.parametrize("version", ["0.6", "0.7", "auto"])
+@pytest.mark.parametrize(
+    "name", ["sbuf_fmax", "sbuf_fmax_bytes", "sbuf_size_bytes", "total_available_sbuf_size", "psum_num_banks"]
+)
+def test_sizes_that_differ_by_chip_are_read_in_kernels_alone_in_0_6(name: str, version: str) -> None:
+    """NK611 outside of one: they are properties of AWS's class, which asks its running backend."""
+    with options.override(nki_version=version):
+        in_kernel = inside(lambda: getattr(nl.tile_size, name))
+        if version == "0.6":
+            with pytest.raises(nkitools.KernelError, match=rf"tile_size.{name} is read outside.*NKI 0.6") as caught:
+                getattr(nl.tile_size, name)
+            assert caught.value.finding.rule == "NK611"
+        else:
+            assert getattr(nl.tile_size, name) == in_kernel
+        assert getattr(legacy.tile_size, name) == in_kernel
+
+
+def test_the_other_sizes_are_read_anywhere() -> None:
+    """AWS's library has them at the top of its files."""
+    with options.override(nki_version="0.6"):
+        sizes = nl.tile_size
+        assert (sizes.pmax, sizes.psum_fmax, sizes.psum_bank_fmax, sizes.psum_bank_fmax_bytes) == (128, 512, 512, 2048)
+        assert (sizes.gemm_stationary_fmax, sizes.gemm_moving_fmax, sizes.bn_stats_fmax) == (128, 512, 512)
 
 
 @pytest.mark.parametrize("name", ["psum_min_align", "sbuf_min_align"])

@@ -15,7 +15,7 @@ from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.dtypes import element_type
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.dialects.public import find, publish
-from nkitools.language.programs import tile_size
+from nkitools.language.programs import legacy_tile_size as tile_size
 
 if TYPE_CHECKING:
     from nkitools.dialects.legacy.aws_names.limits import *
