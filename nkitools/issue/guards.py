@@ -66,8 +66,19 @@ def _is_written(role: str) -> bool:
 
 def sizes(check: Check, *operands: tuple[str, NkiTensor]) -> None:
     """NK101, NK107, NK110: a tile has at most 128 partitions, fits in a partition, and has at most five dimensions."""
+    heights(check, *operands)
+    widths(check, *operands)
+
+
+def heights(check: Check, *operands: tuple[str, NkiTensor]) -> None:
+    """NK101: a tile has at most 128 partitions."""
     on_chip = [(role, tensor) for role, tensor in operands if tensor.on_chip]
     _once(check, "NK101", [(role, tensor, *_too_tall(check.chip, tensor)) for role, tensor in on_chip])
+
+
+def widths(check: Check, *operands: tuple[str, NkiTensor]) -> None:
+    """NK107, NK110: a tile fits in a partition and has at most five dimensions."""
+    on_chip = [(role, tensor) for role, tensor in operands if tensor.on_chip]
     _once(check, "NK107", [(role, tensor, *_too_long(check.chip, tensor)) for role, tensor in on_chip])
     _once(check, "NK110", [(role, tensor, *_too_many_dimensions(tensor)) for role, tensor in on_chip])
 
@@ -143,14 +154,16 @@ def start(check: Check, tensor: NkiTensor, role: str) -> None:
 
 
 def dma_ends(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
-    """Check both ends of a DMA: HBM or SBUF (NK201), and a source tile that can exist (NK101, NK107).
+    """Check both ends of a DMA: HBM or SBUF (NK201), tiles of 128 partitions (NK101), a source that fits (NK107).
 
-    Filling a tile that is too tall or too long is not yet its use: the instruction that reads it has the better finding
-    (NK103 to NK105).
+    Filling a tile that is too long is not yet its use: the instruction that reads it has the better finding (NK104,
+    NK105).
     """
-    for role, tensor in (("dst", dst), ("src", src)):
+    ends = ("dst", dst), ("src", src)
+    for role, tensor in ends:
         memory(check, tensor, role, (*HBM, SBUF))
-    sizes(check, ("src", src))
+    heights(check, *ends)
+    widths(check, ends[1])
 
 
 def lanes_of_copy(dst: NkiTensor, src: NkiTensor) -> str:

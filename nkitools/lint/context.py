@@ -52,8 +52,6 @@ class Context:
     loop_body: str = ""  # fori_loop or while_loop, whose body the function is
     counters: list[str] = field(default_factory=list)  # of the loops on the device that are being looked at
     ordered: int = 0  # how many nl.no_reorder() are
-    # Calls that make tiles of too many partitions: what is wrong, and how many.
-    wide: dict[ast.AST, tuple[str, int]] = field(default_factory=dict)
     language: LanguageVersion = field(default_factory=options.language)  # the NKI version that holds
     loop_test: ast.expr | None = None  # the test of the innermost `while` that is being looked at
     testing: bool = False  # whether the test of an if, while or assert is being looked at
@@ -103,7 +101,6 @@ class Context:
             loop_body="",
             counters=[],
             ordered=0,
-            wide={},
         )
 
     def at(self, found: Found) -> Context:

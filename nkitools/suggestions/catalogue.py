@@ -11,7 +11,7 @@ from nkitools.suggestions import bounds, forms, memory, order, results, tiling
 from nkitools.suggestions.site import Site, Suggestion
 
 _MAKERS: dict[str, tuple[Callable[[Site], Iterator[Suggestion]], ...]] = {
-    "NK101": (tiling.by_rows,),
+    "NK101": (tiling.by_rows, tiling.by_contraction),
     "NK103": (tiling.by_contraction,),
     "NK111": (memory.without_broadcast,),
     "NK201": (memory.in_another_memory,),

@@ -31,19 +31,26 @@ def by_rows(site: Site) -> Iterator[Suggestion]:
 
 
 def by_contraction(site: Site) -> Iterator[Suggestion]:
-    """NK103: contract 128 rows in each turn of a loop, and sum up in PSUM."""
-    partitions, call = site.whole_fact("partitions"), site.call
-    if partitions < 0 or call is None or site.is_legacy or partitions % _ROWS or len(site.blocks) != 1:
+    """NK101, NK103: contract as many rows as fit in each turn of a loop, and sum up in PSUM."""
+    partitions, limit, call = site.whole_fact("partitions"), site.whole_fact("limit"), _product(site)
+    if partitions < 0 or limit < 1 or call is None or site.is_legacy or partitions % limit or len(site.blocks) != 1:
         return
     operands = [given(call, name, place) for name, place in (("stationary", 1), ("moving", 2))]
     names = {each.id for each in operands if isinstance(each, ast.Name)}
-    block = _filling(site, names)
-    tensor = _first_loaded(site, block) if len(names) == 2 and block else ""
+    block = _filling(site, names, call)
+    tensor = _first_loaded(site, block) if len(names) == 2 and site.blocks[0] in block else ""
     if tensor:
         counter = new_name(site.scope, "k")
         summed = site.module.source.with_argument(call, f"accumulate=({counter} > 0)")
-        title = f"Contract {_ROWS} rows in each turn of a loop"
-        yield from _in_a_loop(site, block, f"{tensor}.shape[0]", partitions, title, counter, (summed,))
+        title = f"Contract {limit} rows in each turn of a loop"
+        yield from _in_a_loop(site, block, f"{tensor}.shape[0]", partitions, title, counter, (summed,), limit)
+
+
+def _product(site: Site) -> ast.Call | None:
+    """Return the only matmul of the function."""
+    calls = [each for each in site.inside(site.scope.node.body) if isinstance(each, ast.Call)]
+    products = [each for each in calls if callee(each) == "nc_matmul"]
+    return products[0] if len(products) == 1 else None
 
 
 def _block(site: Site) -> list[ast.stmt]:
@@ -72,10 +79,10 @@ def _in_hbm(site: Site, made: ast.Call) -> bool:
     return buffer is not None and site.text(buffer.value).rpartition(".")[2] in _MEMORIES
 
 
-def _filling(site: Site, names: set[str]) -> list[ast.stmt]:
-    """Return the statements from the first that makes one of the tiles up to the line of the finding."""
+def _filling(site: Site, names: set[str], call: ast.Call) -> list[ast.stmt]:
+    """Return the statements of the function from the first that makes one of the tiles up to the one with the call."""
     body = site.scope.node.body
-    end = body.index(site.blocks[0])
+    end = next((number for number, each in enumerate(body) if call in ast.walk(each)), 0)
     for number, each in enumerate(body[:end]):
         if isinstance(each, ast.Assign) and any(isinstance(one, ast.Name) and one.id in names for one in each.targets):
             return body[number : end + 1]
@@ -94,7 +101,14 @@ def _first_loaded(site: Site, block: list[ast.stmt]) -> str:
 
 
 def _in_a_loop(
-    site: Site, block: list[ast.stmt], rows: str, count: int, title: str, counter: str = "", more: tuple[Edit, ...] = ()
+    site: Site,
+    block: list[ast.stmt],
+    rows: str,
+    count: int,
+    title: str,
+    counter: str = "",
+    more: tuple[Edit, ...] = (),
+    limit: int = _ROWS,
 ) -> Iterator[Suggestion]:
     """Yield the suggestion to put a block into a loop over its rows."""
     counter = counter or new_name(site.scope, "i")
@@ -102,9 +116,9 @@ def _in_a_loop(
     edits = [*more, *_narrowed(site, block, count, f"{start}:{end}", size)]
     if _holds_long_text(block) or not edits:
         return
-    turns = f"range(({rows} + {_ROWS - 1}) // {_ROWS})"
-    head = [f"for {counter} in {turns}:", f"    {start} = {counter} * {_ROWS}"]
-    head += [f"    {end} = min({start} + {_ROWS}, {rows})", f"    {size} = {end} - {start}"]
+    turns = f"range(({rows} + {limit - 1}) // {limit})"
+    head = [f"for {counter} in {turns}:", f"    {start} = {counter} * {limit}"]
+    head += [f"    {end} = min({start} + {limit}, {rows})", f"    {size} = {end} - {start}"]
     before = site.before(block[0], *head)
     first, last = block[0].lineno, block[-1].end_lineno or block[-1].lineno
     edits.append(before._replace(text=f"{before.text}    "))

@@ -11,7 +11,7 @@ from benchmarks.repair.loop import repaired, with_edits
 
 pytestmark = pytest.mark.process
 MENDED = {
-    "product.whole_k": ("NK103: Contract 128 rows in each turn of a loop",),
+    "product.whole_k": ("NK101: Contract 128 rows in each turn of a loop",),
     "scaled_rows.rounded_down": ("NK403: Round the number of tiles up",),
     "added.wrong_operator": (),
 }

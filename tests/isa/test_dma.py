@@ -321,3 +321,27 @@ def test_the_signature_is_the_documented_one(name: str) -> None:
     for enum in (MODE.unknown, nisa.oob_mode.error):
         signature = signature.replace(repr(enum), enum.name)
     assert signature == SIGNATURES[name]
+
+
+@pytest.mark.parametrize("version", ["0.6", "0.7"])
+@pytest.mark.parametrize("rows", [129, 256])
+def test_a_tile_that_is_too_tall_is_refused_where_it_is_filled(rows: int, version: str) -> None:
+    """NK101 at the copy into it, once, as AWS's simulator has it; a part of it that fits is filled without one."""
+
+    def kernel(x: Any, whole: bool) -> Any:
+        out = nl.ndarray((128, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        tall = nl.ndarray((rows, 8), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tall if whole else tall[0:128], src=x if whole else x[0:128])
+        nisa.dma_copy(dst=out, src=nl.sum(tall[0:128], axis=[1], keepdims=True))
+        return out
+
+    x = np.ones((rows, 8), np.float32)
+    done = nkitools.simulate(kernel, x, True, nki_version=version, rules="report")
+    (finding,) = [each for each in done.findings if each.severity == "error"]
+    assert finding.rule == "NK101"
+    assert finding.message.startswith(
+        f"dma_copy: `dst`, tensor `tall` (SBUF, float32 [{rows}, 8]), has {rows} partitions"
+    )
+    done = nkitools.simulate(kernel, x, False, nki_version=version, rules="report")
+    assert not [each for each in done.findings if each.message.startswith("dma_copy")]
+    assert (done.outputs == 8).all()

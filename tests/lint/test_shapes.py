@@ -38,9 +38,19 @@ MODERN_ONLY = {
         "nisa.nc_matmul(p, w, x)  # NK104 1"
     ),
     "a contraction of 512": (
-        "w = nl.ndarray((512, 128), dtype=nl.bfloat16)\n"
+        "w = nl.ndarray((512, 128), dtype=nl.bfloat16)  # NK101 5\n"
         "p = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)\n"
-        "nisa.nc_matmul(p, stationary=w, moving=x)  # NK103 1"
+        "nisa.nc_matmul(p, stationary=w, moving=x)"
+    ),
+    "a contraction of 128 in a tile of 64 rows": (
+        "w = nl.ndarray((128, 64), dtype=nl.bfloat16)\n"
+        "p = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)\n"
+        "nisa.nc_matmul(p, stationary=w, moving=x, tile_position=(0, 0), tile_size=(64, 64))  # NK103 1"
+    ),
+    "one of 64": (
+        "w = nl.ndarray((64, 64), dtype=nl.bfloat16)\n"
+        "p = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)\n"
+        "nisa.nc_matmul(p, stationary=w, moving=x, tile_position=(0, 0), tile_size=(64, 64))"
     ),
     "its part": (
         "w = nl.ndarray((128, 256), dtype=nl.bfloat16)\n"

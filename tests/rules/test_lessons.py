@@ -41,9 +41,9 @@ def kernel(x):
 def kernel(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.ndarray((256, 64), dtype=x.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=x)
+    nisa.dma_copy(dst=tile, src=x)  # NK101
     result = nl.ndarray((256, 64), dtype=x.dtype, buffer=nl.sbuf)
-    nisa.activation(dst=result, op=nl.exp, data=tile)  # NK101
+    nisa.activation(dst=result, op=nl.exp, data=tile)
     nisa.dma_copy(dst=out, src=result)
     return out
 
@@ -52,7 +52,6 @@ def kernel(x):
         + ROWS_256,
         "tensor `tile` (SBUF, float32 [256, 64]), has 256 partitions; a NeuronCore has 128",
     ),
-    # Only a DMA touches all of it: the upper half is read, and no instruction sees the size.
     "modern, 256 partitions of which half are used": (
         MODERN
         + """
@@ -66,7 +65,7 @@ def kernel(x):
 
 """.lstrip()
         + ROWS_256,
-        "tensor `tile` (SBUF, float32 [256, 64]) has 256 partitions; a NeuronCore has 128",
+        "tensor `tile` (SBUF, float32 [256, 64]), has 256 partitions; a NeuronCore has 128",
     ),
     # The kernel is right for 128 rows; given 256 it returns garbage in the other half and says nothing.
     "legacy, an input of twice the rows": (

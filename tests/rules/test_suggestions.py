@@ -23,7 +23,7 @@ PlayExample = Callable[..., Any]
 # rule: what is suggested for each of its bad examples, '' where the source does not show what is meant.
 SUGGESTED = {
     "NK101": ("Handle 128 rows in each turn of a loop", "Handle 128 rows in each turn of a loop"),
-    "NK103": ("Contract 128 rows in each turn of a loop", ""),
+    "NK103": ("Contract 64 rows in each turn of a loop", ""),
     "NK111": ("Load the row into each of 128 partitions", "Load the row into each of 2 partitions"),
     "NK201": ("Load `x` first", "Copy `product` to SBUF first"),
     "NK206": ("Leave `engine` out", "Leave `engine` out"),

@@ -132,10 +132,7 @@ def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
 
     async def conversation(client: Any) -> None:
         (found,) = (await ask(client, "lint", path="kernel.py"))["findings"]
-        assert (found["rule"], found["suggestions"][0]["title"]) == (
-            "NK103",
-            "Contract 128 rows in each turn of a loop",
-        )
+        assert (found["rule"], found["suggestions"][0]["title"]) == ("NK103", "Contract 64 rows in each turn of a loop")
         run = await ask(client, "simulate", path="kernel.py", kernel="kernel")
         assert [each["rule"] for each in run["findings"]] == ["NK103"]
 
@@ -145,13 +142,13 @@ def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
         assert run == await ask(client, "simulate", path="kernel.py", kernel="kernel")
         assert run["findings"] == []
         assert run["outputs"] == [
-            {"name": "outputs", "shape": [64, 512], "dtype": "float32", "min": 256, "max": 256, "nan": 0}
+            {"name": "outputs", "shape": [64, 512], "dtype": "float32", "min": 128, "max": 128, "nan": 0}
         ]
         said = await ask(client, "why", run=run["run"], index=[3, 17])
-        assert said["text"].startswith("out[3, 17] = 256\n")
-        arguments = {"lhs_t": {"shape": [256, 64], "fill": "arange"}, "rhs": {"shape": [256, 512], "fill": 2}}
+        assert said["text"].startswith("out[3, 17] = 128\n")
+        arguments = {"lhs_t": {"shape": [128, 64], "fill": "arange"}, "rhs": {"shape": [128, 512], "fill": 2}}
         other = await ask(client, "simulate", path="kernel.py", kernel="kernel", arguments=arguments)
-        assert other["outputs"][0]["max"] == 2.0 * sum(range(63, 256 * 64, 64))
+        assert other["outputs"][0]["max"] == 2.0 * sum(range(63, 128 * 64, 64))
 
         same = await ask(client, "compare", path="kernel.py", kernel="kernel", against="reference")
         assert same["agrees"]
@@ -164,8 +161,8 @@ def test_an_agent_mends_a_kernel_and_asks_about_it(tmp_path: Path) -> None:
                 "max_error": 1,
                 "wrong": 64,
                 "first": [0, 17],
-                "is": 256,
-                "should_be": 257,
+                "is": 128,
+                "should_be": 129,
             }
         ]
         times = await ask(client, "estimate", path="kernel.py", kernel="kernel", chips=["trn2", "trn3"])

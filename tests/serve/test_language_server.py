@@ -110,7 +110,7 @@ def test_a_mistake_is_shown_explained_and_mended_while_one_types(tmp_path: Path)
         actions = await client.text_document_code_action_async(types.CodeActionParams(document, found.range, context))
         mend, explain = actions
         assert explain.title == "Explain NK103 matmul-contraction-limit"
-        assert (mend.title, mend.is_preferred) == ("Contract 128 rows in each turn of a loop", True)
+        assert (mend.title, mend.is_preferred) == ("Contract 64 rows in each turn of a loop", True)
         (change,) = mend.edit.document_changes
         assert change.text_document.version == 1
         text = applied(BAD, change.edits)

@@ -5,7 +5,7 @@ import nkitools
 
 
 def test_a_tile_has_128_partitions_at_most(run_kernel, expect_finding):
-    with expect_finding("NK101", line="nisa.tensor_scalar("):
+    with expect_finding("NK101", line="nisa.dma_copy(dst=tile"):
         run_kernel(scale, np.zeros((256, 64), np.float32), 2.0)
 
 

@@ -7,7 +7,6 @@ import ast
 from nkitools.lint.abstract_values import Api, ParDim, Piece, Sequence, Span, Tensor, Value, whole
 from nkitools.lint.context import Context
 from nkitools.lint.return_types import CREATING, REDUCING, Arguments, called, parts
-from nkitools.lint.scope import Function
 
 PARTITIONS = 128  # of every chip so far
 _STATIONARY = 128  # elements of a partition of the stationary tile, on every chip so far
@@ -26,16 +25,7 @@ def partitions(context: Context, node: ast.Call, function: Api, given: Arguments
         return
     what = f"loads {rows} rows, one a partition" if member == "load" else f"makes a tile of {rows} partitions"
     message = f"{function.short} {what}; a NeuronCore has {PARTITIONS}"
-    if member == "ndarray":
-        context.wide[node] = message, rows  # a matmul may have more to say of it
-    else:
-        context.find("NK101", node, message, instruction=member, partitions=rows, limit=PARTITIONS)
-
-
-def unused(context: Context, node: Function, names: object) -> None:
-    """Tiles of more than 128 partitions that no matmul contracts."""
-    for made, (message, rows) in context.wide.items():
-        context.find("NK101", made, message, instruction="ndarray", partitions=rows, limit=PARTITIONS)
+    context.find("NK101", node, message, instruction=member, partitions=rows, limit=PARTITIONS)
 
 
 def _rows(function: Api, member: str, given: Arguments) -> int | None:
@@ -52,17 +42,18 @@ def _rows(function: Api, member: str, given: Arguments) -> int | None:
 
 
 def contracted(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
-    """Check a matmul's tiles: 128 partitions are contracted, and the stationary tile has at most 128 columns."""
+    """Check a matmul's tiles: the rows of a tile of the array, and at most 128 columns of the stationary one."""
     legacy, module, member = parts(function.name)
     if (module, member) != ("isa", "nc_matmul") or "perf_mode" in given.named:
         return
     first = 0 if legacy else 1
     operands = (given.get("stationary", first), given.get("moving", first + 1))
+    limit = next(iter(_numbers(given.named["tile_size"])), PARTITIONS) if "tile_size" in given.named else PARTITIONS
     for each in operands:
-        if isinstance(each, Tensor) and each.maker is not None and each.maker in context.wide and each.shape:
-            _, rows = context.wide.pop(each.maker)
-            message = f"nisa.nc_matmul contracts {rows} partitions; the Tensor Engine contracts {PARTITIONS}"
-            context.find("NK103", node, message, instruction=member, partitions=rows, limit=PARTITIONS)
+        rows = each.shape[0] if isinstance(each, Tensor) and each.shape else None
+        if rows is not None and limit < rows <= PARTITIONS:
+            message = f"nisa.nc_matmul contracts {rows} partitions; a tile of the array contracts {limit}"
+            context.find("NK103", node, message, instruction=member, partitions=rows, limit=limit)
     tile = operands[0]
     if isinstance(tile, Tensor) and tile.shape is not None and len(tile.shape) == 2:
         columns = tile.shape[1]
@@ -99,4 +90,4 @@ def trip_count(context: Context, node: ast.Call, function: Api, given: Arguments
         context.find("NK609", node, message, f"Write the number itself: {function.short}(4).")
 
 
-LISTENS = {"call": (partitions, contracted, axes, trip_count), "left": (unused,)}
+LISTENS = {"call": (partitions, contracted, axes, trip_count)}

@@ -8,8 +8,8 @@ import numpy as np
 def kernel(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=x)
-    nisa.dma_copy(dst=out, src=tile)  # NK101
+    nisa.dma_copy(dst=tile, src=x)  # NK101
+    nisa.dma_copy(dst=out, src=tile)
     return out
 
 
