@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class _Chain:
     instruction: str
     operator: str
     site: int
-    result: int  # the identity of the memory that received it, 0 for none
+    result: ReferenceType[Array] | None  # the memory that received it; its identity may come again once it is gone
 
     def goes_on_in(self, later: _Chain) -> bool:
         """Return whether a later reduction may be meant to go on from this one.
@@ -77,12 +78,15 @@ class _Chain:
         """
         if self.operator != later.operator:
             return False
-        same_tile = self.result == later.result and self.instruction == later.instruction
-        return not self.result or self.site == later.site or same_tile
+        if self.result is None or self.site == later.site:
+            return True
+        memory = self.result()
+        same_tile = memory is not None and later.result is not None and later.result() is memory
+        return same_tile and self.instruction == later.instruction
 
 
-def _memory_of(result: Array | None) -> int:
-    return 0 if result is None else id(result if result.base is None else result.base)
+def _memory_of(result: Array | None) -> ReferenceType[Array] | None:
+    return None if result is None else ref(result if result.base is None else result.base)
 
 
 class Lanes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
+from nkitools.issue import reduce_registers
 from tests.isa.issued import empty, placed, tile
 
 COMMANDS = nisa.reduce_cmd
@@ -252,6 +254,20 @@ def test_going_on_from_another_reduction_is_told(body: Any) -> None:
     assert [(each.rule, each.severity) for each in found] == [("NK507", "warning")]
     assert "has filled by nl." in found[0].message
     assert "test_reduce_registers.py" in found[0].message
+
+
+def test_a_result_that_is_gone_is_no_other_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NK507 though a new array may have the identity that the first result's had: identities are no keys."""
+    monkeypatch.setattr(reduce_registers, "id", lambda array: 1, raising=False)
+
+    def kernel() -> None:
+        x, dst = placed(tile(ONES)), placed(empty(ONES.shape))
+        nisa.tensor_scalar_reduce(dst, x, nl.multiply, 1.0, nl.add, placed(empty((32, 1))))
+        gc.collect()
+        other = placed(empty((32, 1)))
+        nisa.tensor_scalar_reduce(dst, x, nl.multiply, 1.0, nl.add, other, reduce_cmd=COMMANDS.reduce)
+
+    assert [each.rule for each in nkitools.simulate(kernel, chip="trn3").findings] == ["NK507"]
 
 
 def _in_turns(x: Any, dst: Any, result: Any) -> None:
