@@ -182,3 +182,11 @@ def test_nki_on_a_chip_that_awss_pages_do_not_name(monkeypatch: pytest.MonkeyPat
 def of_pages(chip: str, version: str) -> list[str]:
     """What is known of AWS's pages for a version of nki, on a chip."""
     return [fault.name for fault in of_versions(chip, nki=version) if "AWS documents" in fault.meaning]
+
+
+def test_codes_that_runs_foresee_name_their_rules() -> None:
+    """Operands of one instruction that do not fit end in NCC_IBIR229, which NK202 says before."""
+    for code in ("NCC_IBIR229", "NCC_INLA001", "NCC_EGCA111"):
+        fault = fault_named(code)
+        assert fault is not None
+        assert "NK202" in fault.rules
