@@ -62,7 +62,10 @@ def _played(rule: Rule, source: str, chip: str, play_example: PlayExample) -> An
 
 
 def _severity(rule: Rule, source: str) -> str:
-    """Return the rule's severity; of what works in simulation only a division is an error."""
+    """Return the rule's severity, or that of the form which an example names; a division in simulation is an error."""
+    named = [line.split('"')[1] for line in source.splitlines() if line.startswith("SEVERITY = ")]
+    if named:
+        return named[0]
     return "error" if rule.id == "NK615" and "nl.divide" in source else rule.severity
 
 
