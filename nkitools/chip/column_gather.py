@@ -139,6 +139,13 @@ class ColumnTensor(IndirectTensor):
         chosen = np.asarray(missing[:, self.lined_up()])
         return chosen if chosen.any() else None
 
+    def where_it_reads(self, mask: Array) -> tuple[NkiTensor, Array]:
+        """Return the columns to choose from, with a mask over them."""
+        where: Array = np.zeros(self.columns.shape, np.bool_)
+        for column, missing in zip(self.lined_up(), mask.T, strict=True):
+            where[:, column] |= missing
+        return self.columns, where
+
     def __repr__(self) -> str:
         from nkitools.chip.tensor_repr import named
 

@@ -63,6 +63,7 @@ def own_boxes(view: StridedView, mask: Array) -> str:
 
 
 def _own_mask(view: StridedView, mask: Array) -> Array | None:
+    view, mask = view.where_it_reads(mask)
     storage, layout = view.storage, view.layout
     if view.dtype != storage.dtype or mask.shape != layout.shape:
         return None

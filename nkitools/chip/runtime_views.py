@@ -318,6 +318,12 @@ class VectorTensor(IndirectTensor):
         chosen = missing[rows] & valid.reshape(-1, *[1] * (len(self.shape) - 1))
         return np.asarray(chosen) if chosen.any() else None
 
+    def where_it_reads(self, mask: Array) -> tuple[StridedView, Array]:
+        """Return the rows to choose from, with a mask over them."""
+        (rows, valid), where = self.chosen(), np.zeros(self.rows.shape, np.bool_)
+        np.logical_or.at(where, rows[valid], mask[valid])
+        return self.rows, where
+
 
 def at_index(window: NkiTensor, index: Place, stride: int, limit: int, what: str) -> DynamicTensor:
     """``window``, moved by ``index`` times ``stride`` bytes when it is used."""

@@ -174,6 +174,10 @@ class StridedView:
         """Return a mask of the elements that were never written, or None where all were."""
         return self.storage.unwritten(self.layout, self.byte_offset)
 
+    def where_it_reads(self, mask: Array) -> tuple[StridedView, Array]:
+        """Return the view of its tensor that the elements of a mask come from, with a mask over that."""
+        return self, mask
+
     def is_contiguous(self) -> bool:
         """Return whether the view is dense and row-major; on chip the partition dimension does not count."""
         kept = 1 if self.on_chip else 0

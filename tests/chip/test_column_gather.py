@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.column_gather import ColumnTensor
+from nkitools.chip.own_indices import own_boxes
 from tests.chip.models import refused
 from tests.isa.issued import empty, inside, placed, tile
 
@@ -49,6 +50,18 @@ def lined_up(values: Any, index: Any, count: int | None, group: int) -> ColumnTe
     view: ColumnTensor = put(values).indirect(put(index), count)
     view.line_up(group)
     return view
+
+
+def test_missing_columns_are_named_by_their_own_indices() -> None:
+    """The columns of the tensor, not the places in the gathered tile."""
+
+    def named() -> str:
+        view = lined_up(np.zeros((16, 9), np.int32), snake([5, 2, 7], 16, 16), 3, 16)
+        missing = np.zeros((16, 3), np.bool_)
+        missing[:, 1:] = True
+        return own_boxes(view, missing).replace(f"\x00{view.storage.id}\x00", "t")
+
+    assert inside(named) == " t[0:16, 2], t[0:16, 7]"
 
 
 @given(gathers())

@@ -345,3 +345,25 @@ def test_a_tile_that_is_too_tall_is_refused_where_it_is_filled(rows: int, versio
     done = nkitools.simulate(kernel, x, False, nki_version=version, rules="report")
     assert not [each for each in done.findings if each.message.startswith("dma_copy")]
     assert (done.outputs == 8).all()
+
+
+def test_rows_that_were_never_written_are_named_by_their_own_indices() -> None:
+    """NK401 names the rows that the index chose, not those at the head of the table."""
+
+    def kernel(index: Any) -> Any:
+        out = nl.ndarray((4, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        table = nl.ndarray((9, 2, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        ones, rows = nl.ndarray((8, 8), dtype=nl.float32), nl.ndarray((4, 8), dtype=nl.float32)
+        nisa.memset(dst=ones, value=1.0)
+        nisa.dma_copy(dst=table[0:8, 1, :], src=ones)
+        chosen = table.ap([[16, 4], [1, 8]], offset=8, vector_offset=nl.load(index), indirect_dim=0)
+        nisa.dma_copy(dst=rows, src=chosen)
+        nisa.dma_copy(dst=out, src=rows)
+        return out
+
+    index = np.array([[8], [3], [8], [0]], np.int32)
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, index)
+    assert caught.value.finding.rule == "NK401"
+    assert "16 of 32 elements" in caught.value.finding.message
+    assert "these are `table[8, 1, 0:8]`" in caught.value.finding.message
