@@ -1,4 +1,4 @@
-"""The command that runs a file as it is, told from its text: nothing of the file is run."""
+"""The command that runs a file as it is, from the text of the file: nothing of it is run."""
 
 from __future__ import annotations
 

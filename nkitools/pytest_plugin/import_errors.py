@@ -1,4 +1,4 @@
-"""What a failed ``import nki`` means in a session whose project does not use nkitools: a section of the report."""
+"""A section of the report where `import nki` has failed in a project that does not use nkitools: how it would work."""
 
 from __future__ import annotations
 

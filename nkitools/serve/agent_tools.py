@@ -41,7 +41,7 @@ called: inputs = (array, ...), or pass arguments. Ask instructions for call form
 code of AWS's, why for what an element was made of, compare for what is wrong, estimate for time."""
 
 
-_FUNCTIONS = 3  # of a search that are told in full
+_FUNCTIONS = 3  # of a search, in full
 _MOST_CHARACTERS = 4_000  # of an answer, as JSON
 # What may lose its end for that.
 _LONG = frozenset({"costs", "error", "findings", "printed", "prints", "text", "tiles", "traceback"})
