@@ -40,12 +40,15 @@ class Layout:
     span: int = field(init=False)  # from the first byte to behind the last
     run: int = field(init=False)  # the longest contiguous stretch at the end
     runs: tuple[tuple[int, int], ...] = field(init=False)  # (size, stride) outside of it, on chip always the partitions
+    # Of views of this one, by first row and shape; None where these do not decide them.
+    parts: dict[tuple[int, tuple[int, ...]], Layout] | None = field(init=False, repr=False)
     grain: int = field(init=False)  # divides the run and all strides outside of it but that of the partitions
 
     def __post_init__(self) -> None:
         shape, strides, itemsize = self.shape, self.strides, self.dtype.itemsize
         self.id = next(_numbers)
         self.on_chip = self.memory in ON_CHIP
+        self.parts = None if self.memory is MemoryRegion.psum else {}
         self.elements = math.prod(shape)
         self.nbytes = self.elements * itemsize
         self.partitions = shape[0]
@@ -63,6 +66,7 @@ class Layout:
 
 
 _layouts: dict[tuple[Any, ...], Layout] = {}
+known_layout = _layouts.get
 LAYOUTS: dict[int, Layout] = {}  # by id; records name layouts so
 _numbers = count()  # no number is given twice: what is known of a form of runs may hold it
 
@@ -110,7 +114,7 @@ def layout_of(
 ) -> Layout:
     """Return the one Layout of these properties."""
     place = (start_partition, free_offset, partition_step, placed_to_fit, reinterprets)
-    key = (shape, strides, dtype.index, memory, *place)
+    key = (shape, strides, dtype.index, memory, place)
     layout = _layouts.get(key)
     if layout is None:
         layout = _layouts[key] = Layout(shape, strides, dtype, memory, *place)
@@ -124,6 +128,9 @@ def forget_unused(named: set[int]) -> None:
     _layouts[probe] = Layout((1,), (1,), float32, MemoryRegion.sbuf, 0, 0, 1, placed_to_fit=False, reinterprets=False)
     LAYOUTS[_layouts[probe].id] = _layouts[probe]
     alone = _references(probe)
+    for each in _layouts.values():
+        if each.parts:
+            each.parts.clear()
     for key in list(_layouts):
         number = _layouts[key].id
         if number not in named and _references(key) <= alone:

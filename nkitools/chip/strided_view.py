@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.core import CORE
 from nkitools.chip.dtypes import DType
-from nkitools.chip.layout import Layout, is_dense, layout_of
+from nkitools.chip.layout import Layout, is_dense, known_layout, layout_of
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
@@ -141,10 +141,11 @@ class StridedView:
                     step = strides[0] // storage.partition_bytes
                 # At partition 0 it makes no difference: one layout for both, so that plans are shared.
                 to_fit = partition > 0 and storage.placed_to_fit
-            dtype = self.dtype
-            layout = layout_of(
-                shape, strides, dtype, storage.memory, partition, byte, step, to_fit, dtype is not storage.dtype
-            )
+            dtype, memory = self.dtype, storage.memory
+            place = partition, byte, step, to_fit, dtype is not storage.dtype
+            layout = known_layout((shape, strides, dtype.index, memory, place))
+            if layout is None:
+                layout = layout_of(shape, strides, dtype, memory, *place)
             self._layout = layout
         return layout
 

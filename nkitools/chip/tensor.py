@@ -14,6 +14,7 @@ from nkitools.chip.indexing import DynamicSlice as DynamicSlice
 from nkitools.chip.indexing import Key
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
+from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.strided_view import StridedView
@@ -45,7 +46,7 @@ class RuntimeViews:
 class Assignments:
     """Issues what ``tensor[...] = tile`` stands for; `nkitools.dialects.modern.kernel` offers the function."""
 
-    issue: Callable[[NkiTensor, NkiTensor], None]
+    issue: Callable[[NkiTensor, Key, NkiTensor], None]
 
 
 RUNTIME_VIEWS = RuntimeViews()
@@ -107,7 +108,7 @@ class NkiTensor(NotAValue, StridedView):
             return self._indexed(items)
         for item, size, stride in zip(items, shape, array.strides, strict=False):
             if type(item) is not slice or item.step is not None:
-                return self._indexed(items)
+                return self._element(items) if type(item) is int else self._indexed(items)
             start, stop = item.start, item.stop
             if type(start) is int and type(stop) is int:
                 if not 0 <= start < stop <= size:
@@ -115,13 +116,37 @@ class NkiTensor(NotAValue, StridedView):
                 offset += start * stride
             elif start is not None or stop is not None:
                 return self._indexed(items)
+        return self._part(array[items], offset, items[0].start or 0)
+
+    def _element(self, items: tuple[Any, ...]) -> Self:
+        """Return the view of a key with an integer: straight away for one element of two dimensions, ``t[i, j]``."""
+        array = self.array
+        if len(items) != 2 or array.ndim != 2:
+            return self._indexed(items)
+        (row, column), (rows, columns) = items, self.shape
+        if column.__class__ is not int or row.__class__ is not int or not (0 <= row < rows and 0 <= column < columns):
+            return self._indexed(items)
+        row_stride, column_stride = array.strides
+        offset = self.byte_offset + row * row_stride + column * column_stride
+        at = slice(row, row + 1) if self.storage.on_chip else row
+        return self._part(array[at, column : column + 1], offset, row)
+
+    def _part(self, window: Array, offset: int, row: int) -> Self:
+        """Return the view of a window without steps, whose first row is ``row``."""
         view = _new(type(self))
-        view.storage = self.storage
-        view.array = window = array[items]
+        view.storage = storage = self.storage
+        view.array = window
         view.dtype = self.dtype
-        view.shape = window.shape
+        view.shape = shape = window.shape
         view.byte_offset = offset
         view._layout = None
+        whole = self._layout
+        if whole is not None and whole.parts is not None and not storage.placed_to_fit:
+            row = row if storage.on_chip else 0
+            layout = whole.parts.get((row, shape))
+            if layout is None:
+                layout = whole.parts[row, shape] = view.layout
+            view._layout = layout
         return view
 
     def _indexed(self, items: tuple[Any, ...]) -> Self:
@@ -189,7 +214,7 @@ class NkiTensor(NotAValue, StridedView):
 
     def __setitem__(self, key: Key, value: TileOrNumber) -> None:
         if isinstance(value, NkiTensor):
-            ASSIGNMENTS.issue(self[key], value)
+            ASSIGNMENTS.issue(self, key, value)
             return
         message = f"assignment of a {type(value).__name__} into a tensor has no documented meaning in NKI"
         not_modelled(message, remedy="Write nisa.memset(tensor[...], value) instead.")

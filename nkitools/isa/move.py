@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from nkitools.chip.argument_types import Number, Pattern
 from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType, float32, tfloat32
+from nkitools.chip.indexing import Key
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, copy_in_order, put_floats, through_float32
 from nkitools.chip.tensor import NkiTensor
@@ -23,11 +25,13 @@ from nkitools.engines.enums import oob_mode as oob_modes
 from nkitools.issue import dma_descriptors, guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
+from nkitools.issue.fast_path import caller
 from nkitools.issue.form import takes_64_bits
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
 from nkitools.issue.touched_elements import register_value
-from nkitools.rules.finding import refuse, report
+from nkitools.record.reporter import Reporter
+from nkitools.rules.finding import REPORTER, refuse, report
 
 
 def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[[Array, Array], None]:
@@ -165,20 +169,29 @@ def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unk
     return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute, made(dst={"value": BROADCAST}))
 
 
-def assign(dst: NkiTensor, value: NkiTensor) -> None:
-    """Copy ``value`` into a view, as ``tensor[...] = value`` does: by DMA from and to HBM (NK621).
+def assign(tensor: NkiTensor, key: Key, value: NkiTensor) -> None:
+    """Copy ``value`` into a view, as ``tensor[key] = value`` does: by DMA from and to HBM (NK621).
 
     Source: AWS's simulator of NKI 0.6 takes it, as a public project that counts its transfers writes; a public library
     of random numbers notes passing runs on trn1 and trn2.
     """
-    stays = dst.on_chip and value.on_chip
-    copy = "tensor_copy" if stays else "dma_copy"
-    message = f"an assignment copies into tensor{name_of(dst)}; no document has this form, which some compilers refuse"
-    report("NK621", message, about=(dst, value), remedy=f"Write nisa.{copy}(dst=tensor[...], src=value).")
+    dst = tensor[key]
+    stays = tensor.storage.on_chip and value.storage.on_chip
+    reporter, about = REPORTER.get(), ("assignment", tensor.storage.id)
+    frame = sys._getframe(2)  # of the author: outside of this function and of `NkiTensor.__setitem__`
+    if not (isinstance(reporter, Reporter) and reporter.counts(frame, about)):
+        message = f"an assignment copies into tensor{name_of(dst)}; no document has this form, which some compilers"
+        remedy = f"Write nisa.{'tensor_copy' if stays else 'dma_copy'}(dst=tensor[...], src=value)."
+        report("NK621", f"{message} refuse", about=(dst, value), remedy=remedy)
+        if isinstance(reporter, Reporter):
+            reporter.note(frame, about)
     if stays:
-        tensor_copy(dst=dst, src=value)
+        _assigned_copy(dst, value)
     else:
-        dma_copy(dst=dst, src=value)
+        _assigned_dma(dst, value)
+
+
+_assigned_copy, _assigned_dma = (caller(each, each.form, each.roles, depth=3) for each in (tensor_copy, dma_copy))
 
 
 def _check_whole(number: float, dtype: DType) -> None:

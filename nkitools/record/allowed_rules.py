@@ -18,7 +18,8 @@ _allowances: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("nkitools_al
 
 def allowance(rule: str) -> str | None:
     """Return why findings of the rule with this id are accepted ('': no reason given), None where they are not."""
-    return next((reasons[rule] for reasons in reversed(_allowances.get()) if rule in reasons), None)
+    known = _allowances.get()
+    return next((reasons[rule] for reasons in reversed(known) if rule in reasons), None) if known else None
 
 
 @contextmanager

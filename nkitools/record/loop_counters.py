@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import CodeType, FrameType
 
 import numpy as np
 
 from nkitools.authors_code.instructions import loops_around
 from nkitools.authors_code.positions import line_of
+from nkitools.facts.kept import Kept
 from nkitools.record.source_sites import LAUNCH, is_internal
 
 _HAS_OWN_VARIABLES = 1  # CO_OPTIMIZED: the flag of a function's code; a module's variables are the dict itself
+_places = Kept[tuple[int, int], tuple[CodeType, tuple[str, ...], bool]](
+    "the counters around places in codes, with these codes", 4096, "lines that print or that findings are about"
+)
 _DICTS = frozenset({"locals", "vars"})  # functions that return the dict
 
 
@@ -50,16 +54,29 @@ def qualified(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(name if inner[name] == index else f"{function}.{name}" for index, (function, name) in enumerate(found))
 
 
-def counters(frame: FrameType | None) -> dict[str, int]:
+def counters(frame: FrameType | None, variables: Mapping[str, object] | None = None) -> dict[str, int]:
     """Counter names and values of the for loops around ``frame``'s line and around its callers', outermost first.
+
+    ``variables``: those of ``frame``, where they were asked for already.
 
     Where a caller's counter has the name of an inner one, it is shown as ``function.name``.
     """
+    if frame is None:
+        return {}
+    outer = frame.f_back
+    if outer is not None and outer.f_globals.get("__name__") == LAUNCH and not is_internal(frame.f_code.co_filename):
+        names, values = _around(frame, variables)
+        loops = dict(zip(names, values, strict=True))
+        for value in values:
+            if value.__class__ is not int:
+                break
+        else:
+            if len(loops) == len(names):
+                return loops  # type: ignore[return-value]
     found: list[tuple[str, str]] = []
     numbers: list[int] = []
     for each in reversed(author_frames(frame)):
-        names = [name for loop in loops_around(each.f_code, each.f_lasti) for name in loop.names]
-        for name, value in zip(names, _values_of(each, names), strict=True):
+        for name, value in zip(*_around(each), strict=True):
             # Nothing else is asked for its number: a tensor would refuse to be one.
             if isinstance(value, (int, np.integer)):
                 found.append((each.f_code.co_name, name))
@@ -67,17 +84,26 @@ def counters(frame: FrameType | None) -> dict[str, int]:
     return dict(zip(qualified(found), numbers, strict=True))
 
 
-def _values_of(frame: FrameType, names: list[str]) -> list[object]:
-    """Return the values of a frame's variables, None for those without any.
+def _around(
+    frame: FrameType, variables: Mapping[str, object] | None = None
+) -> tuple[tuple[str, ...], Sequence[object]]:
+    """Return the names of the counters around the place where a frame stands, and their values, None for no value.
 
     Until Python 3.13 a function's frame keeps the dict of its variables that it is asked for, and with it the memory of
     every tensor that the function has given up since. The dict is emptied, unless the function asks for it itself.
     """
+    code, offset = frame.f_code, frame.f_lasti
+    known = _places.get((id(code), offset))  # the code's hash would take longer than the rest
+    if known is None:
+        names = tuple(name for loop in loops_around(code, offset) for name in loop.names)
+        empties = bool(code.co_flags & _HAS_OWN_VARIABLES) and _DICTS.isdisjoint(code.co_names)
+        known = _places[id(code), offset] = code, names, empties
+    _, names, empties = known
     if not names:
-        return []
-    variables = frame.f_locals
+        return (), ()
+    if variables is None:
+        variables = frame.f_locals
     values = [variables.get(name) for name in names]
-    code = frame.f_code
-    if code.co_flags & _HAS_OWN_VARIABLES and type(variables) is dict and _DICTS.isdisjoint(code.co_names):
+    if empties and variables.__class__ is dict:
         variables.clear()
-    return values
+    return names, values

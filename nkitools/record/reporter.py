@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from nkitools.chip.core import CORE
+from nkitools.record.allowed_rules import allowance
 from nkitools.record.loop_counters import counters
 from nkitools.record.record import Record
-from nkitools.record.run_session import Findings
+from nkitools.record.run_session import Findings, Kept
 from nkitools.record.source_sites import Site, author_frame
-from nkitools.record.tensor_names import facts_of, with_names
+from nkitools.record.tensor_names import are_named, facts_of, name_of, with_names
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.finding import NO_FACTS, Drawing, Finding, StopRun, error_of
 
@@ -24,11 +25,21 @@ MAX_REPEATS = 1000
 MAX_PICTURES = 8
 
 
+class _Said(NamedTuple):
+    """A message of a place: its rule, its text, the storages in it with their names, and what counts its times."""
+
+    rule: str
+    message: str
+    names: tuple[tuple[int, str], ...]
+    kept: Kept
+
+
 class Reporter:
     """Acts on broken rules as the level says.
 
     What is kept and what is raised decide the ``findings`` of the run. Of one rule at one site the first 1000 findings
-    have their own messages; the others are counted with the last of these.
+    have their own messages; others are counted with the last of these. A message that a site has had before is not
+    written again.
     """
 
     def __init__(self, findings: Findings, record: Record) -> None:
@@ -38,6 +49,10 @@ class Reporter:
         self.reports = 0  # of all rules, kept or not
         self._times: Counter[tuple[str, Site]] = Counter()
         self._latest: dict[tuple[str, Site], Finding] = {}
+        self._said: dict[tuple[Any, ...], _Said] = {}  # by place, and by the message without the author's names
+        self._forms: dict[tuple[Any, ...], _Said] = {}  # the same by the message without storages
+        self._noted: dict[tuple[int, int, tuple[str, int]], _Said] = {}
+        self.latest: _Said | None = None  # of the last report, where its next times need not be written
         self._place: tuple[Site, FrameType | None] | None = None
         self._moment: tuple[tuple[int, ...], dict[str, int]] | None = None
 
@@ -52,10 +67,17 @@ class Reporter:
         facts: Mapping[str, Any] = NO_FACTS,
     ) -> bool:
         self.reports += 1
+        self.latest = None
         if self.level == "off" and not fatal:
             return False
+        frame = author_frame(2)
+        said: tuple[Any, ...] = ()
+        if self._place is None and self.record.report_site < 0 and frame is not None and not fatal:
+            said = rule.id, rule.severity, id(frame.f_code), frame.f_lasti, message
+            if self._is_repeated(said, frame):
+                return True
         number = self.record.sites.current(2) if self.record.report_site < 0 else self.record.report_site
-        site, frame = self._place or (self.record.sites[number], author_frame(2))
+        site, frame = self._place or (self.record.sites[number], frame)
         verdict = self.findings.verdict(rule.id, rule.severity, fatal=fatal)
         self._times[rule.id, site] += 1
         times, latest = self._times[rule.id, site], self._latest.get((rule.id, site))
@@ -73,12 +95,67 @@ class Reporter:
             and self.findings.is_new(finding, verdict)
         ):
             finding = replace(finding, picture=picture())
-        self.findings.keep(finding, verdict)
+        kept = self.findings.keep(finding, verdict)
         if verdict.raised:
             raise error_of(finding) from None
         if fatal:
             raise StopRun
+        if kept is not None and said:
+            self._keep_said(said, frame, finding.message, kept)
         return True
+
+    def _keep_said(self, said: tuple[Any, ...], frame: FrameType | None, message: str, kept: Kept) -> None:
+        """Keep a message that a place may have again."""
+        *place, text = said
+        parts = text.split("\0")
+        names = tuple((int(each), name_of(frame, int(each), self.record)) for each in parts[1::2])
+        self._forms[(*place, *parts[::2])] = self.latest = _Said(said[0], message, names, kept)
+        self._keep_again(said, self.latest)
+
+    def _keep_again(self, said: tuple[Any, ...], known: _Said) -> None:
+        if len(self._said) >= MAX_REPEATS:
+            self._said.clear()
+        self._said[said] = known
+
+    def _is_repeated(self, said: tuple[Any, ...], frame: FrameType) -> bool:
+        """Count a message with its earlier times; False where it is a place's first one, or names other tensors."""
+        known = self._said.get(said)
+        if known is None:
+            *place, text = said
+            parts = text.split("\0")
+            form = self._forms.get((*place, *parts[::2]))
+            if form is None:
+                return False
+            names = zip(parts[1::2], form.names, strict=True)
+            known = form._replace(names=tuple((int(each), name) for each, (_, name) in names))
+            self._keep_again(said, known)
+        return self._count(known, frame)
+
+    def _count(self, known: _Said, frame: FrameType) -> bool:
+        """Count a message with its earlier times; False where it names other tensors now, or is accepted otherwise."""
+        if known.kept.reason != allowance(known.rule):
+            return False
+        variables = frame.f_locals
+        if not are_named(known.names, frame, variables, self.record):
+            return False
+        core = CORE.get()
+        program, loops = (core.program, counters(frame, variables)) if core is not None else ((), {})
+        self.findings.repeated(known.kept, program, loops, known.message)
+        self.latest = known
+        return True
+
+    def counts(self, frame: FrameType, about: tuple[str, int]) -> bool:
+        """Count a report that a place has made before, as `note` says; False where it has to be made."""
+        known = self._noted.get((id(frame.f_code), frame.f_lasti, about))
+        if known is None or not self._count(known, frame):
+            return False
+        self.reports += 1
+        return True
+
+    def note(self, frame: FrameType, about: tuple[str, int]) -> None:
+        """Let `counts` count what the author's ``frame`` has reported last, which follows from ``about`` alone."""
+        if self.latest is not None and frame is author_frame(2):
+            self._noted[id(frame.f_code), frame.f_lasti, about] = self.latest
 
     @contextmanager
     def placed(

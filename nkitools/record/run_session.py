@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from nkitools.record.allowed_rules import allowance
 from nkitools.record.kept_layouts import begin_run, end_run
 from nkitools.record.run import Run
 from nkitools.record.run_listeners import added, announce, conclude
-from nkitools.rules.finding import Finding, StopRun, error_of, is_raised
+from nkitools.rules.finding import MOST_PLACES, Finding, Place, StopRun, error_of, is_raised
 
 
 class Verdict(NamedTuple):
@@ -28,10 +29,23 @@ class Verdict(NamedTuple):
     raised: bool
 
 
+@dataclass(slots=True, eq=False)
+class Kept:
+    """A finding that a run keeps, and its later times that are not counted with it yet: how many, and the last one."""
+
+    position: int  # in its list
+    reason: str | None  # of an accepted one
+    repeats: int = 0
+    program: tuple[int, ...] = ()
+    loops: dict[str, int] = field(default_factory=dict)
+    message: str = ""
+
+
 class Findings:
     """The findings of a run while it goes on.
 
-    ``run.findings`` and ``run.set_aside`` are the only lists that hold findings of a run. Level ``off`` keeps and
+    ``run.findings`` and ``run.set_aside`` are the only lists that hold findings of a run; the times that
+    `repeated` has noted are counted with them by `settle`, at the end of the run at the latest. Level ``off`` keeps and
     raises nothing, ``report`` keeps, ``error`` also raises errors, ``strict`` raises warnings too. A fatal NK607 (not
     modelled) is kept and raised at every level.
     """
@@ -39,11 +53,13 @@ class Findings:
     def __init__(self, run: Run, level: str) -> None:
         self.run = run
         self.level = level
-        self._first: dict[tuple[Hashable, ...], int] = {}  # the place of a kind of finding in its list
+        self._first: dict[tuple[Hashable, ...], Kept] = {}  # by kinds of findings
+        self._unsettled: dict[int, Kept] = {}  # by id
 
     @property
     def all(self) -> list[Finding]:
         """Return the findings so far, accepted ones last."""
+        self.settle()
         return [*self.run.findings, *self.run.allowed]
 
     @property
@@ -58,27 +74,57 @@ class Findings:
         ends = is_raised(severity, self.level) or (fatal and self.level != "report")
         return Verdict(unmodelled or self.level != "off", reason, unmodelled or (ends and reason is None))
 
-    def keep(self, finding: Finding, verdict: Verdict) -> None:
+    def keep(self, finding: Finding, verdict: Verdict) -> Kept | None:
         """Keep ``finding`` as ``verdict`` says: one of a kind that came before is counted with that.
 
-        One that is raised stands for itself: the error carries it.
+        One that is raised stands for itself: the error carries it. Returns what `repeated` counts its next times with,
+        None for one whose first places are not all known.
         """
         if not verdict.kept:
-            return
-        reason, findings, aside = verdict.reason, self.run.findings, self.run.set_aside
+            return None
         key = () if verdict.raised else self._key(finding, verdict)
-        place = self._first.get(key)
-        if place is None:
+        kept = self._first.get(key)
+        if kept is None:
+            kept = Kept(len(self.run.findings if verdict.reason is None else self.run.set_aside), verdict.reason)
             if key:
-                self._first[key] = len(findings) if reason is None else len(aside)
-            if reason is None:
-                findings.append(finding)
-            else:
-                aside.append((finding, reason))
-        elif reason is None:
-            findings[place] = findings[place].again(finding)
+                self._first[key] = kept
+            self._put(kept, finding)
+            return None
+        self._count(kept)
+        both = self._at(kept).again(finding)
+        self._put(kept, both)
+        return kept if both.count >= MOST_PLACES else None
+
+    def repeated(self, kept: Kept, program: tuple[int, ...], loops: dict[str, int], message: str) -> None:
+        """Note another time of a finding, with its counters and its message."""
+        if not kept.repeats:
+            self._unsettled[id(kept)] = kept
+        kept.repeats += 1
+        kept.program, kept.loops, kept.message = program, loops, message
+
+    def settle(self) -> None:
+        """Count with the findings what `repeated` has noted."""
+        for kept in list(self._unsettled.values()):
+            self._count(kept)
+
+    def _count(self, kept: Kept) -> None:
+        """Count with a finding its later times."""
+        if self._unsettled.pop(id(kept), None) is None:
+            return
+        found, last = self._at(kept), Place(kept.program, kept.loops, kept.message)
+        self._put(kept, replace(found, count=found.count + kept.repeats, last=last))
+        kept.repeats = 0
+
+    def _at(self, kept: Kept) -> Finding:
+        run = self.run
+        return run.findings[kept.position] if kept.reason is None else run.set_aside[kept.position][0]
+
+    def _put(self, kept: Kept, finding: Finding) -> None:
+        at = slice(kept.position, kept.position + 1)
+        if kept.reason is None:
+            self.run.findings[at] = [finding]
         else:
-            aside[place] = aside[place][0].again(finding), reason
+            self.run.set_aside[at] = [(finding, kept.reason)]
 
     def is_new(self, finding: Finding, verdict: Verdict) -> bool:
         """Return whether a finding would be the first of its kind."""
@@ -149,6 +195,7 @@ class session:  # noqa: N801 - it is used as a function
         return self.findings
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        self.findings.settle()
         ends_quietly = isinstance(error, StopRun)
         if error is not None and not ends_quietly:
             self.run.error = error

@@ -106,15 +106,16 @@ class Sites:
 
     def current(self, depth: int = 2) -> int:
         """Return the number of the author's current site (-1 where there is none)."""
-        frame = sys._getframe(depth - 1)
+        return self.here(depth + 1)[0]
+
+    def here(self, depth: int = 2) -> tuple[int, FrameType | None]:
+        """Return the number of the author's current site (-1 where there is none), and the frame."""
+        frame = author_frame(depth)
+        if frame is None:
+            return -1, None
         code = frame.f_code
-        if _internal.get(code.co_filename, True):
-            found_frame = author_frame(depth)
-            if found_frame is None:
-                return -1
-            frame, code = found_frame, found_frame.f_code
         number = self.known.get((id(code), frame.f_lasti))
-        return self._number(frame, code) if number is None else number
+        return self._number(frame, code) if number is None else number, frame
 
     def naming(self, depth: int = 2) -> int:
         """Return the site that names what is made now: the current one, or where a helper only returns it, the

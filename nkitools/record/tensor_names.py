@@ -65,6 +65,17 @@ def name_of(frame: FrameType | None, storage: int, record: Record) -> str:
     return record.name_of(storage)
 
 
+def are_named(names: Sequence[tuple[int, str]], frame: FrameType, variables: Mapping[str, Any], record: Record) -> bool:
+    """Return whether the author's names for some storages are these; ``variables``: those of ``frame``."""
+    for storage, name in names:
+        value = variables.get(name)
+        if value.__class__ is NkiTensor and value.storage.id == storage:
+            continue
+        if not (value is not None and _is_of(value, storage)) and name_of(frame, storage, record) != name:
+            return False
+    return True
+
+
 def names_in_kernel(frame: FrameType | None, storage: int) -> list[str]:
     """All variables of the kernel's frames that hold a storage, and the one that a caller will assign it to.
 

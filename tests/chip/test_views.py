@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES, DType
+from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import regrouped
-from tests.chip.models import HBM, Modelled, fill, tensor, wholes
+from tests.chip.models import HBM, PSUM, SBUF, Modelled, fill, tensor, wholes
 from tests.chip.view_steps import STEPS, take
 
 CASTS = tuple(DTYPES[name] for name in ("uint8", "int8", "bfloat16", "float16", "int32", "float8_e5m2_x4"))
@@ -32,6 +35,30 @@ def test_views_of_views_compose(data: st.DataObject, start: Modelled) -> None:
     """Chains of views of any length address what the same chain addresses in NumPy."""
     raw = fill(start.view)
     take(data.draw, start, data.draw(st.integers(2, 6))).check(raw)
+
+
+@st.composite
+def keys(draw: Any, shape: tuple[int, ...]) -> tuple[int | slice, ...]:
+    """Integers and slices for some of the first dimensions."""
+    firsts = [draw(st.integers(0, size - 1)) for size in shape[: draw(st.integers(1, len(shape)))]]
+    ends = [draw(st.integers(first + 1, size)) for first, size in zip(firsts, shape, strict=False)]
+    pairs = zip(firsts, ends, strict=True)
+    return tuple(first if draw(st.booleans()) else slice(first, end) for first, end in pairs)
+
+
+@given(data=st.data(), memory=st.sampled_from([SBUF, PSUM, HBM]), fits=st.booleans(), start=st.integers(0, 3))
+def test_a_part_has_the_layout_of_its_place(data: st.DataObject, memory: MemoryRegion, fits: bool, start: int) -> None:
+    """Whether the layout is found by the whole's or made anew, also on a storage that has an address."""
+    physical = PhysicalMemory(8, 4096) if memory is not HBM else None
+    shape = data.draw(st.sampled_from([(4, 6), (4, 700), (3, 2, 5)]))
+    for _ in range(2):
+        storage = Storage(shape, DTYPES["float32"], memory, physical=physical, start_partition=start if physical else 0)
+        storage.placed_to_fit = fits
+        view = NkiTensor.whole(storage)
+        for _ in range(2):
+            view.layout  # noqa: B018 - from here on parts know it
+            view = view[data.draw(keys(view.shape))]
+            assert view.layout is view._view(view.array, view.byte_offset).layout
 
 
 @given(data=st.data(), start=wholes(dtypes=("uint8", "bfloat16", "float32", "float4_e2m1fn_x4")))

@@ -12,7 +12,9 @@ import pytest
 import nkitools
 from nkitools.chip.dtypes import float32
 from nkitools.chip.layout import LAYOUTS, forget_unused, layout_of
+from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
 from nkitools.record import kept_layouts
 from nkitools.record.kept_layouts import layouts_in_use
 from tests.cases import cases
@@ -95,6 +97,18 @@ def test_a_layout_that_is_held_stays_the_one_of_its_properties() -> None:
     assert number not in LAYOUTS
     assert layout_of((3, 78), *properties[1:]).id > number
     assert layout_of((3, 79), *properties[1:]).id == named
+
+
+def test_a_part_of_a_layout_that_is_held_is_forgotten() -> None:
+    """The whole's layout finds those of its parts again, and keeps none of them."""
+    whole = NkiTensor.whole(Storage((3, 77), float32, MemoryRegion.sbuf))
+    assert whole.layout.id in LAYOUTS
+    numbers = [view.layout.id for view in (whole[0:1, 5:7], whole[0:1, 8:10], whole[0, 9:11])]
+    number = numbers[0]
+    assert numbers == [number] * 3
+    forget_unused(set(LAYOUTS) - {number})
+    assert number not in LAYOUTS
+    assert LAYOUTS[whole[0:1, 5:7].layout.id] is whole[0:1, 6:8].layout
 
 
 def test_nothing_is_forgotten_while_a_run_goes_on(few: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -220,6 +221,82 @@ class TestRepeats:
         ]
         said = [each.message for each in run.findings[0].places]
         assert said == ["index 0 is beyond 8", "index 1 is beyond 9", "index 2 is beyond 10"]
+
+    def test_each_time_counts_under_the_names_that_it_has(self) -> None:
+        """A line that is about other tensors by turns has a finding for each of them, with its own places."""
+
+        def kernel(x: Any) -> None:
+            first, second = nl.load(x), nl.load(x)
+            for i in range(9):
+                (first if i % 3 else second)[0, i % 4] = first[0, 0]
+
+        found = {each.message: each for each in nkitools.simulate(kernel, X).findings if each.rule == "NK621"}
+        by_name = {message.partition("`")[2].partition("`")[0]: each for message, each in found.items()}
+        assert {name: each.count for name, each in by_name.items()} == {"first": 6, "second": 3}
+        assert [each.loops for each in by_name["first"].places] == [{"i": 1}, {"i": 2}, {"i": 4}]
+        assert [each.last and each.last.loops for each in by_name.values()] == [{"i": 6}, {"i": 8}]
+
+    def test_a_name_that_moves_on_to_another_tensor_is_asked_for_each_time(self) -> None:
+        """Also where the line's text stays the same: a function's argument, a tile that each turn makes anew."""
+
+        def put(here: Any, x: Any, i: int) -> None:
+            here[0, 0] = x[i % 8, 0]
+
+        def kernel(x: Any) -> None:
+            for i in range(6):
+                tile = nl.load(x)
+                put(tile, x, i)
+                tile[0, 1] = tile[0, 2]
+
+        found = [each for each in nkitools.simulate(kernel, X).findings if each.rule == "NK621"]
+        assert [(each.message.partition("`")[2].partition("`")[0], each.count) for each in found] == [
+            ("here", 6),
+            ("tile", 6),
+        ]
+        for each in found:
+            assert [place.loops for place in each.places] == [{"i": 0}, {"i": 1}, {"i": 2}]
+            assert each.last is not None
+            assert each.last.loops == {"i": 5}
+
+    def test_other_numbers_between_equal_messages_count_in_order(self) -> None:
+        """The last place is that of the last time, whichever way it was counted."""
+
+        def kernel() -> None:
+            for i in range(12):
+                report("NK612", f"size {8 if i < 10 else i}")
+
+        (found,) = nkitools.simulate(kernel).findings
+        assert found.count == 12
+        assert (found.last and found.last.loops, found.last and found.last.message) == ({"i": 11}, "size 11")
+
+    def test_counters_of_callers_are_those_of_each_time(self) -> None:
+        """With the function's name where an inner loop's counter has the same."""
+
+        def inner() -> None:
+            for i in range(4):
+                report("NK612", f"a warning at {i // 4}")
+
+        def kernel() -> None:
+            for i in range(5):
+                inner(*[None] * (i < 0))
+
+        (found,) = nkitools.simulate(kernel).findings
+        assert found.count == 20
+        assert found.last is not None
+        assert found.last.loops == {"kernel.i": 4, "i": 3}
+        assert [each.loops["i"] for each in found.places] == [0, 1, 2]
+
+    def test_a_finding_is_accepted_from_where_that_is_said_on(self) -> None:
+        """Those of the same line before and after it are counted apart."""
+
+        def kernel() -> None:
+            for i in range(10):
+                with nkitools.allow_findings("NK612", reason="known") if i > 5 else contextlib.nullcontext():
+                    report("NK612", "a warning")
+
+        run = nkitools.simulate(kernel)
+        assert [(each.count, each.last and each.last.loops) for each in run.findings] == [(6, {"i": 5})]
+        assert [(each.count, each.last and each.last.loops) for each in run.allowed] == [(4, {"i": 9})]
 
     def test_what_is_raised_stands_for_itself(self) -> None:
         """The error that the kernel catches carries a finding that is one of the run's."""
