@@ -16,7 +16,7 @@ from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 class Layout:
     """The part of a view that guards may see: interned, so that equal layouts are one object and hash by identity.
 
-    ``strides``, ``free_offset``, ``run``, ``span`` and ``grain`` are in bytes.
+    ``strides``, ``free_offset``, ``span``, ``reach``, ``dense``, ``run`` and ``grain`` are in bytes.
     """
 
     shape: tuple[int, ...]
@@ -38,6 +38,8 @@ class Layout:
     injective: bool = field(init=False)  # no two indices name the same byte
     contiguous: bool = field(init=False)
     span: int = field(init=False)  # from the first byte to behind the last
+    reach: int = field(init=False)  # on chip the same of a partition's elements; 0 where some lie before the first one
+    dense: int = field(init=False)  # of a partition, where its elements are neighbours; elsewhere of all; 0: they are not
     run: int = field(init=False)  # the longest contiguous stretch at the end
     runs: tuple[tuple[int, int], ...] = field(init=False)  # (size, stride) outside of it, on chip always the partitions
     # Of views of this one, by first row and shape; None where these do not decide them.
@@ -60,8 +62,11 @@ class Layout:
         forward = (max(0, (size - 1) * stride) for size, stride in zip(shape, strides, strict=True))
         self.span = sum(forward) + itemsize
         kept = 1 if self.on_chip else 0
+        inner_span = sum((size - 1) * stride for size, stride in zip(shape[kept:], strides[kept:], strict=True)) + itemsize
+        self.reach = 0 if min(strides) < 0 else inner_span
         inner, self.run = run_of(list(zip(shape, strides, strict=True))[kept:], itemsize)
         self.runs = (*zip(shape[:kept], strides[:kept], strict=True), *inner)
+        self.dense = self.run if not inner and self.partition_step == 1 and self.injective else 0
         self.grain = math.gcd(self.run, *(stride for _, stride in inner))
 
 

@@ -37,6 +37,7 @@ _MOST_WHOLE = 256  # views of one storage that are known to be written
 _ids = itertools.count()  # of storages and physical memories
 _new = object.__new__
 _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
+_NOTHING: Region = (0, 0, 0, 0)
 _NO_VIEWS: frozenset[tuple[Layout, int]] = frozenset()  # of all storages that have no views to note yet
 
 
@@ -45,7 +46,7 @@ class Storage:
 
     ``array`` is the whole storage as allocated: memory of its own, an argument's (``array=``, which is written
     already), or a window of the ``physical`` memory, which other storages may share. The written state is ``full``
-    (everything was written), else a prefix of bytes (``written_bytes``) as long as writes arrive in order, else one
+    (everything was written), else a ``box`` as long as writes make one grow, column by column or row by row, else one
     flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
     shrinks when one needs it.
     """
@@ -60,7 +61,7 @@ class Storage:
     poisoned = False  # elements that were never written hold the sentinel
     placed_to_fit = False  # the compiler places it where accesses may begin (legacy, without an address)
     written: Array | None = None
-    written_bytes = 0
+    box: Region = _NOTHING  # of partitions and bytes, elsewhere than on chip of all bytes as one row
     whole: set[tuple[Layout, int]] | frozenset[tuple[Layout, int]] = _NO_VIEWS  # some views that were written whole
     losses: Sequence[Loss] = ()  # of bytes that storages at overlapping addresses have taken since they were written
     left_out: tuple[Any, ...] = ()  # the masks that left elements out, see `nkitools.chip.masked_out`
@@ -163,8 +164,7 @@ class Storage:
 
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:
         """Remember that a view was written (``where``: only its true lanes)."""
-        view = (layout, byte_offset)
-        if self.full or view in self.whole:
+        if self.full or self._is_in_box(layout, byte_offset) or (layout, byte_offset) in self.whole:
             return
         if self.physical is not None:
             self.physical.claim(self, layout, byte_offset, where)
@@ -174,19 +174,47 @@ class Storage:
             if layout.nbytes == self.nbytes and layout.injective:
                 self._fill()
                 return
-            if self.written is None and self.packed:
-                if byte_offset + layout.span <= self.written_bytes:
-                    return
-                if byte_offset == self.written_bytes and layout.contiguous:
-                    self.written_bytes += layout.nbytes
-                    if self.written_bytes == self.nbytes:
-                        self._fill()
-                    return
+            if self.written is None and layout.dense and self._grow(layout, byte_offset):
+                return
             self._runs(layout, byte_offset)[...] = True
-            self._note_whole(view)
+            self._note_whole((layout, byte_offset))
         self._remaining -= layout.nbytes
         if self._remaining <= 0:
             self._recount()
+
+    def _is_in_box(self, layout: Layout, byte_offset: int) -> bool:
+        """Return whether the written elements are a box that holds a view."""
+        above, below, left, right = self.box
+        if self.written is not None or not below or not layout.reach:
+            return False
+        if not self.on_chip:
+            return left <= byte_offset and byte_offset + layout.reach <= right
+        first, begin = divmod(byte_offset, self.partition_bytes)
+        if begin < left or begin + layout.reach > right or first < above:
+            return False
+        return first + (layout.partitions - 1) * layout.partition_step < below
+
+    def _grow(self, layout: Layout, byte_offset: int) -> bool:
+        """Let the box of the written elements hold a dense view, too; False where both together are no box."""
+        if self.on_chip:
+            first, begin = divmod(byte_offset, self.partition_bytes)
+            last = first + layout.partitions
+        else:
+            first, last, begin = 0, 1, byte_offset
+        end = begin + layout.dense
+        above, below, left, right = self.box
+        if not below:
+            above, below, left, right = first, last, begin, end
+        elif first == above and last == below and begin <= right and end >= left:
+            left, right = min(begin, left), max(end, right)
+        elif begin == left and end == right and first <= below and last >= above:
+            above, below = min(first, above), max(last, below)
+        else:
+            return False
+        self.box = above, below, left, right
+        if (below - above) * (right - left) == self.nbytes:
+            self._fill()
+        return True
 
     def mark_unwritten(self, layout: Layout, byte_offset: int, where: Array) -> None:
         """Forget the true lanes of a view: an undefined value has been put there."""
@@ -200,10 +228,10 @@ class Storage:
         if self.full:
             return False
         if self.written is None:
-            if self.packed and byte_offset + layout.span <= self.written_bytes:
-                return False
-            if not self.written_bytes:
+            if not self.box[1]:
                 return True
+            if self._is_in_box(layout, byte_offset):
+                return False
         view = (layout, byte_offset)
         if view in self.whole:
             return False
@@ -236,7 +264,7 @@ class Storage:
     @property
     def holds_anything(self) -> bool:
         """Return whether a byte was written, and not taken by a storage at an overlapping address."""
-        return self.full or bool(self.written_bytes if self.written is None else self.written.any())
+        return self.full or bool(self.box[1] if self.written is None else self.written.any())
 
     def flags_by_partition(self, grain: int) -> Array:
         """Return the written flags, a row for each partition; their ``unit`` then divides ``grain``."""
@@ -253,7 +281,7 @@ class Storage:
 
     def empty(self) -> None:
         """Let nothing count as written."""
-        self.full, self.written, self.written_bytes, self._remaining = False, None, 0, self.nbytes
+        self.full, self.written, self.box, self._remaining = False, None, _NOTHING, self.nbytes
 
     def _fill(self) -> None:
         self.full = True
@@ -290,12 +318,17 @@ class Storage:
         old = self.unit
         written = self.written
         if written is None:
-            unit = self.unit = gcd(old, grain, byte_offset, self.written_bytes)
+            above, below, left, right = self.box
+            unit = self.unit = gcd(old, grain, byte_offset, left, right)
             # Pages of np.zeros cost nothing until a flag in them is set.
             flags: Array = np.zeros(self.nbytes // unit, np.bool_)
-            flags[: flags.size if self.full else self.written_bytes // unit] = True
+            if self.full:
+                flags[:] = True
+            elif below:
+                rows = flags.reshape(self.shape[0] if self.on_chip else 1, -1)
+                rows[above:below, left // unit : right // unit] = True
             self.written = flags
-            self._remaining = self.nbytes - self.written_bytes
+            self._remaining = self.nbytes - (below - above) * (right - left)
             self.full = False
             return unit
         unit = gcd(old, grain, byte_offset)

@@ -46,7 +46,7 @@ def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
             "private_hbm is of one core, and the other core writes another tensor: exchange through nl.shared_hbm with "
             "nisa.core_barrier between, or by nisa.sendrecv."
         )
-    written = tensor.storage.written_bytes > 0 or tensor.storage.written is not None or tensor.storage.full
+    written = tensor.storage.box[1] > 0 or tensor.storage.written is not None or tensor.storage.full
     if missing.all() and written:
         return (
             "Other elements of the tensor are written: look at the index of this access and at the order of the turns "

@@ -107,13 +107,13 @@ def test_a_storage_whose_only_elements_became_undefined_holds_nothing() -> None:
 
 
 def test_writes_in_order_need_no_flags() -> None:
-    """A prefix of bytes is enough until a write skips something; rewriting it changes nothing."""
+    """A stretch of bytes is enough until a write skips something; rewriting it changes nothing."""
     t = tensor((4, 8), memory=HBM)
     mark(t[0:1])
     mark(t[1:2])
     mark(t[0, 2:4])
     assert t.storage.written is None
-    assert t.storage.written_bytes == 2 * 32
+    assert t.storage.box == (0, 1, 0, 2 * 32)
     assert t.storage.holds_anything
     assert unwritten(t[1:3]) == [[False] * 8, [True] * 8]
     mark(t[2:4])

@@ -110,7 +110,7 @@ def test_looking_at_it_changes_nothing(boxes: list[tuple[int, int, int, int]]) -
         for t in (looked_at, left_alone):
             t.storage.mark_written(t[key].layout, t[key].byte_offset)
         repr(looked_at), repr(looked_at[1:2]), repr(looked_at.view("int8"))
-        for name in ("full", "unit", "written_bytes", "_remaining"):
+        for name in ("full", "unit", "box", "_remaining"):
             assert getattr(looked_at.storage, name) == getattr(left_alone.storage, name)
         np.testing.assert_array_equal(looked_at.storage.written, left_alone.storage.written)
 
