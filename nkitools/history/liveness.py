@@ -29,7 +29,8 @@ from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.history.element_lives import element_lives as lives_by_element
-from nkitools.record.columns import distinct, programs_at
+from nkitools.record.beside_rows import ascending
+from nkitools.record.columns import programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
 from nkitools.record.record import Record, StorageRecord
@@ -144,7 +145,7 @@ class Liveness:
         """Return the first of the instructions whose own operands take the most."""
         accesses, count = self._uses, self.tiles.ids.size
         counts = ~self.passing[accesses.tiles]
-        pairs = np.unique(accesses.positions[counts] * count + accesses.tiles[counts])
+        pairs = ascending(accesses.positions[counts] * count + accesses.tiles[counts])
         if not pairs.size:
             return None
         positions, tiles = np.divmod(pairs, count)
@@ -174,12 +175,13 @@ class Liveness:
     def _peaks(self, tiles: Array, begins: Array, ends: Array) -> Iterator[Demand]:
         """Yield the peaks of some lives."""
         owners = self.owners[tiles]
-        for owner in sorted(distinct(owners)):  # the first np.unique of a process imports masked arrays
+        for owner in ascending(owners).tolist():
             own = owners == owner
             mine, first, last = tiles[own], begins[own], ends[own]
             areas = self.tiles.areas[mine]
-            times, which = np.unique(np.concatenate([first, last + 1]), return_inverse=True)
-            changes = np.bincount(which, np.concatenate([areas, -areas]))
+            edges = np.concatenate([first, last + 1])
+            times = ascending(edges)
+            changes = np.bincount(np.searchsorted(times, edges), np.concatenate([areas, -areas]))
             position = int(times[np.argmax(np.cumsum(changes))])
             alive = (first <= position) & (position <= last)
             yield replace(self.tiles.demand(position, mine[alive], first[alive]), owner=owner)
@@ -277,5 +279,6 @@ class Liveness:
 
 def _nbytes_of(layouts: Array) -> Array:
     """Return the bytes of the views that some layouts (by number) show."""
-    distinct, which = np.unique(layouts, return_inverse=True)
-    return np.array([LAYOUTS[int(number)].nbytes for number in distinct], np.int64)[which]
+    known = ascending(layouts)
+    nbytes = np.array([LAYOUTS[number].nbytes for number in known.tolist()], np.int64)
+    return np.asarray(nbytes[np.searchsorted(known, layouts)])

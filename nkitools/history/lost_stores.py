@@ -9,6 +9,7 @@ import numpy as np
 
 from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.record.beside_rows import ascending
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -30,8 +31,10 @@ def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
     if np.count_nonzero(stores) < 2:
         return
     places = np.stack([columns.sites[columns.positions], columns.storages, columns.layouts, columns.byte_offsets])
-    _, group, count = np.unique(places[:, stores], axis=1, return_inverse=True, return_counts=True)
-    together = np.split(np.flatnonzero(stores)[np.argsort(group.reshape(-1), kind="stable")], np.cumsum(count)[:-1])
+    chosen = places[:, stores]
+    order = np.lexsort(chosen[::-1])
+    begins = np.flatnonzero((np.diff(chosen[:, order], axis=1) != 0).any(axis=0)) + 1
+    together = np.split(np.flatnonzero(stores)[order], begins)
 
     @cache
     def touching(storage: int, *, writes: bool) -> Array:
@@ -58,7 +61,7 @@ def _lost(columns: Columns, operands: Array, touching: Callable[..., Array]) -> 
     programs = programs_at(columns.record, positions)
     is_new = sources[1:] != sources[:-1]
     goes_on = np.zeros_like(is_new)  # what was stored is read again: a running sum, whose last value has all of it
-    for source in np.unique(sources[:-1]):
+    for source in ascending(sources[:-1]):
         here, between = sources[:-1] == source, (positions[:-1], positions[1:] - 1)
         is_new |= here & _any_between(touching(int(source), writes=True), *between)
         goes_on |= here & _any_between(touching(int(source), writes=False), *between)

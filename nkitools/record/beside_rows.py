@@ -199,7 +199,10 @@ class BesideRows:
 
 
 def ascending(numbers: Array) -> Array:
-    """Return the distinct ones of some numbers in ascending order; of a few that takes np.unique ten times as long."""
+    """Return the distinct ones of some numbers in ascending order; of a few that takes np.unique ten times as long.
+
+    The first np.unique of a process also imports masked arrays.
+    """
     found = np.sort(numbers, axis=None)
     is_new = np.ones(found.size, np.bool_)
     is_new[1:] = found[1:] != found[:-1]
