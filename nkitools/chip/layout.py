@@ -39,7 +39,7 @@ class Layout:
     contiguous: bool = field(init=False)
     span: int = field(init=False)  # from the first byte to behind the last
     reach: int = field(init=False)  # on chip the same of a partition's elements; 0 where some lie before the first one
-    dense: int = field(init=False)  # of a partition, where its elements are neighbours; elsewhere of all; 0: they are not
+    dense: int = field(init=False)  # the bytes that reach over, where they are all the view's; else 0
     run: int = field(init=False)  # the longest contiguous stretch at the end
     runs: tuple[tuple[int, int], ...] = field(init=False)  # (size, stride) outside of it, on chip always the partitions
     # Of views of this one, by first row and shape; None where these do not decide them.
@@ -62,9 +62,9 @@ class Layout:
         forward = (max(0, (size - 1) * stride) for size, stride in zip(shape, strides, strict=True))
         self.span = sum(forward) + itemsize
         kept = 1 if self.on_chip else 0
-        inner_span = sum((size - 1) * stride for size, stride in zip(shape[kept:], strides[kept:], strict=True)) + itemsize
-        self.reach = 0 if min(strides) < 0 else inner_span
-        inner, self.run = run_of(list(zip(shape, strides, strict=True))[kept:], itemsize)
+        free = list(zip(shape, strides, strict=True))[kept:]
+        self.reach = 0 if min(strides) < 0 else sum((size - 1) * stride for size, stride in free) + itemsize
+        inner, self.run = run_of(free, itemsize)
         self.runs = (*zip(shape[:kept], strides[:kept], strict=True), *inner)
         self.dense = self.run if not inner and self.partition_step == 1 and self.injective else 0
         self.grain = math.gcd(self.run, *(stride for _, stride in inner))

@@ -36,6 +36,7 @@ _MOST_WHOLE = 256  # views of one storage that are known to be written
 
 _ids = itertools.count()  # of storages and physical memories
 _new = object.__new__
+_empty = np.empty
 _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 _NOTHING: Region = (0, 0, 0, 0)
 _NO_VIEWS: frozenset[tuple[Layout, int]] = frozenset()  # of all storages that have no views to note yet
@@ -127,6 +128,21 @@ class Storage:
         self.on_chip = True
         if layout.memory is _PSUM:
             self.foreign, self.sums = [], []
+        return self
+
+    def beginning(self) -> dict[str, Any]:
+        """Return what `again` makes other storages like this one of, which is new."""
+        return {name: value for name, value in vars(self).items() if name not in ("id", "array", "foreign", "sums")}
+
+    @classmethod
+    def again(cls, beginning: dict[str, Any]) -> Storage:
+        """Return the storage of a new tile that is like the one of a `beginning`."""
+        self = _new(cls)
+        self.__dict__ = facts = beginning.copy()
+        facts["id"] = next(_ids)
+        facts["array"] = _empty(facts["shape"], facts["dtype"].dtype)
+        if facts["memory"] is _PSUM:
+            facts["foreign"], facts["sums"] = [], []
         return self
 
     def _move_in(self, physical: PhysicalMemory) -> None:

@@ -177,7 +177,7 @@ def assign(tensor: NkiTensor, key: Key, value: NkiTensor) -> None:
     """
     dst = tensor[key]
     stays = tensor.storage.on_chip and value.storage.on_chip
-    reporter, about = REPORTER.get(), ("assignment", tensor.storage.id)
+    reporter, about = REPORTER.get(), tensor.storage.id
     frame = sys._getframe(2)  # of the author: outside of this function and of `NkiTensor.__setitem__`
     if not (isinstance(reporter, Reporter) and reporter.counts(frame, about)):
         message = f"an assignment copies into tensor{name_of(dst)}; no document has this form, which some compilers"

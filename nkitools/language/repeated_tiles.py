@@ -18,14 +18,14 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.record.record import Record, StorageRecord
 from nkitools.record.source_sites import caller_of
 
-_of_layout, _new = Storage.of_layout, object.__new__
+_again, _new = Storage.again, object.__new__
 
 
 class _KnownTile(NamedTuple):
-    """A tile by its line and arguments: its layout, its site, and the facts that records keep."""
+    """A tile by its line and arguments: its layout, what its storage begins with, and the facts that records keep."""
 
     layout: Layout
-    site: int
+    beginning: dict[str, Any]
     facts: StorageRecord
 
 
@@ -41,20 +41,16 @@ def tile_again(
     None where it has not. TypeError for a shape that is a list.
     """
     record: Record = core.record
-    key = (id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer))
-    known: _KnownTile | None = record.calls.get(key)
-    if known is _HANDED_ON:
-        outer = caller_of(frame)
-        known = None if outer is None else record.calls.get((*key, id(outer.f_code), outer.f_lasti))
-    if known is None:
-        return None
-    for size in shape:
-        if size.__class__ is not int:  # True and 1.0 equal 1
+    at = id(frame.f_code) + frame.f_lasti
+    latest = record.tiles.get(at)
+    if latest is not None and latest[0] is shape and latest[1] is dtype and latest[2] is buffer:
+        known = latest[3]
+    else:
+        known = _known_tile(record, frame, shape, dtype, buffer)
+        if known is None:
             return None
-    layout, site, facts = known
-    storage = _of_layout(layout, site)
-    if core.dialect.places_tiles:
-        storage.placed_to_fit = True
+    layout, beginning, facts = known
+    storage = _again(beginning)
     record.storages[storage.id] = facts
     if record.observers:
         record.allocated(storage, facts)
@@ -66,6 +62,21 @@ def tile_again(
     tile.byte_offset = 0
     tile._layout = layout
     return tile
+
+
+def _known_tile(
+    record: Record, frame: FrameType, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
+) -> _KnownTile | None:
+    """Return a tile with these arguments that a line has made before, and let it be the line's last one."""
+    key = (id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer))
+    known: _KnownTile | None = record.calls.get(key)
+    if known is None or any(size.__class__ is not int for size in shape):  # True and 1.0 equal 1
+        return None
+    if known is not _HANDED_ON:
+        record.tiles[id(frame.f_code) + frame.f_lasti] = shape, dtype, buffer, known
+        return known
+    outer = caller_of(frame)
+    return None if outer is None else record.calls.get((*key, id(outer.f_code), outer.f_lasti))
 
 
 def keep_tile(
@@ -87,4 +98,7 @@ def keep_tile(
         key += id(outer.f_code), outer.f_lasti
     elif site < 0 or site != storage.site:
         return  # the line is none of the author's
-    record.calls[key] = _KnownTile(layout, storage.site, record.storages[storage.id])
+    beginning = Storage.of_layout(layout, storage.site).beginning()
+    if core.dialect.places_tiles:
+        beginning["placed_to_fit"] = True
+    record.calls[key] = _KnownTile(layout, beginning, record.storages[storage.id])

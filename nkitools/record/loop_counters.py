@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from nkitools.facts.kept import Kept
 from nkitools.record.source_sites import LAUNCH, is_internal
 
 _HAS_OWN_VARIABLES = 1  # CO_OPTIMIZED: the flag of a function's code; a module's variables are the dict itself
-_places = Kept[tuple[int, int], tuple[CodeType, tuple[str, ...], bool]](
-    "the counters around places in codes, with these codes", 4096, "lines that print or that findings are about"
+_places = Kept[tuple[int, int], "Place"](
+    "places in codes, which stay with them", 4096, "lines that print or that findings are about"
 )
 _DICTS = frozenset({"locals", "vars"})  # functions that return the dict
 
@@ -63,20 +64,15 @@ def counters(frame: FrameType | None, variables: Mapping[str, object] | None = N
     """
     if frame is None:
         return {}
-    outer = frame.f_back
-    if outer is not None and outer.f_globals.get("__name__") == LAUNCH and not is_internal(frame.f_code.co_filename):
-        names, values = _around(frame, variables)
-        loops = dict(zip(names, values, strict=True))
-        for value in values:
-            if value.__class__ is not int:
-                break
-        else:
-            if len(loops) == len(names):
-                return loops  # type: ignore[return-value]
+    if not is_internal(frame.f_code.co_filename):
+        loops = place_of(frame).counters(frame, variables)
+        if loops is not None:
+            return loops
     found: list[tuple[str, str]] = []
     numbers: list[int] = []
     for each in reversed(author_frames(frame)):
-        for name, value in zip(*_around(each), strict=True):
+        place = place_of(each)
+        for name, value in zip(place.names, place.values(each), strict=True):
             # Nothing else is asked for its number: a tensor would refuse to be one.
             if isinstance(value, (int, np.integer)):
                 found.append((each.f_code.co_name, name))
@@ -84,26 +80,48 @@ def counters(frame: FrameType | None, variables: Mapping[str, object] | None = N
     return dict(zip(qualified(found), numbers, strict=True))
 
 
-def _around(
-    frame: FrameType, variables: Mapping[str, object] | None = None
-) -> tuple[tuple[str, ...], Sequence[object]]:
-    """Return the names of the counters around the place where a frame stands, and their values, None for no value.
+class Place(NamedTuple):
+    """A place in an author's code, and the names of the counters of the loops around it, outermost first."""
 
-    Until Python 3.13 a function's frame keeps the dict of its variables that it is asked for, and with it the memory of
-    every tensor that the function has given up since. The dict is emptied, unless the function asks for it itself.
-    """
+    code: CodeType
+    names: tuple[str, ...]
+    asks: bool  # the function asks for the dict of its variables
+
+    def values(self, frame: FrameType, variables: Mapping[str, object] | None = None) -> list[object]:
+        """Return the values of the counters in a frame that stands there, None for one without a value.
+
+        Until Python 3.13 a function's frame keeps the dict of its variables that it is asked for, and with it the
+        memory of every tensor that the function has given up since. The dict is emptied, unless the function asks for
+        it itself.
+        """
+        if not self.names:
+            return []
+        if variables is None:
+            variables = frame.f_locals
+        values = [variables.get(name) for name in self.names]
+        if variables.__class__ is dict and not self.asks:
+            variables.clear()
+        return values
+
+    def counters(self, frame: FrameType, variables: Mapping[str, object] | None = None) -> dict[str, int] | None:
+        """Return the counters by their names; None where not all are integers, or ``frame`` is not the kernel's own."""
+        outer = frame.f_back
+        if outer is None or outer.f_globals.get("__name__") != LAUNCH:
+            return None
+        values = self.values(frame, variables)
+        for value in values:
+            if value.__class__ is not int:
+                return None
+        loops = dict(zip(self.names, values, strict=True))
+        return loops if len(loops) == len(values) else None  # type: ignore[return-value]
+
+
+def place_of(frame: FrameType) -> Place:
+    """Return the place where an author's frame stands."""
     code, offset = frame.f_code, frame.f_lasti
     known = _places.get((id(code), offset))  # the code's hash would take longer than the rest
     if known is None:
         names = tuple(name for loop in loops_around(code, offset) for name in loop.names)
-        empties = bool(code.co_flags & _HAS_OWN_VARIABLES) and _DICTS.isdisjoint(code.co_names)
-        known = _places[id(code), offset] = code, names, empties
-    _, names, empties = known
-    if not names:
-        return (), ()
-    if variables is None:
-        variables = frame.f_locals
-    values = [variables.get(name) for name in names]
-    if empties and variables.__class__ is dict:
-        variables.clear()
-    return names, values
+        has_own = bool(code.co_flags & _HAS_OWN_VARIABLES)
+        known = _places[id(code), offset] = Place(code, names, not has_own or not _DICTS.isdisjoint(code.co_names))
+    return known

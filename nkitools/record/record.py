@@ -103,6 +103,7 @@ class Record(OpenRows):
         self.report_site = -1  # of the report that is being made, where it is not the author's current one
         self.storages: dict[int, StorageRecord] = {}
         self.calls: dict[Any, Any] = {}  # tiles that lines have made, see `nkitools.language.repeated_tiles`
+        self.tiles: dict[int, Any] = {}  # by place in the author's code the tile that it has made last
         # By place in the author's code what it has issued last: see `nkitools.issue.fast_path`.
         self.issued: dict[int, tuple[Any, ...]] = {}
         self.asks_for_program = False  # whether the kernel has asked which program it is

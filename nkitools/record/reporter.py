@@ -10,8 +10,9 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from nkitools.chip.core import CORE
+from nkitools.chip.tensor import NkiTensor
 from nkitools.record.allowed_rules import allowance
-from nkitools.record.loop_counters import counters
+from nkitools.record.loop_counters import Place, counters, place_of
 from nkitools.record.record import Record
 from nkitools.record.run_session import Findings, Kept
 from nkitools.record.source_sites import Site, author_frame
@@ -51,7 +52,7 @@ class Reporter:
         self._latest: dict[tuple[str, Site], Finding] = {}
         self._said: dict[tuple[Any, ...], _Said] = {}  # by place, and by the message without the author's names
         self._forms: dict[tuple[Any, ...], _Said] = {}  # the same by the message without storages
-        self._noted: dict[tuple[int, int, tuple[str, int]], _Said] = {}
+        self._noted: dict[tuple[int, int, int], tuple[_Said, str, Place]] = {}
         self.latest: _Said | None = None  # of the last report, where its next times need not be written
         self._place: tuple[Site, FrameType | None] | None = None
         self._moment: tuple[tuple[int, ...], dict[str, int]] | None = None
@@ -144,18 +145,31 @@ class Reporter:
         self.latest = known
         return True
 
-    def counts(self, frame: FrameType, about: tuple[str, int]) -> bool:
-        """Count a report that a place has made before, as `note` says; False where it has to be made."""
+    def counts(self, frame: FrameType, about: int) -> bool:
+        """Count a report about a storage that a place has made before, see `note`; False where it has to be made."""
         known = self._noted.get((id(frame.f_code), frame.f_lasti, about))
-        if known is None or not self._count(known, frame):
+        if known is None:
+            return False
+        said, name, around = known
+        variables, core = frame.f_locals, CORE.get()
+        tensor = variables.get(name)
+        if tensor.__class__ is NkiTensor and tensor.storage.id == about and core is not None:
+            loops = around.counters(frame, variables)
+            if loops is not None and said.kept.reason == allowance(said.rule):
+                self.findings.repeated(said.kept, core.program, loops, said.message)
+                self.reports += 1
+                return True
+        if not self._count(said, frame):
             return False
         self.reports += 1
         return True
 
-    def note(self, frame: FrameType, about: tuple[str, int]) -> None:
-        """Let `counts` count what the author's ``frame`` has reported last, which follows from ``about`` alone."""
-        if self.latest is not None and frame is author_frame(2):
-            self._noted[id(frame.f_code), frame.f_lasti, about] = self.latest
+    def note(self, frame: FrameType, about: int) -> None:
+        """Let `counts` count what the author's ``frame`` has reported last, which is always the same of a storage."""
+        said = self.latest
+        if said is not None and all(storage == about for storage, _ in said.names) and frame is author_frame(2):
+            name = said.names[0][1] if said.names else ""
+            self._noted[id(frame.f_code), frame.f_lasti, about] = said, name, place_of(frame)
 
     @contextmanager
     def placed(
