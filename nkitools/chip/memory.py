@@ -180,16 +180,19 @@ class Storage:
 
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:
         """Remember that a view was written (``where``: only its true lanes)."""
-        if self.full or self._is_in_box(layout, byte_offset) or (layout, byte_offset) in self.whole:
+        if self.full:
+            return
+        is_all = where is None and layout.nbytes == self.nbytes and layout.injective
+        if not is_all and (self._is_in_box(layout, byte_offset) or (layout, byte_offset) in self.whole):
             return
         if self.physical is not None:
             self.physical.claim(self, layout, byte_offset, where)
+        if is_all:
+            self._fill()
+            return
         if where is not None:
             np.copyto(self._elements(layout, byte_offset), True, where=where[..., None])
         else:
-            if layout.nbytes == self.nbytes and layout.injective:
-                self._fill()
-                return
             if self.written is None and layout.dense and self._grow(layout, byte_offset):
                 return
             self._runs(layout, byte_offset)[...] = True

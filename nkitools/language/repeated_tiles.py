@@ -70,13 +70,17 @@ def _known_tile(
     """Return a tile with these arguments that a line has made before, and let it be the line's last one."""
     key = (id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer))
     known: _KnownTile | None = record.calls.get(key)
-    if known is None or any(size.__class__ is not int for size in shape):  # True and 1.0 equal 1
+    if known is _HANDED_ON:
+        outer = caller_of(frame)
+        known = None if outer is None else record.calls.get((*key, id(outer.f_code), outer.f_lasti))
+    if known is None:
         return None
-    if known is not _HANDED_ON:
+    for size in shape:
+        if size.__class__ is not int:  # True and 1.0 equal 1
+            return None
+    if record.calls[key] is known:
         record.tiles[id(frame.f_code) + frame.f_lasti] = shape, dtype, buffer, known
-        return known
-    outer = caller_of(frame)
-    return None if outer is None else record.calls.get((*key, id(outer.f_code), outer.f_lasti))
+    return known
 
 
 def keep_tile(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import CodeType, FrameType, TracebackType
+from typing import cast
 
 from nkitools.authors_code.instructions import beginning, bound_name, is_returned, returned_element, unpacked_name
 from nkitools.authors_code.positions import line_at, position_of
@@ -56,10 +57,11 @@ UNKNOWN = Site("<unknown>", 0, None, "")
 
 def author_frame(depth: int = 1) -> FrameType | None:
     """Return the innermost frame that is not nkitools' own, seen from the caller's ``depth``-th frame."""
-    frame: FrameType | None = sys._getframe(depth)
+    known, frame = _internal.get, cast("FrameType | None", sys._getframe(depth))
     while frame is not None:
         filename = frame.f_code.co_filename
-        if not (_internal[filename] if filename in _internal else is_internal(filename)):
+        internal = known(filename)
+        if not (is_internal(filename) if internal is None else internal):
             return frame
         frame = frame.f_back
     return None
@@ -106,16 +108,16 @@ class Sites:
 
     def current(self, depth: int = 2) -> int:
         """Return the number of the author's current site (-1 where there is none)."""
-        return self.here(depth + 1)[0]
-
-    def here(self, depth: int = 2) -> tuple[int, FrameType | None]:
-        """Return the number of the author's current site (-1 where there is none), and the frame."""
-        frame = author_frame(depth)
-        if frame is None:
-            return -1, None
-        code = frame.f_code
-        number = self.known.get((id(code), frame.f_lasti))
-        return self._number(frame, code) if number is None else number, frame
+        known, frame = _internal.get, cast("FrameType | None", sys._getframe(depth - 1))
+        while frame is not None:  # as in `author_frame`, whose call would take a third of the time
+            code = frame.f_code
+            filename = code.co_filename
+            internal = known(filename)
+            if not (is_internal(filename) if internal is None else internal):
+                number = self.known.get((id(code), frame.f_lasti))
+                return self._number(frame, code) if number is None else number
+            frame = frame.f_back
+        return -1
 
     def naming(self, depth: int = 2) -> int:
         """Return the site that names what is made now: the current one, or where a helper only returns it, the

@@ -15,6 +15,15 @@ from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.indexing.masks import Subscript
 
 
+def element_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
+    """Return the view of one element of a tile, ``t[i, j]``; None for another index tuple, or one beyond the tile."""
+    if len(items) != 2 or len(tensor.shape) != 2:
+        return None
+    (row, column), (rows, columns) = items, tensor.shape
+    is_element = row.__class__ is int and column.__class__ is int and 0 <= row < rows and 0 <= column < columns
+    return tensor[items] if is_element else None
+
+
 def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
     """Return what an index tuple addresses: a view, or an access that partly lies outside. Errors: NK402, NK603."""
     dims = iter(range(len(tensor.shape)))

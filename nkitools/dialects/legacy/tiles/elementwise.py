@@ -116,6 +116,8 @@ def are_both_in_psum(first: Part, second: Part) -> bool:
 
 def beside(first: Part, second: Any) -> Any:
     """Return the second operand as it is, or a copy of it in SBUF where both lie in PSUM."""
+    if first.__class__ is NkiTensor and first.storage.memory is MemoryRegion.sbuf:  # a look for nearly all
+        return second
     if not are_both_in_psum(first, second):
         return second
     copied = new_tile(second.shape, second.dtype)
@@ -186,6 +188,9 @@ def _binary_type(what: str, dtype: ResultDType, called: str, x: TileOrNumber, y:
     A quotient of integers is float32, as NumPy's is a float. The table of type promotion would have it an integer, but
     AWS's resize_nearest, which is tested on the chip, rounds it with nl.floor.
     """
+    element: DType | None = getattr(x, "element", None)
+    if dtype is None and element is not None and element.is_float and getattr(y, "element", None) is element:
+        return element
     found = result_type(dtype, called, x, y)
     return float32 if what == "divide" and dtype is None and not found.is_float else found
 

@@ -21,7 +21,7 @@ from nkitools.dialects.legacy.indexing.divided import DividedAccess, divided_acc
 from nkitools.dialects.legacy.indexing.indices import Divided, Index, NonAffine
 from nkitools.dialects.legacy.indexing.masks import NO_MASK, Box, Lanes, Mask, Subscript, not_affine
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex, OffsetAccess, RowAccess, chosen_access
-from nkitools.dialects.legacy.indexing.slicing import basic_view
+from nkitools.dialects.legacy.indexing.slicing import basic_view, element_view
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.dialects.legacy.tiles import elementwise, reshaping
 from nkitools.dialects.legacy.tiles.assignment import assign, update
@@ -169,7 +169,8 @@ class Tensor(PythonForms):
     def __getitem__(self, key: Key) -> Tensor:
         base = self.base
         if key.__class__ is tuple and self.access is None and self.is_plain and base.__class__ is NkiTensor:
-            view = known_view(base, key)
+            view = element_view(base, key) if key and key[-1].__class__ is int else None
+            view = known_view(base, key) if view is None else view
             if view is not None:
                 return Tensor(view)
         if isinstance(key, (Mask, bool, np.bool_)):
@@ -224,7 +225,7 @@ class Tensor(PythonForms):
     # --- operators -------------------------------------------------------------------------------------------------
 
     def _operate(self, what: str, other: Any, *, reverse: bool = False) -> Any:
-        if isinstance(other, (Index, NonAffine, Mask, DynamicIndex)):
+        if other.__class__ is not Tensor and isinstance(other, (Index, NonAffine, Mask, DynamicIndex)):
             if what in _COMPARISONS and isinstance(other, (Index, NonAffine)):
                 not_affine(f"it compares an index with {describe(self.base)}")
             if isinstance(other, Index) and (what == "add" or (what == "subtract" and not reverse)):
