@@ -47,6 +47,7 @@ from nkitools.issue.plan import (
 )
 from nkitools.issue.refused_instructions import leave_undone
 from nkitools.issue.resolve import resolve
+from nkitools.issue.warm_call import issue_warm
 from nkitools.issue.written_arguments import is_kept
 from nkitools.record.source_sites import is_internal
 from nkitools.record.tensor_names import is_grid
@@ -175,11 +176,12 @@ class Instruction(InstructionForm, Generic[P]):
         return self.issue(core, values)
 
     def issue(self, core: Core, values: tuple[Any, ...]) -> NkiInstruction:
-        """Issue a call whose arguments are bound, on the careful way."""
+        """Issue a call whose arguments are bound, on the careful way unless its form is known."""
         if core.record.open is not None:
             core.record.begin_instruction()
         try:
-            self.issue_carefully(core, values)
+            if not issue_warm(self, core, values):
+                self.issue_carefully(core, values)
         except StopRun:
             self.leave_undone(core, values)
         return self.handle(core)

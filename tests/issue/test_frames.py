@@ -58,8 +58,8 @@ def test_a_warm_instruction_takes_two_calls() -> None:
 
 
 @pytest.mark.usefixtures("fast")
-def test_a_partly_written_operand_takes_two_calls_more() -> None:
-    """The storage is asked whether the view lacks an element, and marks it as written."""
+def test_a_partly_written_operand_takes_four_calls_more() -> None:
+    """The storage is asked whether the view lacks an element, and marks it as written; each looks at the written box."""
 
     def half(tile: Any) -> None:
         nisa.tensor_tensor(dst=parts[0], data1=parts[0], data2=tile, op=nl.maximum)
@@ -74,7 +74,8 @@ def test_a_partly_written_operand_takes_two_calls_more() -> None:
         half(tile)
 
     frames = frames_of(act, 10)
-    assert frames[-36:] == ["tensor_tensor", "lacks", "compute", "mark_written"] * 9
+    asked, marked = ("lacks", "_is_in_box"), ("mark_written", "_is_in_box")
+    assert frames[-54:] == ["tensor_tensor", *asked, "compute", *marked] * 9
 
 
 def test_the_careful_path_takes_more() -> None:
