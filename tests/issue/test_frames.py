@@ -59,7 +59,7 @@ def test_a_warm_instruction_takes_two_calls() -> None:
 
 @pytest.mark.usefixtures("fast")
 def test_a_partly_written_operand_takes_four_calls_more() -> None:
-    """The storage is asked whether the view lacks an element, and marks it as written; each looks at the written box."""
+    """The storage is asked whether the view lacks an element, and marks it as written; both look at the box."""
 
     def half(tile: Any) -> None:
         nisa.tensor_tensor(dst=parts[0], data1=parts[0], data2=tile, op=nl.maximum)
