@@ -36,11 +36,11 @@ class Call(NamedTuple):
 
 
 def judge_call(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, ...]) -> None:
-    """Judge the evidence of an instruction whose operands are plain views."""
+    """Judge the evidence of an instruction whose operands are plain views, or have been moved to where they lie."""
     operands, settings = [], {}
     for name, value, role in zip(plan.arguments, values, roles, strict=True):
         if role in DATA:
-            array = value.array if isinstance(value, NkiTensor) else value
+            array = value.read() if isinstance(value, NkiTensor) else value
             operands.append(Operand(name, value, array, role in WRITTEN and isinstance(value, NkiTensor)))
         else:
             settings[name] = value

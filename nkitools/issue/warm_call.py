@@ -1,4 +1,4 @@
-"""The way of a call whose form is known, with views that registers or scalars move, or that it touches in part.
+"""The way of a call whose form is known, with views that registers, scalars or an index move, or touched in part.
 
 The fast path takes plain views alone. Here each view is moved to where it lies now, and what is left of the careful way
 is what such a call can need: its plan, whether its inputs have values, and what stands beside its row.
@@ -13,7 +13,7 @@ import numpy as np
 from nkitools.chip.core import Core
 from nkitools.chip.masked_out import UNMODIFIED, leave_out
 from nkitools.chip.numerics import Array
-from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
+from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds, VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.form import InstructionForm
@@ -39,10 +39,10 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
     if plan is None or not _are_ready(tensors):
         return False
     touches = plan.touches or (None,) * len(tensors)
-    if not plan.touches and not any(isinstance(tensor, DynamicTensor) for tensor, _ in tensors):
+    if not plan.touches and all(tensor.__class__ is NkiTensor for tensor, _ in tensors):
         return False
     data = [value for value, role in zip(values, form.roles, strict=True) if role in DATA]
-    plan.compute(*(value.array if isinstance(value, NkiTensor) else value for value in data))
+    plan.compute(*(value.read() if isinstance(value, NkiTensor) else value for value in data))
     if core.evidence:
         judge_call(core, plan, form.roles, values)
     _mark(core, tensors, touches)
@@ -57,7 +57,7 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
 
 
 def _are_settled(form: InstructionForm, tensors: Tensors) -> bool:
-    """Move views to where they lie now; False where one is of another kind, lies outside, or was moved by no value."""
+    """Move views to where they lie now; False where one is of another kind, lies outside, or is moved by no value."""
     for tensor, role in tensors:
         if tensor.__class__ is DynamicTensor:
             try:
@@ -66,9 +66,14 @@ def _are_settled(form: InstructionForm, tensors: Tensors) -> bool:
                 return False
             if tensor.lost is not None:
                 return False
-        elif tensor.__class__ is not NkiTensor:
+        elif not (tensor.__class__ is NkiTensor or (role not in WRITTEN and _is_gathered(tensor))):
             return False
     return True
+
+
+def _is_gathered(tensor: NkiTensor) -> bool:
+    """Return whether an index has values that all name rows of a tensor."""
+    return tensor.__class__ is VectorTensor and tensor.index.unwritten() is None and tensor.first_invalid() is None
 
 
 def _plan(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> Plan | None:

@@ -1,4 +1,4 @@
-"""Calls of known forms that the fast path leaves: views that registers move, outputs that are touched in part."""
+"""Calls of known forms that the fast path leaves: views that registers or an index move, outputs touched in part."""
 
 from __future__ import annotations
 
@@ -57,6 +57,17 @@ def shuffled(x: Any, chosen: Any) -> Any:
     return out
 
 
+def gathered(x: Any, chosen: Any) -> Any:
+    """Rows of HBM that an index in SBUF names, another row of it in each turn; the last one has one beyond the rows."""
+    out = nl.ndarray((4, 8), nl.float32, buffer=nl.shared_hbm)
+    index, tile = nl.load(chosen[0, 0:4]), nl.ndarray((4, 8), nl.float32, buffer=nl.sbuf)
+    nisa.memset(tile, 0.0)
+    for i in range(4):
+        nisa.dma_copy(dst=tile, src=x[0 : 8 - i].vector_select(0, index), oob_mode=nisa.oob_mode.skip)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
 def undefined(x: Any, chosen: Any) -> Any:
     """A column that was never written, at a place that a register has, and then the result."""
     out = nl.ndarray((32, 1), nl.float32, buffer=nl.shared_hbm)
@@ -81,7 +92,7 @@ def outside(x: Any, chosen: Any) -> Any:
     return out
 
 
-@pytest.mark.parametrize("kernel", [moved, shuffled, undefined, outside])
+@pytest.mark.parametrize("kernel", [moved, shuffled, gathered, undefined, outside])
 def test_both_ways_agree(kernel: Any) -> None:
     """Outputs, rows, dependences, labels and findings are the careful path's."""
     warm, careful = both(partial(seen, kernel, X, CHOSEN))
@@ -94,6 +105,7 @@ def test_the_values_are_those_of_numpy() -> None:
         for found, expected in zip(nkitools.simulate(moved, X, CHOSEN).outputs, expected_of_moved(), strict=True):
             np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(nkitools.simulate(shuffled, X, CHOSEN).outputs, X[0:2])
+        np.testing.assert_array_equal(nkitools.simulate(gathered, X, CHOSEN).outputs, X[CHOSEN[0, 0:4]])
         np.testing.assert_array_equal(nkitools.simulate(outside, X, CHOSEN).outputs, X[1:2])
 
 
