@@ -1,7 +1,8 @@
 """The way of a call whose form is known, with views that registers, scalars or an index move, or touched in part.
 
-The fast path takes plain views alone. Here each view is moved to where it lies now, and what is left of the careful way
-is what such a call can need: its plan, whether its inputs have values, and what stands beside its row.
+The fast path takes plain views alone, and no lists, which no key has. Here each view is moved to where it lies now, and
+what is left of the careful way is what such a call can need: its plan, whether its inputs have values, and what stands
+beside its row.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
     """Carry out a call; False, with nothing done, where the careful way is to look at it."""
     if core.careful or core.undone or core.full_plans is not None or form.exchanges or SOURCES in form.roles:
         return False
-    values = form.frozen(values)
+    given, values = values, form.frozen(values)
     pairs = zip(values, form.roles, strict=True)
     tensors = [(value, role) for value, role in pairs if role in DATA and isinstance(value, NkiTensor)]
     if not _are_settled(form, tensors):
@@ -39,7 +40,8 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
     if plan is None or not _are_ready(tensors):
         return False
     touches = plan.touches or (None,) * len(tensors)
-    if not plan.touches and all(tensor.__class__ is NkiTensor for tensor, _ in tensors):
+    is_listed = any(one is not other for one, other in zip(given, values, strict=True))
+    if not (plan.touches or is_listed) and all(tensor.__class__ is NkiTensor for tensor, _ in tensors):
         return False
     data = [value for value, role in zip(values, form.roles, strict=True) if role in DATA]
     plan.compute(*(value.read() if isinstance(value, NkiTensor) else value for value in data))

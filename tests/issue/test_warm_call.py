@@ -68,6 +68,19 @@ def gathered(x: Any, chosen: Any) -> Any:
     return out
 
 
+def listed(x: Any, chosen: Any) -> Any:
+    """Patterns and axes as lists, which may change from turn to turn."""
+    out, sums = (nl.ndarray(shape, nl.float32, buffer=nl.shared_hbm) for shape in ((32, 8), (32, 1)))
+    tile, total, pattern = nl.load(x), nl.ndarray((32, 1), nl.float32, buffer=nl.sbuf), [[1, 8]]
+    for i in range(4):
+        pattern[0][0] = i % 2 + 1
+        nisa.iota(tile, pattern, offset=3, channel_multiplier=8)
+        nisa.tensor_reduce(dst=total, op=nl.add, data=tile, axis=[1])
+    nisa.dma_copy(dst=out, src=tile)
+    nisa.dma_copy(dst=sums, src=total)
+    return out, sums
+
+
 def undefined(x: Any, chosen: Any) -> Any:
     """A column that was never written, at a place that a register has, and then the result."""
     out = nl.ndarray((32, 1), nl.float32, buffer=nl.shared_hbm)
@@ -92,7 +105,7 @@ def outside(x: Any, chosen: Any) -> Any:
     return out
 
 
-@pytest.mark.parametrize("kernel", [moved, shuffled, gathered, undefined, outside])
+@pytest.mark.parametrize("kernel", [moved, shuffled, gathered, listed, undefined, outside])
 def test_both_ways_agree(kernel: Any) -> None:
     """Outputs, rows, dependences, labels and findings are the careful path's."""
     warm, careful = both(partial(seen, kernel, X, CHOSEN))
@@ -106,6 +119,11 @@ def test_the_values_are_those_of_numpy() -> None:
             np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(nkitools.simulate(shuffled, X, CHOSEN).outputs, X[0:2])
         np.testing.assert_array_equal(nkitools.simulate(gathered, X, CHOSEN).outputs, X[CHOSEN[0, 0:4]])
+        numbers = 3 + 8 * np.arange(32)[:, None] + 2 * np.arange(8)
+        for found, expected in zip(
+            nkitools.simulate(listed, X, CHOSEN).outputs, (numbers, numbers.sum(1, keepdims=True)), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(nkitools.simulate(outside, X, CHOSEN).outputs, X[1:2])
 
 
@@ -118,7 +136,7 @@ def test_what_was_never_written_is_found() -> None:
 
 
 @pytest.mark.usefixtures("fast")
-@pytest.mark.parametrize("kernel", [moved, shuffled])
+@pytest.mark.parametrize("kernel", [moved, shuffled, listed])
 def test_a_known_form_is_not_checked_step_by_step(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a run that has all plans no call takes the careful way."""
     nkitools.simulate(kernel, X, CHOSEN)
