@@ -25,7 +25,6 @@ from nkitools.engines.enums import oob_mode as oob_modes
 from nkitools.issue import dma_descriptors, guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
-from nkitools.issue.fast_path import caller
 from nkitools.issue.form import takes_64_bits
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
@@ -186,12 +185,12 @@ def assign(tensor: NkiTensor, key: Key, value: NkiTensor) -> None:
         if isinstance(reporter, Reporter):
             reporter.note(frame, about)
     if stays:
-        _assigned_copy(dst, value)
+        _assigned_copy(dst=dst, src=value)
     else:
-        _assigned_dma(dst, value)
+        _assigned_dma(dst=dst, src=value)
 
 
-_assigned_copy, _assigned_dma = (caller(each, each.form, each.roles, depth=3) for each in (tensor_copy, dma_copy))
+_assigned_copy, _assigned_dma = tensor_copy.called_from(3), dma_copy.called_from(3)
 
 
 def _check_whole(number: float, dtype: DType) -> None:

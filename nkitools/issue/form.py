@@ -30,6 +30,7 @@ class InstructionForm:
         self.function = function
         self.name = function.__name__
         self.takes_64_bits = getattr(function, "takes_64_bits", False)
+        self.touches_in_part = False  # it has had a plan that touches not all of its operands
         signature = inspect.signature(function)
         self.form = list(signature.parameters.values())[1:]
         bare = [parameter.replace(annotation=parameter.empty) for parameter in self.form]

@@ -47,7 +47,6 @@ from nkitools.issue.plan import (
 )
 from nkitools.issue.refused_instructions import leave_undone
 from nkitools.issue.resolve import resolve
-from nkitools.issue.warm_call import issue_warm
 from nkitools.issue.written_arguments import is_kept
 from nkitools.record.source_sites import is_internal
 from nkitools.record.tensor_names import is_grid
@@ -154,6 +153,11 @@ class Instruction(InstructionForm, Generic[P]):
         """Return the function that authors call."""
         return caller(self, self.form, self.roles)
 
+    def called_from(self, depth: int) -> Callable[P, NkiInstruction]:
+        """Return the function that authors call, for a function of ours that the author's line calls: see `caller`."""
+        call: Any = caller(self, self.form, self.roles, depth=depth)
+        return call
+
     @cached_property
     def bind(self) -> Binder:
         """Return what binds the arguments of a call."""
@@ -180,11 +184,16 @@ class Instruction(InstructionForm, Generic[P]):
         if core.record.open is not None:
             core.record.begin_instruction()
         try:
-            if not issue_warm(self, core, values):
+            if not (self.touches_in_part or any(map(_is_special, values))) or not self._issue_warm(core, values):
                 self.issue_carefully(core, values)
         except StopRun:
             self.leave_undone(core, values)
         return self.handle(core)
+
+    def _issue_warm(self, core: Core, values: tuple[Any, ...]) -> bool:
+        from nkitools.issue.warm_call import issue_warm  # for kernels that have such calls
+
+        return issue_warm(self, core, values)
 
     def write_argument(self, core: Core, values: tuple[Any, ...], error: ValueError) -> None:
         """Issue a call again that could not write into an argument, which is kept; raise other errors."""
@@ -285,6 +294,12 @@ class Instruction(InstructionForm, Generic[P]):
             refuse("NK608", f"nisa.{self.name}: the argument `{argument}` was removed from NKI", remedy=instead)
         text = re.sub(r"^\w+\(\)", f"nisa.{self.name}()", str(error))
         refuse("NK609", text, remedy=self.call_form)
+
+
+def _is_special(value: Any) -> bool:
+    """Return whether an argument is a list, or a view that is not a plain one."""
+    kind = value.__class__
+    return kind is list or (kind is not NkiTensor and isinstance(value, NkiTensor))
 
 
 def _is_hashable(value: Any) -> bool:

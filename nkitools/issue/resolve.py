@@ -94,6 +94,7 @@ def _planned(
         _check_widths(check, form, values)
     plan = form.function(check, *values)
     plan.name = form.name
+    form.touches_in_part = form.touches_in_part or bool(plan.touches)
     plan.arguments = form.names(values)
     named = list(zip(plan.arguments, *form.flat(values), strict=True))
     tensors = [(name, role) for name, value, role in named if role in DATA and isinstance(value, NkiTensor)]
