@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import cached_property
 from types import FunctionType
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, cast
 
 import numpy as np
 
@@ -155,8 +155,7 @@ class Instruction(InstructionForm, Generic[P]):
 
     def called_from(self, depth: int) -> Callable[P, NkiInstruction]:
         """Return the function that authors call, for a function of ours that the author's line calls: see `caller`."""
-        call: Any = caller(self, self.form, self.roles, depth=depth)
-        return call
+        return cast("Callable[P, NkiInstruction]", caller(self, self.form, self.roles, depth=depth))
 
     @cached_property
     def bind(self) -> Binder:

@@ -188,8 +188,8 @@ def _binary_type(what: str, dtype: ResultDType, called: str, x: TileOrNumber, y:
     A quotient of integers is float32, as NumPy's is a float. The table of type promotion would have it an integer, but
     AWS's resize_nearest, which is tested on the chip, rounds it with nl.floor.
     """
-    element = getattr(x, "element", None)
-    if dtype is None and isinstance(element, DType) and element.is_float and getattr(y, "element", None) is element:
+    element, other = getattr(x, "element", None), getattr(y, "element", None)
+    if dtype is None and element is other and isinstance(element, DType) and element.is_float:
         return element
     found = result_type(dtype, called, x, y)
     return float32 if what == "divide" and dtype is None and not found.is_float else found
