@@ -133,13 +133,17 @@ def forget_unused(named: set[int]) -> None:
     _layouts[probe] = Layout((1,), (1,), float32, MemoryRegion.sbuf, 0, 0, 1, placed_to_fit=False, reinterprets=False)
     LAYOUTS[_layouts[probe].id] = _layouts[probe]
     alone = _references(probe)
-    for each in _layouts.values():
-        if each.parts:
-            each.parts.clear()
+    _forget_parts()
     for key in list(_layouts):
         number = _layouts[key].id
         if number not in named and _references(key) <= alone:
             del _layouts[key], LAYOUTS[number]
+
+
+def _forget_parts() -> None:
+    for layout in _layouts.values():
+        if layout.parts:
+            layout.parts.clear()
 
 
 def _references(key: tuple[Any, ...]) -> int:
