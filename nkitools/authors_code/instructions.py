@@ -9,9 +9,10 @@ import dis
 import inspect
 import itertools
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
+
+from nkitools.facts.light_dataclass import dataclass
 
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _CACHE = dis.opmap.get("CACHE", 0)

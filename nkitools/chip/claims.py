@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.taken_bytes import Region
+from nkitools.facts.light_dataclass import dataclass
 
 
 class Claim(NamedTuple):

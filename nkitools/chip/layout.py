@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Any
 
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
+from nkitools.facts.light_dataclass import dataclass
 
 
 @dataclass(eq=False, slots=True)

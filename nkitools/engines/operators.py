@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_dataclass import dataclass
 
 Compute = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])

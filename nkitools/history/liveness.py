@@ -16,11 +16,11 @@ not in banks: that a small tile has a bank of its own is documented for the lega
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,12 +28,13 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.history.element_lives import element_lives as lives_by_element
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.beside_rows import ascending
 from nkitools.record.columns import programs_at
-from nkitools.record.dataflow.accesses import Accesses
-from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
 from nkitools.record.record import Record, StorageRecord
+
+if TYPE_CHECKING:
+    from nkitools.record.dataflow.accesses import Accesses
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,8 @@ class Liveness:
 
     @cached_property
     def _uses(self) -> _Accesses:
+        from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
+
         every, known = self.accesses, self.tiles
         tiles = known.places_of(every.storages)
         found = np.flatnonzero(tiles >= 0)
@@ -230,6 +233,8 @@ class Liveness:
     @cached_property
     def element_lives(self) -> tuple[Array, Array, Array]:
         """Return the same by element."""
+        from nkitools.history.element_lives import element_lives as lives_by_element
+
         tiles, begins, ends = lives_by_element(self.accesses, self.tiles.places_of(self.accesses.storages))
         counts = ~self.passing[tiles]
         return tiles[counts], begins[counts], ends[counts]

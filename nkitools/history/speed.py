@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.columns import FEW, Columns
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.reporter import Reporter

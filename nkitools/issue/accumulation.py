@@ -16,7 +16,6 @@ predicate, tensor indirection) is not judged, nor is one by another instruction 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +27,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.taken_bytes import Region, common
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, described
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.issue.plan import Plan
 from nkitools.rules.finding import report
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_dataclass import dataclass
 
 Shape: TypeAlias = tuple[int, ...]
 Values: TypeAlias = Mapping[str, Array]

@@ -6,7 +6,6 @@ Source: the paragraphs "Tensor indirection" of nki.isa (NKI 0.6).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.column_gather import ColumnTensor
@@ -15,6 +14,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.operators import Operator
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.issue.plan import Check, Plan
 
 _GROUP = {"tensor": 32}  # partitions that hold one turn of the offsets

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.core import Core
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.device_turns import LoopTurns
 from nkitools.rules.finding import refuse
 

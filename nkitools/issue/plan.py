@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.generations import Generation
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.facts.versions import LanguageVersion
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose

@@ -6,7 +6,6 @@ A register that was never set holds a NaN with bits of its own, so that its use 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 from weakref import ReferenceType, ref
 
@@ -22,6 +21,7 @@ from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.enums import reduce_cmd as commands
 from nkitools.engines.operators import ADD_IN_ORDER, Operator, OperatorToken, sum_in_order
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.issue import guards
 from nkitools.issue.element_maps import SCALAR_REGISTERS, VECTOR_REGISTERS
 from nkitools.issue.element_rules import BROADCAST, SAME, Rule

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
 
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.rules.finding import refuse
 
 

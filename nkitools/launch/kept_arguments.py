@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.launch.signatures import signature_of
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.tensor import NkiTensor
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
 from nkitools.launch.kept_arguments import Keeping
-from nkitools.launch.schedule import Schedule
 from nkitools.rules.finding import Reporter as Report
+
+if TYPE_CHECKING:
+    from nkitools.launch.schedule import Schedule
 
 
 class Said(TypedDict, total=False):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.value_fields import fields_of
 
 

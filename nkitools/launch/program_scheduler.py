@@ -29,11 +29,11 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
-from random import Random
 from typing import Any
 
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.rules.finding import refuse
 
 _POLL_SECONDS = 0.05  # between looks for Ctrl-C, which a thread that waits for a lock may sleep through
@@ -90,7 +90,11 @@ class Baton:
         self._players = [_Player(number, name) for number, name in enumerate(names)]
         self._left = list(self._players)  # those that have not ended
         self._turn = turn
-        self._random = None if seed is None else Random(seed)
+        self._random = None
+        if seed is not None:
+            from random import Random
+
+            self._random = Random(seed)
         self._running: _Player = self._players[0]
         self._meetings: dict[Hashable, _Meeting] = {}
         self._guard = threading.Lock()  # held while the baton passes

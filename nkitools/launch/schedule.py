@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from nkitools.record.dependences import Dependences
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import UNKNOWN, Site, author_frame, site_at
@@ -69,6 +66,8 @@ def _pairs(edge: Edge) -> Iterator[tuple[str, str]]:
 
 def _cycle(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Return names that each run after the next one, the last being the first; nothing where there is no circle."""
+    from graphlib import CycleError, TopologicalSorter
+
     order = TopologicalSorter[str]()
     for later, earlier in pairs:
         order.add(later, earlier)
@@ -95,6 +94,8 @@ def check_schedule(schedule: Schedule, record: Record, reporter: Reporter) -> No
 
 
 def _report_unknown(name: str, known: list[str], record: Record) -> None:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, known, n=3)
     if near:
         remedy = f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
@@ -164,6 +165,8 @@ class _Order:
     @cached_property
     def _dependents(self) -> dict[int, list[int]]:
         """The instructions of the program that read or overwrite what each of its instructions reads or writes."""
+        from nkitools.record.dependences import Dependences
+
         dependences, found = Dependences([self.record]), defaultdict[int, list[int]](list)
         for position in range(self.last + 1):
             if self.record.program_at(position) == self.program:

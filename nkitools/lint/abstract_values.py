@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
+
+from nkitools.facts.light_dataclass import dataclass
 
 
 class Value:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from nkitools.facts import options
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.abstract_values import Value
 from nkitools.lint.module import Module

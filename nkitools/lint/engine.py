@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nkitools.facts import versions
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.lint.body import look_at
 from nkitools.lint.checks import UNSEEN_BY_RUNS, all_checks, gathered
 from nkitools.lint.context import Checks, Context, Interface

@@ -6,13 +6,14 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 
-_COMMENT = re.compile(r"#\s*nki:\s*ignore(?P<list>\[(?P<ids>[^\]]*)\])?\s*(?P<reason>.*)")
+_COMMENT = r"#\s*nki:\s*ignore(?P<list>\[(?P<ids>[^\]]*)\])?\s*(?P<reason>.*)"
 _FORM = "Write # nki: ignore[NK601] and, after it, why."
 
 
@@ -37,7 +38,7 @@ def ignores_of(text: str) -> list[Ignore]:
 def _comments(text: str) -> list[tuple[int, int, tuple[str, ...], str, frozenset[int]]]:
     found = []
     for token in _tokens(text):
-        match = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
+        match = re.match(_COMMENT, token.string) if token.type == tokenize.COMMENT else None
         if match is not None:
             line, offset = token.start
             alone = not token.line[:offset].strip()

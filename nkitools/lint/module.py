@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nkitools.authors_code.source_text import tree_of
-from nkitools.edits.source import Text
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Function, Scope, scope_of
+
+if TYPE_CHECKING:
+    from nkitools.edits.source import Text
 
 MODERN = "nki"
 _KERNEL_MAKERS = frozenset(
@@ -53,6 +57,8 @@ class Module:
     @cached_property
     def source(self) -> Text:
         """The text, with what can be done to it."""
+        from nkitools.edits.source import Text
+
         return Text(self.text)
 
     @property

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nkitools.authors_code.known_modules import is_installed
 from nkitools.authors_code.source_text import shown_text
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.lint.module import Module, Unreadable, parse, read
 from nkitools.lint.scope import LEGACY, Definition, Scope
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.lint.abstract_values import (
     UNKNOWN,
     Api,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_dataclass import dataclass
 
 _OPERANDS = 1 << 16  # more than an instruction has
 

@@ -7,13 +7,13 @@ computed before it is asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record import rows
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses

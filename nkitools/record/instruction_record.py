@@ -6,9 +6,10 @@ A field of `RecordedPlan` that `InstructionRecord` has too is read from the plan
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any
 
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.rules.shown_text import shown_file, shown_line
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 from nkitools.authors_code.instructions import loops_around
 from nkitools.authors_code.positions import line_of
 from nkitools.facts.kept import Kept
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.source_sites import LAUNCH, is_internal
 
 _HAS_OWN_VARIABLES = 1  # CO_OPTIMIZED: the flag of a function's code; a module's variables are the dict itself

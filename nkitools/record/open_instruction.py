@@ -8,12 +8,12 @@ written to a tile of its own: the next instruction, a print, the turn of another
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.memory import Storage
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.beside_rows import BesideRows, OperandPart
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.loop_counters import Moment, moment_of

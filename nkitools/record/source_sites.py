@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import CodeType, FrameType, TracebackType
 from typing import cast
@@ -13,6 +13,7 @@ from nkitools.authors_code.instructions import beginning, bound_name, is_returne
 from nkitools.authors_code.positions import line_at, position_of
 from nkitools.authors_code.source_text import shown_text
 from nkitools.facts.kept import Kept
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.rules.finding import is_own
 
 _internal = Kept[str, bool]("whether files are of nkitools itself", 16_384, "a large environment's files")

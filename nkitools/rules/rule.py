@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from nkitools.facts import versions
 from nkitools.facts.generations import CHIPS, chips_with, incomplete_chips
+from nkitools.facts.light_dataclass import dataclass
 
 TPU_CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")  # of the Pallas rules
 EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")

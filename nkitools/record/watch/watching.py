@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
@@ -21,6 +20,7 @@ from nkitools.chip.memory import POISON_INTEGER, Layout, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.prints.summaries import Summary, summary_of
 
 

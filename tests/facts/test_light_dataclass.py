@@ -1,0 +1,160 @@
+"""Classes of `nkitools.facts.light_dataclass` are what `dataclasses.dataclass` makes of the same text."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from collections.abc import Callable
+from dataclasses import KW_ONLY, field
+from typing import Any
+
+import pytest
+
+from nkitools.facts import light_dataclass
+
+Maker = Callable[..., Any]
+MAKERS = pytest.mark.parametrize(
+    "dataclass", [dataclasses.dataclass, light_dataclass.dataclass], ids=["Python", "ours"]
+)
+
+
+def classes(dataclass: Maker) -> dict[str, Any]:
+    """Return a class of each kind that nkitools has."""
+
+    @dataclass
+    class Plain:
+        """Has defaults of both kinds, and a field that is left out of comparisons and texts."""
+
+        a: int
+        b: list[int] = field(default_factory=list)
+        c: str = field(default="c", compare=False, repr=False)
+
+    @dataclass(frozen=True)
+    class Frozen:
+        """Can be hashed."""
+
+        a: int
+        _: KW_ONLY
+        b: tuple[int, ...] = ()
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "b", tuple(self.b))
+
+    @dataclass(frozen=True)
+    class Inherits(Frozen):
+        """Has a field more than its base."""
+
+        d: int = 4
+
+    @dataclass(eq=False, slots=True)
+    class Slots:
+        """Has no dictionary."""
+
+        a: int
+        later: int = field(init=False, default=3)
+
+    @dataclass(frozen=True, kw_only=True)
+    class ByName:
+        """Takes no positional argument."""
+
+        a: int
+        b: float = 2.0
+
+    @dataclass(frozen=True, slots=True)
+    class FrozenSlots:
+        """Has both."""
+
+        a: int
+
+    return {each.__name__: each for each in (Plain, Frozen, Inherits, Slots, ByName, FrozenSlots)}
+
+
+@MAKERS
+def test_fields_are_filled_in(dataclass: Maker) -> None:
+    """By position, by name, by default, by factory, and after that by ``__post_init__``."""
+    made = classes(dataclass)
+    one, other = made["Plain"](1), made["Plain"](1)
+    one.b.append(5)
+    assert (one.a, one.b, one.c, other.b) == (1, [5], "c", [])
+    assert made["Frozen"](1, b=[2, 3]).b == (2, 3)
+    assert dataclasses.astuple(made["Inherits"](1, 6, b=[2])) == (1, (2,), 6)
+    assert (made["Slots"](7).a, made["Slots"](7).later) == (7, 3)
+    assert dataclasses.asdict(made["ByName"](a=1)) == {"a": 1, "b": 2.0}
+    assert dataclasses.replace(made["ByName"](a=1), b=3.0).b == 3.0
+
+
+@MAKERS
+def test_instances_compare_by_their_fields(dataclass: Maker) -> None:
+    """Of one class alone; fields that are not compared do not count; frozen ones have a hash, others none."""
+    made = classes(dataclass)
+    assert made["Plain"](1, c="x") == made["Plain"](1, c="y") != made["Plain"](2)
+    assert made["Frozen"](1) != made["Inherits"](1)
+    assert made["Slots"](1) != made["Slots"](1)
+    assert len({made["Frozen"](1), made["Frozen"](1), made["Frozen"](2)}) == 2
+    nothing = float("nan")
+    assert made["ByName"](a=nothing) == made["ByName"](a=nothing)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(made["Plain"](1))
+
+
+@MAKERS
+def test_frozen_ones_refuse_changes(dataclass: Maker) -> None:
+    """Also deletions; a class that derives from one, and is none itself, may have attributes of its own."""
+    made = classes(dataclass)
+    for one in (made["Frozen"](1), made["Inherits"](1), made["ByName"](a=1), made["FrozenSlots"](1)):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.a = 2
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            del one.a
+        assert one.a == 1
+
+    class Child(made["Frozen"]):  # type: ignore[misc]
+        """Is no dataclass."""
+
+    child = Child(1)
+    child.own = 3
+    assert child.own == 3
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        child.a = 2
+
+
+@MAKERS
+def test_wrong_calls_are_refused(dataclass: Maker) -> None:
+    """By Python's own words, which name the class; the signature says what fits."""
+    made = classes(dataclass)
+    with pytest.raises(TypeError, match=r"Plain\.__init__\(\) missing 1 required positional argument: 'a'"):
+        made["Plain"]()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        made["Frozen"](1, z=2)
+    with pytest.raises(TypeError, match="positional argument"):
+        made["ByName"](1)
+    assert list(inspect.signature(made["Frozen"]).parameters) == ["a", "b"]
+    assert inspect.signature(made["Plain"]).parameters["c"].default == "c"
+
+
+@MAKERS
+def test_texts_name_the_fields(dataclass: Maker) -> None:
+    """All but those that are left out of texts, with the class as it is written."""
+    made = classes(dataclass)
+    assert repr(made["Plain"](1)).endswith("Plain(a=1, b=[])")
+    assert repr(made["Frozen"](1)).endswith("Frozen(a=1, b=())")
+    assert [each.name for each in dataclasses.fields(made["Inherits"])] == ["a", "b", "d"]
+
+
+@light_dataclass.dataclass(frozen=True)
+class Kept:
+    """Lies in a module, so that it can be pickled."""
+
+    a: int
+    b: tuple[int, ...] = (1,)
+
+
+def test_instances_are_copied_and_pickled() -> None:
+    """To equal ones, as others do."""
+    one = Kept(3)
+    assert pickle.loads(pickle.dumps(one)) == copy.copy(one) == copy.deepcopy(one) == one
+    match one:
+        case Kept(a, b):
+            assert (a, b) == (3, (1,))
