@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
-from functools import lru_cache
 from typing import Any
 
 # The modules whose functions and classes compute what their arguments say.
@@ -65,14 +63,9 @@ def is_outside(module: str, attribute: str) -> bool:
 
 
 _PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))  # of any environment
-
-
-@lru_cache(maxsize=1)
-def _installed() -> tuple[str, ...]:
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return tuple({f"{path.rstrip('/')}/" for name in names if (path := sysconfig.get_paths().get(name))})
+_INSTALLED = (os.path.dirname(os.__file__) + os.sep, "<frozen")  # asked of sysconfig, it takes a millisecond
 
 
 def is_installed(file: str) -> bool:
     """Return whether a file belongs to Python or to an installed package, not to the author."""
-    return file.startswith((*_installed(), "<frozen")) or any(part in file for part in _PACKAGES)
+    return file.startswith(_INSTALLED) or any(part in file for part in _PACKAGES)

@@ -156,12 +156,13 @@ def _codes(text: str, flags: int, is_rewritten: bool) -> dict[CodeType, int]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree: Any = ast.parse(text) if is_rewritten else _tree(text)
+            source: Any = text
             if is_rewritten:
                 from _pytest.assertion.rewrite import rewrite_asserts
 
-                rewrite_asserts(tree, text.encode())
-            module = compile(tree, "<text>", "exec", flags=flags, dont_inherit=True)
+                source = ast.parse(text)
+                rewrite_asserts(source, text.encode())
+            module = compile(source, "<text>", "exec", flags=flags, dont_inherit=True)
     except (SyntaxError, ValueError, ImportError, TypeError, RecursionError):
         return {}
     return {code: number for number, code in reversed(list(enumerate(nested_codes(module))))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Set
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, NoReturn
 
@@ -49,6 +48,8 @@ def missing(module: str, name: str, public: Iterable[str], documented: Set[str] 
 def _refuse(module: str, name: str, public: Iterable[str]) -> NoReturn:
     if name.startswith("__"):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    from difflib import get_close_matches
+
     near = get_close_matches(name, public, n=1)
     message = f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name"
     raise_absent(finding_here(RULES["NK607"], message, (f"Did you mean {near[0]}? " if near else "") + _REMEDY))

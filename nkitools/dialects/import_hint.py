@@ -5,11 +5,10 @@ Light, as `nkitools` imports it.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import FrameType, ModuleType
 
 _ROOTS = frozenset({"nki", "neuronxcc"})
@@ -33,10 +32,10 @@ def is_import_by_a_library() -> bool:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         frame = frame.f_back
-    return frame is not None and not {"site-packages", "dist-packages"}.isdisjoint(Path(frame.f_code.co_filename).parts)
+    return frame is not None and not {"site-packages", "dist-packages"}.isdisjoint(frame.f_code.co_filename.split(os.sep))
 
 
-class ImportHint(MetaPathFinder):
+class ImportHint:
     """The last finder: what it is asked for nothing else has found. It finds nothing, and explains a failing import.
 
     A question that is no import (`importlib.util.find_spec`) is answered by None, as without it.

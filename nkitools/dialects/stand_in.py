@@ -10,13 +10,15 @@ import importlib
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, cast
 
 from nkitools.dialects import torch_autoload
 from nkitools.dialects.import_hint import is_import, is_import_by_a_library
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader  # whose import takes as long as forty modules here
 
 _ROOM = "nkitools.dialects"
 _SOURCES = {
@@ -95,7 +97,7 @@ def modules_served() -> dict[str, str]:
     return {name: f"{_ROOM}.{source}" for name, source in _SOURCES.items() if name.partition(".")[0] in roots}
 
 
-class _DialectLoader(Loader):
+class _DialectLoader:
     """Makes a fresh module that shows a dialect's public names (``neuronxcc`` itself: an empty package)."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -158,7 +160,7 @@ def _unknown_name(module: str, name: str) -> Any:
     return missing(module, name, ())
 
 
-class _ParentLoader(Loader):
+class _ParentLoader:
     """Loads an installed ``neuronxcc`` that is not AWS's compiler; an empty package takes the place of one that fails.
 
     The placeholder of PyPI raises on import, and ``neuronxcc.nki`` cannot be imported without its parent.
@@ -181,7 +183,7 @@ class _ParentLoader(Loader):
             module.__spec__, module.__loader__ = self.real, self.real.loader
 
 
-class StandInFinder(MetaPathFinder):
+class StandInFinder:
     """The finder of the stand-in modules; it leaves real packages alone unless set otherwise."""
 
     def __init__(self, roots: frozenset[Root]) -> None:
@@ -233,14 +235,14 @@ def _has_own_backend() -> bool:
 
 
 def _spec(fullname: str) -> ModuleSpec:
-    return ModuleSpec(fullname, _DialectLoader(), origin=ORIGIN, is_package=True)
+    return ModuleSpec(fullname, cast("Loader", _DialectLoader()), origin=ORIGIN, is_package=True)
 
 
 def _parent_spec() -> ModuleSpec:
     real = _installed_spec("neuronxcc")
     if real is None or real.submodule_search_locations is None:
         return _spec("neuronxcc")
-    spec = ModuleSpec("neuronxcc", _ParentLoader(real), origin=real.origin)
+    spec = ModuleSpec("neuronxcc", cast("Loader", _ParentLoader(real)), origin=real.origin)
     spec.has_location = real.has_location
     spec.submodule_search_locations = real.submodule_search_locations
     return spec

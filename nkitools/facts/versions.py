@@ -132,7 +132,7 @@ class Row(NamedTuple):
     @property
     def differs(self) -> bool:
         """Return whether some version of the table lacks what the row is about."""
-        return not all(self.is_in(each) for each in languages_of(self.module))
+        return bool(self.since or self.until) and not all(self.is_in(each) for each in languages_of(self.module))
 
     def absence(self, language: LanguageVersion) -> str:
         """Return the end of a sentence that says since or until when there is what the row is about."""

@@ -21,7 +21,6 @@ from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.facts.generations import Generation
 from nkitools.history.liveness import Demand, Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns
-from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import Site
@@ -81,6 +80,8 @@ def report_capacity(
     exceeded = [memory for memory in memories if of_memories[memory.name].may_exceed(memory.capacity)]
     if not exceeded:
         return
+    from nkitools.record.dataflow.accesses import Accesses
+
     accesses = Accesses(record, columns)
     for memory in exceeded:
         said: set[Site] = set()

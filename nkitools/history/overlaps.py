@@ -14,7 +14,6 @@ from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
-from nkitools.record.last_writer import bytes_of
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import report
@@ -114,6 +113,8 @@ def _overlap(record: Record, row: Any) -> tuple[int, Any] | None:
 
 def _shifted(of: Layout, first: int, into: Layout, begin: int, turns: bool, copies: bool) -> Any:
     """Return which elements of the source are overwritten by others; None for none."""
+    from nkitools.record.last_writer import bytes_of
+
     read, written = (first + bytes_of(of)).reshape(-1), (begin + bytes_of(into)).reshape(-1)
     if turns:
         size = of.shape[0]

@@ -9,7 +9,6 @@ remembered.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from math import prod
 from typing import NamedTuple
 
@@ -79,6 +78,8 @@ def _short_writes(columns: Columns) -> list[int]:
 
 def _form(columns: Columns) -> bytes:
     """Return a digest of all that decides: the sites, and the views on storages by the order in which they came."""
+    from hashlib import blake2b
+
     storages = columns.storages
     digest = blake2b(digest_size=16)
     for part in (columns.heads, storages - storages.min(initial=0), columns.layouts, columns.byte_offsets):

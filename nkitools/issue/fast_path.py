@@ -32,6 +32,10 @@ Named = list[tuple[Parameter, int]]
 _NUMBERS = count()
 
 
+_EARLY = 2
+"""Calls of an instruction that take the careful way before its function is generated, which takes as long as ten."""
+
+
 class Missing:
     """The value of a required argument that a call does not give."""
 
@@ -64,7 +68,7 @@ def _defaults(parameters: Sequence[Parameter]) -> dict[str, Any]:
 
 
 def caller(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int], *, depth: int = 1) -> FunctionType:
-    """Return the function that authors call. Its source is generated at the first call: most are never called.
+    """Return the function that authors call. Its source is generated at the third call: most have none.
 
     ``depth``: how many frames outside of the function the author's lies, where the author makes the call.
 
@@ -83,15 +87,24 @@ def caller(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         )
         call.__code__, call.__defaults__ = whole.__code__, whole.__defaults__
 
-    call = FunctionType(_first_call.__code__, namespace | {"complete": complete}, instruction.name)
+    early = {
+        "complete": complete,
+        "EARLY": iter(range(_EARLY)),
+        "GIVEN": [(p.name, MISSING if p.default is p.empty else p.default) for p in parameters],
+    }
+    call = FunctionType(_early_call.__code__, namespace | early, instruction.name)
     namespace = call.__globals__
     namespace["CALL"] = call
     call.__qualname__, call.__module__ = instruction.name, instruction.function.__module__
     return call
 
 
-def _first_call(*args: Any, **kwargs: Any) -> Any:
-    complete()  # type: ignore[name-defined]  # noqa: F821  # the globals are the generated function's
+def _early_call(*args: Any, **kwargs: Any) -> Any:  # the globals are the generated function's
+    left = dict(kwargs)
+    values = (*args, *(left.pop(name, default) for name, default in GIVEN[len(args) :]))  # type: ignore[name-defined]  # noqa: F821
+    if not left and len(values) == len(GIVEN) and next(EARLY, None) is not None:  # type: ignore[name-defined]  # noqa: F821
+        return take(running(), values, (), {})  # type: ignore[name-defined]  # noqa: F821
+    complete()  # type: ignore[name-defined]  # noqa: F821
     try:
         return CALL(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
     except TypeError as error:  # an argument that is given twice: CALL refuses all other wrong calls

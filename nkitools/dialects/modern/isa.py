@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.dialects.public import find, publish
 from nkitools.engines.enums import nc_version
-from nkitools.language.programs import current_generation
 
 if TYPE_CHECKING:
     from nkitools.engines.enums import *
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 def get_nc_version() -> nc_version:
     """Return the generation of the chip that runs (outside a kernel: that a launch would take)."""
+    from nkitools.language.programs import current_generation
+
     return nc_version(current_generation().version)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Unpack, cast, overload
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.core import current_core
@@ -18,9 +18,11 @@ from nkitools.launch.configuration import check_nested
 from nkitools.launch.kernel import KernelObject, P, lnc_grid, print_now
 from nkitools.launch.launch import Launch, Said
 from nkitools.launch.programs import run_launch
-from nkitools.launch.schedule import Edge, Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
+
+if TYPE_CHECKING:
+    from nkitools.launch.schedule import Edge, Schedule
 
 # Keywords of jit for AWS's compiler or runtime that change no result of a simulated kernel.
 COMPILER_KEYWORDS = frozenset({
@@ -75,6 +77,8 @@ class Kernel(KernelObject[P]):
         Scheduling APIs (SDK 2.32).
         """
         with AuthorsTraceback():
+            from nkitools.launch.schedule import schedule_of
+
             return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
 
     def launch(self, **said: Unpack[Said]) -> Launch:

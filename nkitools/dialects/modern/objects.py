@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Set
-from difflib import get_close_matches
 from typing import Any, Self
 
 from nkitools.chip.argument_types import Argument
@@ -70,6 +69,8 @@ class NKIObject:
                 refuse("NK609", f"{name}: `{key}` is given twice", remedy=_call_form(name, fields))
             # A class that declares nothing takes what it is given.
             if fields and key not in fields:
+                from difflib import get_close_matches
+
                 near = get_close_matches(key, fields, n=1)
                 hint = f" Did you mean {near[0]}?" if near else ""
                 refuse("NK609", f"{name} has no field `{key}`", remedy=_call_form(name, fields) + hint)
