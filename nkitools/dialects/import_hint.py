@@ -32,7 +32,8 @@ def is_import_by_a_library() -> bool:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         frame = frame.f_back
-    return frame is not None and not {"site-packages", "dist-packages"}.isdisjoint(frame.f_code.co_filename.split(os.sep))
+    folders = frame.f_code.co_filename.split(os.sep) if frame is not None else []
+    return "site-packages" in folders or "dist-packages" in folders
 
 
 class ImportHint:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from nkitools.facts import options
+
 
 @contextmanager
 def authors_breakpoints() -> Iterator[None]:
     """Let ``breakpoint()`` stop in the author's frames; PYTHONBREAKPOINT and a hook of the user's have precedence."""
-    chosen = sys.breakpointhook is not sys.__breakpointhook__ or "PYTHONBREAKPOINT" in os.environ
+    chosen = sys.breakpointhook is not sys.__breakpointhook__ or options.variables(("PYTHONBREAKPOINT",))[0] is not None
     if chosen:
         yield
         return

@@ -19,8 +19,8 @@ DEGREE = "NEURON_LOGICAL_NC_CONFIG"
 def check_configuration(launch: Launch, language: LanguageVersion) -> None:
     """Refuse a configuration that the NKI version lacks, or that the environment excludes (NK609)."""
     for name in ("compile_config", "specialization_config"):
-        row = by_full_name()[f"nki.jit({name})"]
-        if getattr(launch, name) is not None and not row.is_in(language):
+        row = None if getattr(launch, name) is None else by_full_name()[f"nki.jit({name})"]
+        if row is not None and not row.is_in(language):
             message = f"kernel {launch.name}: nki.jit's argument `{name}` {row.absence(language)}"
             refuse("NK609", message, remedy=row.instead)
     if launch.compile_config is not None and launch.compile_config.prefetch_auto and _RING in os.environ:

@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from nkitools.chip.core import CORE, Core, SharedHbm, World
@@ -17,8 +18,7 @@ from nkitools.facts.generations import generation_of
 from nkitools.facts.kept import Kept
 from nkitools.facts.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
-from nkitools.history.changed_arguments import report_changed_arguments
-from nkitools.history.clean_forms import form_of, is_clean, keep_clean
+from nkitools.history.clean_forms import Form, form_of, keep_clean, written_if_clean
 from nkitools.history.unread import report_unread
 from nkitools.history.unread_arguments import report_unread_arguments
 from nkitools.launch.arguments import Arguments
@@ -31,11 +31,10 @@ from nkitools.launch.launch import Launch
 from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.results import check_effect, check_results, tensors_of
-from nkitools.launch.schedule import check_schedule
 from nkitools.launch.second_run import Again
 from nkitools.launch.settings import Settings, settings_of
 from nkitools.launch.shared_tensors import check_shared
-from nkitools.launch.signatures import bind, signature_of
+from nkitools.launch.signatures import bind, names_by_position, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
 from nkitools.record.columns import Columns
@@ -115,6 +114,9 @@ def _report_launch(launch: Launch, reporter: Reporter, language: LanguageVersion
     configuration (`report_configuration`).
     """
     notice = language.front_end_notice
+    configured = launch.compile_config or launch.specialization_config or launch.environment_lnc
+    if notice is None and not configured and 0 not in launch.grid_asked:
+        return
     code = getattr(inspect.unwrap(launch.function), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
     with reporter.placed(Site(file, line, None, launch.name)):
@@ -213,26 +215,31 @@ class Programs:
             self._report_changed_bodies()
         check_shared(self.shared, self.programs, self.record, self.reporter)
         columns, is_modern = Columns(self.record), self.launch.dialect.has_known_issues
-        form = self._form(columns, results[0])
-        clean, reports = is_clean(form), self.reporter.reports
-        if not clean:
+        form = self._form(results[0])
+        clean, reports = written_if_clean(form, self.record), self.reporter.reports
+        if clean is None:
             judge(columns, self.reporter, self.generation, self.launch.dialect, spills=self._spills)
         found = self.reporter.reports - reports
         if self.launch.schedule is not None:
+            from nkitools.launch.schedule import check_schedule
+
             check_schedule(self.launch.schedule, self.record, self.reporter)
         check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip, is_modern=is_modern)
         if self.world is None:  # a rank may work for others
             inputs = (storage.id for storage in self.arguments.storages)
             check_effect(results, inputs, self.record, self.reporter)
-        self._report_changed_arguments(columns, results)
+        self._report_changed_arguments(columns, results, clean)
         self.record.returned(tensors_of(results[0]))
-        if not clean:
+        if clean is None:
             self._report_unread(columns, form if not found else None, is_modern=is_modern)
         self.arguments.finish()
         return self.arguments.leave(results[0])
 
-    def _report_changed_arguments(self, columns: Columns, results: list[Any]) -> None:
-        """NK409: arguments that the kernel has changed beyond the part that it returns, and is not to change."""
+    def _report_changed_arguments(self, columns: Columns, results: list[Any], written: set[int] | None) -> None:
+        """NK409: arguments that the kernel has changed beyond the part that it returns, and is not to change.
+
+        ``written``: the storages that it writes, None where these are not known yet.
+        """
         keeping = self.launch.keeping
         if keeping is None or self.reporter.level == "off":
             return
@@ -240,34 +247,37 @@ class Programs:
         returned = [tensor for result in results for tensor in tensors_of(result)] if kept else []
         whole = {tensor.storage.id for tensor in returned if tensor.array is tensor.storage.array}
         asked = [storage for storage in kept if storage not in whole]
-        if asked and not columns.written_storages.isdisjoint(asked):
+        if asked and not (columns.written_storages if written is None else written).isdisjoint(asked):
+            from nkitools.history.changed_arguments import report_changed_arguments
+
             changed = self.arguments.changed_elements
             report_changed_arguments(columns, self.reporter, asked, returned, changed, keeping.severity)
 
-    def _report_unread(self, columns: Columns, form: bytes | None, *, is_modern: bool) -> None:
+    def _report_unread(self, columns: Columns, form: Form | None, *, is_modern: bool) -> None:
         """NK513. Keep ``form``, that of the run, where there is nothing to report."""
         before = self.reporter.reports
         report_unread(columns, self.reporter, named=not is_modern)
         if self.world is None:
-            report_unread_arguments(columns, self.reporter, self._site(), self._inputs())
+            report_unread_arguments(columns, self.reporter, self._site, self._inputs())
         if self.reporter.reports == before:
-            keep_clean(form)
+            keep_clean(form, self.record, columns.written_storages)
 
-    def _form(self, columns: Columns, result: Any) -> bytes | None:
+    def _form(self, result: Any) -> Form | None:
         """Return the form of the run for the rules over its record; None where they have to look at it."""
         level, launch = self.reporter.level, self.launch
         if level == "off" or launch.reported is not None:
             return None
         results = (Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors_of(result))
-        before = [(each.rule, each.severity) for each in self.reporter.findings.all]
-        around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._site()
-        return form_of(columns, results, self._inputs(), *around, self._spills, tuple(before))
+        before = tuple([(each.rule, each.severity) for each in self.reporter.findings.all])
+        around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._site
+        return form_of(self.record, results, self._inputs(), *around, self._spills, before)
 
     @property
     def _spills(self) -> bool:
         """Return whether the compiler's own allocation of SBUF follows where NKI's fails."""
         return self.launch.compile_config is None or self.launch.compile_config.nki_alloc_fallback
 
+    @cached_property
     def _site(self) -> Site:
         """Return the first line of the kernel."""
         code = getattr(self.launch.function, "__code__", None)
@@ -368,6 +378,9 @@ def _enter(
     launch: Launch, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments as tensors, each named by its parameter."""
+    names = None if kwargs else names_by_position(launch.function, len(args))
+    if names is not None:
+        return tuple(map(arguments.enter, names, args)), {}
     signature = signature_of(launch.function)
     bound = bind(launch.name, signature, args, kwargs)
     for name, value in bound.arguments.items():

@@ -35,6 +35,8 @@ Result: TypeAlias = "Argument | Generator[Any, Any, Any] | Coroutine[Any, Any, A
 
 def tensors_of(result: Argument) -> list[NkiTensor]:
     """Return the tensors of a result, also those inside containers, each once."""
+    if type(result) is NkiTensor:
+        return [result]
     found: dict[tuple[int, int, int], NkiTensor] = {}
     for _, part in parts_of(result):
         tensor = tensor_of(part)

@@ -6,26 +6,57 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from nkitools.rules.finding import refuse
 
-_known: WeakKeyDictionary[FunctionType, tuple[tuple[Any, ...], inspect.Signature]] = WeakKeyDictionary()
-"""Signatures of plain functions, with what they were made of."""
+
+class _Form(NamedTuple):
+    """The signature of a plain function, and what it was made of.
+
+    ``names``: of its parameters, where each takes a positional argument and declares no shape; of the first
+    ``required`` ones there must be one.
+    """
+
+    made_of: tuple[Any, ...]
+    signature: inspect.Signature
+    names: tuple[str, ...]
+    required: int
+
+
+_known: WeakKeyDictionary[FunctionType, _Form] = WeakKeyDictionary()
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a kernel's function; NK609 where it has none (a builtin, a NumPy ufunc)."""
+    form = _form_of(function)
+    return _signature_of(function) if form is None else form.signature
+
+
+def names_by_position(function: Callable[..., Any], count: int) -> tuple[str, ...] | None:
+    """Return the names of the parameters that so many positional arguments fit; None where `bind` has to look."""
+    form = _form_of(function)
+    return form.names if form is not None and form.required <= count <= len(form.names) else None
+
+
+def _form_of(function: Callable[..., Any]) -> _Form | None:
     if type(function) is not FunctionType or function.__dict__:  # which may name another function, or say it itself
-        return _signature_of(function)
+        return None
     named = (*(function.__kwdefaults__ or {}).values(), *function.__annotations__.values())
     made_of = function.__code__, function.__defaults__, len(named), *named
     known = _known.get(function)
-    if known is not None and all(map(operator.is_, known[0], made_of)):
-        return known[1]
-    found = _signature_of(function)
-    _known[function] = made_of, found
+    if known is not None and all(map(operator.is_, known.made_of, made_of)):
+        return known
+    signature = _signature_of(function)
+    all_of_them = signature.parameters.values()
+    is_plain = all(
+        each.kind is each.POSITIONAL_OR_KEYWORD and getattr(each.annotation, "declared_shape", None) is None
+        for each in all_of_them
+    )
+    names = tuple(signature.parameters) if is_plain else ()
+    required = sum(each.default is each.empty for each in all_of_them)
+    _known[function] = found = _Form(made_of, signature, names, required)
     return found
 
 

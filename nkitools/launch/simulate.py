@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.facts import options
@@ -13,10 +13,11 @@ from nkitools.launch.kept_arguments import Keeping, must_have_parameters, severi
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.launch import Launch
 from nkitools.launch.programs import run_launch
-from nkitools.launch.ranks import arguments_by_rank, run_ranks
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.record.run import Run
-from nkitools.record.watch.probes import Watch, WatchWarning, probing
+
+if TYPE_CHECKING:
+    from nkitools.record.watch.probes import Watch
 
 
 def simulate(
@@ -72,11 +73,15 @@ def simulate(
         launch = as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules, sum_order=sum_order)
         launch = _keeping(launch, mutates)
         if ranks is not None:
+            from nkitools.launch.ranks import arguments_by_rank, run_ranks
+
             started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs)
         else:
             started = partial(run_launch, launch, arrays, kwargs)
         if watch is None:
             return started()
+        from nkitools.record.watch.probes import WatchWarning, probing
+
         with probing(watch) as probes:
             run = started()
     for complaint in probes.complaints():
@@ -87,7 +92,8 @@ def simulate(
 def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Launch:
     """Return a launch that keeps its arguments, but for some; ValueError for a name that is no parameter."""
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
-    must_have_parameters(launch.name, launch.function, names)
-    if not launch.dialect.keeps_arguments:
-        return launch
-    return replace(launch, keeping=Keeping(frozenset(names), severity_of_changes()))
+    if names:
+        must_have_parameters(launch.name, launch.function, names)
+    if launch.dialect.keeps_arguments:
+        launch.keeping = Keeping(frozenset(names), severity_of_changes())  # of a launch that was made for this call
+    return launch

@@ -136,11 +136,6 @@ class Columns:
         moved = (ends[self._which] - self.first_operands[1:])[self.positions]
         return np.fromiter(chain.from_iterable(answers), dtype)[moved + np.arange(moved.size)]
 
-    def numbered_from(self, storage: int) -> tuple[bytes, ...]:
-        """Return the rows as bytes: the heads, and the operands with their storages numbered from ``storage`` on."""
-        words = self._words - rows.words_from(storage)
-        return self.starts.tobytes(), self.heads.tobytes(), words.tobytes(), self.byte_offsets.tobytes()
-
     def in_order(self, operands: Array) -> tuple[Array, Array, Array, Array]:
         """Return columns of the operands in another order in each instruction; ``operands``: their numbers there.
 

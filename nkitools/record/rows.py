@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from operator import attrgetter
@@ -21,6 +20,7 @@ import numpy as np
 from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_dataclass import dataclass
 from nkitools.record.beside_rows import ascending
 from nkitools.record.instruction_record import COUNTERS, Counters, RecordedPlan
 from nkitools.record.kept_layouts import note_record
@@ -74,11 +74,6 @@ def operand_count(words: Sequence[int]) -> int:
 def words_of_view(storage: int, layout: Layout, byte_offset: int) -> tuple[int, int]:
     """Return the words of an operand that lies there."""
     return storage << _HALF | layout.id, byte_offset
-
-
-def words_from(storage: int) -> int:
-    """Return what is taken from operands' first words so that their storages are numbered from ``storage`` on."""
-    return storage << _HALF
 
 
 def storages_of(words: Sequence[int]) -> list[int]:
@@ -277,6 +272,13 @@ class Rows(Counters):
         oldest = self.least_word
         if is_new or (operands and (operands[0] < oldest or operands[-2] < oldest)):
             self._check_ages(plan, operands)
+
+    def numbered_rows(self) -> bytes:
+        """Return all rows as bytes, with the storages of their operands numbered from the oldest on."""
+        words = np.array(self.row_words, np.int64)
+        # Heads are negative, and no byte offset is as large as the word of an operand, whose storage stands in front.
+        words[words >= self.least_word] -= self.least_word
+        return words.tobytes()
 
     def leave_out_unfinished(self) -> None:
         """Leave out an instruction that Ctrl-C came into, which has counters and no words yet."""

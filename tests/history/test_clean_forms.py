@@ -84,3 +84,20 @@ def test_a_tensor_that_is_too_large_is_found_after_one_that_fits(judged: list[An
         assert [(each.rule, each.severity) for each in nkitools.simulate(kernel, X, 9).findings] == [
             ("NK202", "warning")
         ]
+
+
+def test_a_changed_argument_is_found_in_every_run() -> None:
+    """NK409: also where the rest of the run is clean, and known to be so."""
+
+    def kernel(x: Any, changes: bool) -> Any:
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        nisa.dma_copy(dst=out, src=tile)
+        if changes:
+            nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=1.0)
+            nisa.dma_copy(dst=x, src=tile)
+        return out
+
+    for changes in (False, True, False, True, True):
+        found = [each.rule for each in nkitools.simulate(kernel, X.copy(), changes).findings]
+        assert found == (["NK409"] if changes else [])

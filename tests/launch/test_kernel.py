@@ -14,7 +14,7 @@ import nkitools
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import language as nl
 from nkitools.launch.kernel import KernelObject, as_launch, grid_of
-from nkitools.launch.signatures import signature_of
+from nkitools.launch.signatures import names_by_position, signature_of
 from tests.launch.kernels import doubled, halves, scaled
 
 X = np.arange(512, dtype=np.float32).reshape(128, 4)
@@ -190,8 +190,11 @@ def test_a_signature_is_that_of_now() -> None:
     def function(x: int, y: int = 1) -> None: ...
 
     assert signature_of(function) is signature_of(function)
+    assert names_by_position(function, 1) == ("x", "y")
     function.__defaults__ = (2,)
     assert signature_of(function).parameters["y"].default == 2
+    function.__defaults__ = None
+    assert (names_by_position(function, 1), names_by_position(function, 3)) == (None, None)
     function.__annotations__["x"] = str
     assert signature_of(function).parameters["x"].annotation is str
     function.__code__ = (lambda x, z: None).__code__
