@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from nkitools.facts import versions
@@ -54,7 +55,8 @@ def lint(
     for module in modules:
         findings += _declared(module, project, dialect, interface)
     for found, written_in in code:
-        findings += look_at_function(found, written_in, project, all_checks(), interface)
+        look = partial(look_at_function, found, written_in, project, all_checks(), interface)
+        findings += project.findings_in(found, written_in, look)
     every = {module.path: module for module in (*modules, *(each.module for each, _ in code))}
     return Report(_judged(findings, every.values()), len(paths))
 
@@ -117,10 +119,10 @@ def _declared(module: Module, project: Project, dialect: str, interface: Interfa
     for scope in module.scope.all():
         tried = {each for node in scope.nodes if isinstance(node, ast.Try) for each in own_nodes(node.body)}
         for node in scope.nodes:
-            if node not in tried:
-                _imported(context, node, dialect)
             if isinstance(node, ast.Call):
                 _made(context, node, scope)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)) and node not in tried:
+                _imported(context, node, dialect)
         for each in scope.definitions.values():
             for node in own_nodes(each.decorator_list):
                 if isinstance(node, ast.Call):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from nkitools.authors_code.source_text import shown_text
 from nkitools.facts.light_dataclass import dataclass
 from nkitools.lint.module import Module, Unreadable, parse, read
 from nkitools.lint.scope import LEGACY, Definition, Scope
+from nkitools.rules.finding import Finding
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _OTHERS = ("nki", LEGACY, "nkitools")
+_OF_NKI = ("nki.", f"{LEGACY}.", "nkitools.")
 _DEEPEST = 8  # re-exports that are followed
 
 
@@ -92,9 +94,14 @@ class Project:
 
     def find(self, dotted: str, seen_from: Module) -> Module | None:
         """Return the file of a dotted module as the file ``seen_from`` imports it; None outside of the project."""
-        if dotted.partition(".")[0] in (*_OTHERS, *sys.stdlib_module_names):
+        return self.find_from(dotted, seen_from.path)
+
+    def find_from(self, dotted: str, path: str) -> Module | None:
+        """Return the same as seen from the file at ``path``."""
+        first = dotted.partition(".")[0]
+        if first in _OTHERS or first in sys.stdlib_module_names:
             return None
-        roots = self._roots_of(Path(seen_from.path))
+        roots = self._roots_of(Path(path))
         key = (dotted, roots)
         if key not in self._named:
             self._named[key] = self._find(dotted, roots)
@@ -121,6 +128,10 @@ class Project:
                         return None
         return None
 
+    def findings_in(self, found: Found, dialect: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+        """Return the findings in a function of a dialect: those of ``look``, unless the project knows them."""
+        return look()
+
     def resolve(self, module: Module, scope: Scope, node: ast.expr) -> Found | None:
         """Return the function or class of the project that an expression names."""
         if isinstance(node, ast.Name):
@@ -140,7 +151,7 @@ class Project:
     def definition(self, dotted: str, seen_from: Module, depth: int = 0) -> Found | None:
         """Return the definition behind a dotted name: in the file of the longest part of it that is a module."""
         head, _, name = dotted.rpartition(".")
-        if not head or depth > _DEEPEST:
+        if not head or depth > _DEEPEST or dotted.startswith(_OF_NKI):
             return None
         module = self.find(head, seen_from)
         if module is not None:

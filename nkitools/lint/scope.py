@@ -147,7 +147,19 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = waiting.pop()
         yield node
         if not isinstance(node, _SCOPES):
-            waiting += list(ast.iter_child_nodes(node))[::-1]
+            waiting += _children(node)[::-1]
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """Return what `ast.iter_child_nodes` yields, in half the time."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [each for each in value if isinstance(each, ast.AST)]
+    return found
 
 
 def stored(targets: Iterable[ast.AST]) -> Iterator[ast.Name]:
@@ -176,6 +188,10 @@ class _Filler:
 
     def _bind(self, node: ast.AST) -> None:
         scope = self.scope
+        if isinstance(node, ast.Name):  # most nodes
+            if isinstance(node.ctx, ast.Store) and node not in self.noted:
+                self._assigned(node, None)
+            return
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 scope.definitions[node.name] = node
@@ -194,8 +210,6 @@ class _Filler:
                 self.noted.add(target)
                 if value is not None:
                     self._assigned(target, value)
-            case ast.Name(ctx=ast.Store()) if node not in self.noted:
-                self._assigned(node, None)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 scope.outside |= frozenset(names)
 

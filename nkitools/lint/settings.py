@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,12 @@ def settings_for(path: Path) -> Settings:
     return Settings()
 
 
+_loaded = lru_cache(maxsize=16)(tomllib.loads)  # whose tables nothing changes: an editor asks at each key
+
+
 def _table(file: Path) -> dict[str, Any] | None:
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = _loaded(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise WrongSettings(f"{file}: {error}") from None
     table: Any = found

@@ -8,23 +8,16 @@ from pathlib import Path
 
 from nkitools.lint.engine import lint
 from nkitools.lint.module import Module, Unreadable, parse
-from nkitools.lint.project import Project, package_of
+from nkitools.lint.project import package_of
 from nkitools.lint.settings import Settings, settings_for
 from nkitools.rules.finding import Finding
+from nkitools.serve.kept_findings import OpenProject
 from nkitools.suggestions.catalogue import suggestions
 from nkitools.suggestions.lint_interface import Dialects
 from nkitools.suggestions.site import Suggestion
 
 # Each change of an open file is another text: their trees are not kept, unlike those of files.
 _parse_once = parse.__wrapped__
-
-
-class _Unsaved(Project):
-    """Reads some files as an editor has them, the others from disk."""
-
-    def __init__(self, dialect: str, parsed: dict[Path, Module | Unreadable]) -> None:
-        super().__init__(dialect)
-        self._modules.update(parsed)
 
 
 @dataclass(eq=False)
@@ -76,7 +69,7 @@ class OpenFiles:
         dialect = "" if said == "auto" else said
         found = OpenFile(key, text, _parsed(text, key, dialect), settings)
         self._files[key] = found
-        project = _Unsaved(dialect, {each: file.parsed for each, file in self._files.items()})
+        project = OpenProject(dialect, {each: file.parsed for each, file in self._files.items()})
         report = lint([key], said, Dialects(), project)
         found.findings = [each for each in report.findings if each.file == str(key) and settings.wants(each)]
         return found

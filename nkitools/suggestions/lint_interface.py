@@ -150,8 +150,13 @@ def _changes(name: str) -> tuple[versions.Row, ...]:
 
 
 def _signature(name: str) -> inspect.Signature | None:
+    return _signature_in(name, language_here())
+
+
+@lru_cache(maxsize=1024)
+def _signature_in(name: str, language: versions.LanguageVersion) -> inspect.Signature | None:
     found = _whole_signature(name)
-    return found if found is None else narrowed(found, _changes(name), language_here())
+    return found if found is None else narrowed(found, _changes(name), language)
 
 
 @lru_cache(maxsize=1024)
