@@ -166,6 +166,13 @@ def is_returned(code: CodeType, offset: int) -> bool:
     return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
 
 
+def is_dropped(code: CodeType, offset: int) -> bool:
+    """Return whether nothing takes the value of the instruction at ``offset``: it is a statement of its own."""
+    offsets, instructions = instructions_of(code)
+    position = bisect_right(offsets, offset)
+    return position < len(instructions) and instructions[position].opname == "POP_TOP"
+
+
 _PUSHES = frozenset({"PUSH_NULL", "LOAD_CONST", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"})
 _CALLS = frozenset({"PRECALL", "CALL", "CALL_FUNCTION", "CALL_METHOD", "CALL_KW", "CALL_FUNCTION_KW"})
 

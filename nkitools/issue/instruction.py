@@ -126,10 +126,13 @@ def _check_kind(kind: dependency | None) -> None:
 HANDLE = NkiInstruction(None)
 
 
+_WAYS = (__file__, caller.__code__.co_filename)
+
+
 def _is_called_by_author() -> bool:
     """Return whether the instruction at hand was called from the author's file, not from a dialect's."""
     frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith("<nkitools"):
+    while frame.f_code.co_filename in _WAYS or frame.f_code.co_filename.startswith("<nkitools"):
         frame = frame.f_back
     return not is_internal(frame.f_code.co_filename)
 

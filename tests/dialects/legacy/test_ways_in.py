@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,37 @@ def test_that_nothing_is_measured_is_said_once() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     said = done.stderr.splitlines()
     assert [line.split(" here, ")[1].split()[0] for line in said] == ["nki.baremetal", "nki.benchmark", "nki.profile"]
-    assert all("no Neuron device" in line and "runs the simulator and measures nothing" in line for line in said)
+    assert all("no Neuron device" in line and "measures nothing" in line for line in said)
+    assert ["copied was simulated before" in line for line in said] == [False, True, True]
+
+
+@pytest.mark.parametrize("way", [nki.benchmark(warmup=2), nki.profile, partial(nki.jit, mode="benchmark")])
+def test_a_benchmark_is_no_second_simulation(way: Any) -> None:
+    """Of a kernel that was simulated before nothing runs, unless something takes the result or wants it written."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(result, nl.load(x))
+        return result
+
+    measured = way(kernel)
+    with nkitools.collect_runs() as runs:
+        measured(X)
+        assert len(runs) == 1  # it was not simulated before
+        measured(X)
+        measured[1](2 * X)
+        assert len(runs) == 1
+        with pytest.raises(nkitools.KernelError, match="missing a required argument"):
+            measured()
+        np.testing.assert_array_equal(measured(X), X)
+        assert measured(X).shape == X.shape
+        assert len(runs) == 3
+        result = np.zeros_like(X)
+        for _ in range(2):  # it writes its output by reference
+            nki.benchmark(copied_into)(X, result)
+        assert len(runs) == 5
+        np.testing.assert_array_equal(result, X)
 
 
 @pytest.mark.parametrize(

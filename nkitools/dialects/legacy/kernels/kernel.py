@@ -6,8 +6,12 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from types import FrameType, FunctionType
 from typing import Any, NoReturn, Unpack, overload
+from weakref import WeakSet
 
+from nkitools.authors_code.called_functions import plain_function
+from nkitools.authors_code.instructions import is_dropped
 from nkitools.chip.argument_types import Argument
 from nkitools.dialects.legacy.aws_names.typing import FakeInput
 from nkitools.dialects.legacy.indexing.indices import whole
@@ -20,6 +24,7 @@ from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.kernel import KernelObject, P, grid_of, print_now
 from nkitools.launch.launch import Launch, Said
 from nkitools.launch.programs import run_launch
+from nkitools.launch.signatures import bind
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 
@@ -92,6 +97,9 @@ class Kernel(KernelObject[P]):
     def launch(self, **said: Unpack[Said]) -> Launch:
         """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
         switches = switches_of(self.function, self.options)
+        plain = plain_function(self.function)
+        if plain is not None:
+            _simulated.add(plain)
         said.setdefault("chip", self.options.get("platform_target"))
         return Launch(
             as_program(self.function, returns_outputs=self._returns_outputs, switches=switches),
@@ -117,9 +125,23 @@ class Kernel(KernelObject[P]):
         with AuthorsTraceback():
             if self.is_inside:
                 return self.inline(args, kwargs)
+            if self._is_measured_again(sys._getframe(1)):
+                bind(self.__name__, self.__signature__, args, kwargs)
+                _say_that_it_is_not_run(self.mode, self.__name__)
+                return None
             if self.mode in _ON_DEVICE:
                 _say_that_there_is_no_device(self.mode)
             return self.simulate(args, kwargs, usual_precision=FULL if self.mode == "simulation" else "precise")
+
+    def _is_measured_again(self, caller: FrameType) -> bool:
+        """Return whether a call would only measure a kernel that was simulated before: nothing takes its result."""
+        plain = plain_function(self.function)
+        measures = self.mode in ("benchmark", "profile") and self._returns_outputs and plain is not None
+        return measures and plain in _simulated and is_dropped(caller.f_code, caller.f_lasti)
+
+
+_simulated: WeakSet[FunctionType] = WeakSet()
+"""The functions of kernels that have been launched on the simulator."""
 
 
 def _real(value: Argument) -> Argument:
@@ -130,6 +152,16 @@ def _real(value: Argument) -> Argument:
 def _say_that_there_is_no_device(mode: str) -> None:
     """Once a process and way in."""
     print(f"nkitools: no Neuron device here, nki.{mode} runs the simulator and measures nothing", file=sys.stderr)
+
+
+@functools.cache
+def _say_that_it_is_not_run(mode: str, kernel: str) -> None:
+    """Once a process, way in and kernel."""
+    print(
+        f"nkitools: no Neuron device here, nki.{mode} measures nothing: {kernel} was simulated before, and is not "
+        "simulated again where nothing takes its result",
+        file=sys.stderr,
+    )
 
 
 # Of these the values are looked at: how often, and which files.
@@ -194,7 +226,10 @@ def baremetal(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> An
 
 
 def benchmark(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
-    """Return a kernel that is measured on the local device; without a device it is simulated, unmeasured."""
+    """Return a kernel that is measured on the local device; without a device it is simulated, unmeasured.
+
+    A call whose result nothing takes is not simulated if the kernel was simulated before: it would only measure.
+    """
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
 
