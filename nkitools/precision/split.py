@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
@@ -180,9 +180,7 @@ def results_of(
     # A full run returns new arrays, as they are wider: which arguments are results only the precise one can tell.
     changed = (precise.changed | full.changed) - precise.returned
     written = [name for name in precise.arguments if name in changed]
-    if not (precise.outputs or written) or list(precise.outputs) != list(full.outputs):
-        said = [finding.text() for finding in (*precise.run.findings, *full.run.findings)][:1]
-        raise ValueError(" ".join([f"{precise.run.kernel} has returned and written no arrays to compare.", *said]))
+    _must_return(precise, full, written)
     pairs = [(name, precise.outputs[name], full.outputs[name]) for name in precise.outputs]
     pairs += [(name, precise.arguments[name], full.arguments[name]) for name in written]
     shapes = [(name, rounded.array.shape) for name, rounded, _ in pairs]
@@ -192,3 +190,16 @@ def results_of(
         Result(name, rounded.dtype, rounded.array, wide.array, right)
         for (name, rounded, wide), right in zip(pairs, references, strict=True)
     ]
+
+
+def _must_return(precise: Half, full: Half, written: list[str]) -> None:
+    if not (precise.outputs or written) or list(precise.outputs) != list(full.outputs):
+        said = [finding.text() for finding in (*precise.run.findings, *full.run.findings)][:1]
+        raise ValueError(" ".join([f"{precise.run.kernel} has returned and written no arrays to compare.", *said]))
+
+
+def with_full(results: list[Result], precise: Half, full: Half) -> list[Result]:
+    """Return results of the run ``precise`` with their values in the run ``full``. ValueError for other outputs."""
+    _must_return(precise, full, list(precise.arguments))
+    wide = {**full.arguments, **full.outputs}
+    return [replace(each, wide=wide[each.name].array) for each in results]

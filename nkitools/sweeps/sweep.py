@@ -45,8 +45,9 @@ class Sweep:
 
     ``rows``: one dictionary for each case, in the order of the space: the case's own names, ``chip``, ``outcome``
     (``pass``, ``wrong``, ``finding``, ``error``, ``timeout``), ``findings``, ``max_error``, ``estimate_us``,
-    ``seconds``, and ``low_precision``, ``remaining``, ``error``, ``left_out``: the number of elements that were left
-    out of the comparison, as they hang on a choice that rounding may flip; ``max_error`` is over the others.
+    ``seconds``, and ``low_precision``, ``remaining`` (both None where the tolerance or the dtype's steps pass a case),
+    ``error``, ``left_out``: the number of elements that were left out of the comparison, as they hang on a choice that
+    rounding may flip; ``max_error`` is over the others.
     ``stored``: how many of the rows were in the store before.
     ``each_time``: why the store keeps no case of this kernel for a later sweep; '' where it keeps them.
     """

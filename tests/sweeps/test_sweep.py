@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.sweeps import checked_call
 from nkitools.sweeps.checked_call import Case, CheckedCall
 from nkitools.sweeps.local_engine import Ended, InProcess
 from nkitools.sweeps.store import Store, StoreError
@@ -49,9 +50,36 @@ def test_low_precision_is_no_wrong_result_and_is_split_off() -> None:
     (explained,) = outcomes(CheckedCall(scaled, "nki", rounded, reference), values)
     assert explained["outcome"] == "pass"
     assert 0 < explained["max_error"] < 2**-6
-    assert explained["remaining"] < 1e-6 < explained["low_precision"]
     (stated,) = outcomes(CheckedCall(scaled, "nki", rounded, reference, rtol=1e-5), values)
     assert stated["outcome"] == "wrong"
+    assert stated["remaining"] < 1e-6 < stated["low_precision"]
+    assert stated["max_error"] == explained["max_error"]
+
+
+def test_a_case_runs_a_second_time_where_the_first_run_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the table or a stated tolerance passes runs once; what is wrong, or has no reference, runs twice."""
+    ran: list[str] = []
+    usual = checked_call.run_half
+
+    def noted(launch: Any, precision: str, *given: Any) -> Any:
+        ran.append(precision)
+        return usual(launch, precision, *given)
+
+    monkeypatch.setattr(checked_call, "run_half", noted)
+    calls = {
+        "passes": CheckedCall(scaled, "nki", arguments, reference),
+        "stated": CheckedCall(scaled, "nki", arguments, reference, rtol=1e-3),
+        "no reference": CheckedCall(scaled, "nki", arguments),
+        "wrong": CheckedCall(scaled, "nki", arguments, reference),
+    }
+    for name, call in calls.items():
+        ran.clear()
+        (row,) = outcomes(call, {"rows": 4, "spoil": 1} if name == "wrong" else {"rows": 4})
+        assert row["outcome"] == ("wrong" if name == "wrong" else "pass")
+        is_plain = name in ("passes", "stated")
+        assert ran == (["precise"] if is_plain else ["precise", "full"])
+        assert (row["low_precision"] is None) == is_plain
+        assert (row["remaining"] is None) == (name != "wrong")
 
 
 def test_a_case_without_an_answer_is_a_row_too() -> None:
