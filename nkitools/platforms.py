@@ -11,13 +11,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import mmap
     import subprocess
     from multiprocessing.context import BaseContext
+    from pathlib import Path
 
 IS_LINUX = sys.platform == "linux"
 IS_MACOS = sys.platform == "darwin"
@@ -53,8 +53,8 @@ def refusal(system: str = "") -> str:
 
 def is_own_command() -> bool:
     """Return whether this process is nkitools' command, as ``nkitools`` or ``python -m nkitools``; same on macOS."""
-    program = [*getattr(sys, "argv", ()), ""][0]
-    return program == "-m" or Path(program).stem == "nkitools"
+    program: str = [*getattr(sys, "argv", ()), ""][0]
+    return program == "-m" or os.path.splitext(os.path.basename(program))[0] == "nkitools"
 
 
 def start_group(command: Sequence[str], **settings: Any) -> subprocess.Popen[Any]:
@@ -180,7 +180,7 @@ def children_of(process: int) -> list[int]:
     found: list[int] = []
     with suppress(OSError, ValueError):  # it has ended meanwhile
         for thread in os.listdir(f"/proc/{process}/task"):
-            found += map(int, _text(Path(f"/proc/{process}/task/{thread}/children")).split())
+            found += map(int, _text(f"/proc/{process}/task/{thread}/children").split())
     return found
 
 
@@ -221,9 +221,9 @@ def available_cores() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-def address_space(root: Path = Path("/")) -> int:
+def address_space(root: str | Path = "/") -> int:
     """Return the bytes of address space of this process. On macOS 0: it does not say."""
-    pages = _text(root / "proc/self/statm").split()
+    pages = _text(os.path.join(root, "proc/self/statm")).split()
     return int(pages[0]) * os.sysconf("SC_PAGESIZE") if pages else 0
 
 
@@ -285,14 +285,14 @@ def own_memory(process: int) -> int:
     return _kib(f"/proc/{process}/smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
 
 
-def free_memory(root: Path = Path("/")) -> int | None:
+def free_memory(root: str | Path = "/") -> int | None:
     """Return the bytes that this process can still get, None where the system does not say.
 
     On Linux the machine, each control group of the process (version 1 and 2) and its own limit of address space leave
     some: the least of these. File pages that the kernel can drop count as free. On macOS all memory of the machine.
     """
-    says = "MemAvailable:" in _text(root / "proc/meminfo")
-    available = _kib(str(root / "proc/meminfo"), "MemAvailable:") if says else _all_memory()
+    system = os.path.join(root, "proc/meminfo")
+    available = _kib(system, "MemAvailable:") if "MemAvailable:" in _text(system) else _all_memory()
     known = [each for each in (available, *_left_in_groups(root), _left_of_address_space(root)) if each is not None]
     return max(0, min(known)) if known else None
 
@@ -310,30 +310,30 @@ _GROUPS: Mapping[str, tuple[str, str, str, str]] = {
 }
 
 
-def _left_in_groups(root: Path) -> list[int]:
+def _left_in_groups(root: str | Path) -> list[int]:
     """Return what the control groups of the process leave: of its own group and of those above."""
     left = []
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
             if controller not in _GROUPS:
                 continue
             top, limit, usage, dropped = _GROUPS[controller]
-            inside = Path(path.lstrip("/"))
-            for each in (inside, *inside.parents):
-                group = root / top / each
-                most, used = _text(group / limit).strip(), _text(group / usage).strip()
+            names = path.strip("/").split("/")
+            for depth in range(len(names), -1, -1):
+                group = os.path.join(root, top, *names[:depth])
+                most, used = (_text(os.path.join(group, each)).strip() for each in (limit, usage))
                 if most.isdigit() and used.isdigit():
-                    left.append(int(most) - int(used) + _statistic(group / "memory.stat", dropped))
+                    left.append(int(most) - int(used) + _statistic(os.path.join(group, "memory.stat"), dropped))
     return left
 
 
-def _statistic(path: Path, name: str) -> int:
+def _statistic(path: str, name: str) -> int:
     numbers = dict(line.split(maxsplit=1) for line in _text(path).splitlines() if " " in line)
     return int(numbers.get(name, 0))
 
 
-def _left_of_address_space(root: Path) -> int | None:
+def _left_of_address_space(root: str | Path) -> int | None:
     import resource
 
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -381,6 +381,8 @@ def lock(file: IO[str], *, shared: bool = False, waits: bool = True) -> bool:
 
 def user_cache() -> Path:
     """Return the folder of the user's caches: ``~/.cache``, or XDG_CACHE_HOME. On macOS ``~/Library/Caches``."""
+    from pathlib import Path
+
     if IS_MACOS:
         return Path.home() / "Library" / "Caches"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -397,7 +399,7 @@ def processor_words() -> list[str]:
     """Return what says which kind of processor this is. On macOS what the module `platform` knows, and no more."""
     import platform
 
-    lines = _text(Path("/proc/cpuinfo")).splitlines()
+    lines = _text("/proc/cpuinfo").splitlines()
     kinds = ("model name", "flags", "Features", "CPU part")
     return [platform.machine(), platform.processor(), *dict.fromkeys(each for each in lines if each.startswith(kinds))]
 
@@ -434,11 +436,11 @@ def compiler_remedy() -> str:
 
 def _kib(path: str, *names: str) -> int:
     """Return the bytes of lines like ``VmData:  12 kB``, 0 where there is no such file."""
-    lines = _text(Path(path)).splitlines()
+    lines = _text(path).splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(names))
 
 
-def _text(path: Path) -> str:
-    with suppress(OSError, ValueError):
-        return path.read_text()
+def _text(path: str) -> str:
+    with suppress(OSError, ValueError), open(path) as file:
+        return file.read()
     return ""

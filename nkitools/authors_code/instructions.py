@@ -12,7 +12,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from types import CodeType, FrameType
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _CACHE = dis.opmap.get("CACHE", 0)

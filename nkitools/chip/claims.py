@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.taken_bytes import Region
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 
 
 class Claim(NamedTuple):

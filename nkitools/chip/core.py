@@ -14,7 +14,7 @@ from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.facts.versions import LanguageVersion, by_full_name, language_of
 from nkitools.rules.finding import not_modelled, refuse, report
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

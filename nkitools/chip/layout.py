@@ -10,7 +10,7 @@ from typing import Any
 
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 
 @dataclass(eq=False, slots=True)

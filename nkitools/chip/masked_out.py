@@ -7,7 +7,7 @@ those that leave elements as they were, and those that undefined elements travel
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.facts.light_classes import NamedTuple
 
 # The causes: a mask left elements out, an instruction documents elements as not modified, or no instruction wrote them.
 MASK, UNMODIFIED, UNWRITTEN = "mask", "unmodified", "unwritten"

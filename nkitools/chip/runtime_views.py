@@ -20,7 +20,7 @@ from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor, Place
 from nkitools.chip.view_checks import describe, dimension, pattern_start, wrong, wrong_call
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.rules.finding import not_modelled, refuse, report
 
 _SHORT_REACH = 1 << 32  # bytes that an offset of 32 bits names (nki-scalar deep dive, NKI 0.7)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_classes import NamedTuple
 
 # Partitions and bytes in them: (first, end, first byte, end byte).
 Region: TypeAlias = tuple[int, int, int, int]

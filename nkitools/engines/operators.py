@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 Compute = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -9,7 +9,9 @@ library only, so that options and rules can name it.
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
-from typing import Any, NamedTuple, NoReturn, TypeVar, dataclass_transform
+from typing import Any, NoReturn, TypeVar, dataclass_transform
+
+from nkitools.facts.light_classes import NamedTuple
 
 Table = TypeVar("Table")
 

@@ -13,13 +13,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from functools import cache, partial
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nkitools.facts import versions
 from nkitools.facts.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
+from nkitools.facts.light_classes import NamedTuple
 from nkitools.facts.tsv import rows_of
 from nkitools.platforms import user_cache
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Value = str | bool | None
 _T = TypeVar("_T")
@@ -117,7 +120,7 @@ def _option(row: Mapping[str, str]) -> Option:
     )
 
 
-_TABLE = tuple(_option(row) for row in rows_of(Path(__file__).with_suffix(".tsv")))
+_TABLE = tuple(_option(row) for row in rows_of(f"{os.path.splitext(__file__)[0]}.tsv"))
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 _VARIABLES = {option.name: (option.env,) for option in _TABLE}
 
@@ -207,6 +210,8 @@ _FRONT_ENDS = {"": False, "tracer": False, "custom": True, "parser": True}
 
 def cache_directory() -> Path:
     """Return ``NKITOOLS_CACHE_DIR``, else nkitools' own directory in the user's cache."""
+    from pathlib import Path
+
     said = os.environ.get("NKITOOLS_CACHE_DIR")
     if said:
         return Path(said).expanduser().absolute()

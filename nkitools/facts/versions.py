@@ -32,17 +32,17 @@ The module needs the standard library only, so that options and rules can name i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from pathlib import Path
-from typing import NamedTuple
 
 from nkitools.facts.generations import frozen_table
+from nkitools.facts.light_classes import NamedTuple
 
 AUTO = "auto"
 MODERN, LEGACY = "nki", "neuronxcc.nki"
 CUSTOM = "NKI_COMPILER_FRONTEND=custom"
-FILES: tuple[Path, ...] = (Path(__file__).with_name("versions.tsv"),)
+FILES: tuple[str, ...] = (os.path.join(os.path.dirname(__file__), "versions.tsv"),)
 _SHORT = {"nki.isa": "nisa", "nki.language": "nl", "neuronxcc.nki.isa": "nisa", "neuronxcc.nki.language": "nl"}
 
 
@@ -240,7 +240,11 @@ def _dialect_of(module: str) -> str:
 
 @cache
 def _lines() -> tuple[str, ...]:
-    return tuple(line for file in FILES for line in file.read_text(encoding="utf-8").splitlines()[1:])
+    found: list[str] = []
+    for each in FILES:
+        with open(each, encoding="utf-8") as file:
+            found += file.read().splitlines()[1:]
+    return tuple(found)
 
 
 @cache

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.facts.generations import Generation
+from nkitools.facts.light_classes import NamedTuple
 from nkitools.history.liveness import Demand, Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record

@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import prod
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.record.beside_rows import ascending
 from nkitools.record.columns import programs_at
 from nkitools.record.record import Record, StorageRecord

@@ -17,7 +17,7 @@ import numpy as np
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.columns import FEW, Columns
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.reporter import Reporter

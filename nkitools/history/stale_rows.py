@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.kept import Kept
+from nkitools.facts.light_classes import NamedTuple
 from nkitools.record.columns import Columns, distinct
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter

@@ -27,7 +27,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.taken_bytes import Region, common
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, described
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.issue.plan import Plan
 from nkitools.rules.finding import report
 

@@ -9,7 +9,7 @@ from typing import Any
 from nkitools.chip.core import Core
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.issue.full_precision import FullPrecision
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined

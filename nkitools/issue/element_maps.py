@@ -8,10 +8,9 @@ at.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.issue.element_rules import Rule, Shape, Values
 
 # What engines keep from instruction to instruction, one element a lane: operands that have no tensor. Lane number k is

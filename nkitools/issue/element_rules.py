@@ -14,7 +14,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 Shape: TypeAlias = tuple[int, ...]
 Values: TypeAlias = Mapping[str, Array]

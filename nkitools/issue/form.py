@@ -96,7 +96,8 @@ class InstructionForm:
 
 def written_signature(signature: inspect.Signature) -> str:
     """Return a signature with members of enums as they are written: ``nisa.engine.vector``."""
-    return re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(signature))
+    # A function in the place of a template, which would be parsed at the first instruction of a process.
+    return re.sub(r"<(\w+\.\w+): [^>]*>", lambda found: f"nisa.{found[1]}", str(signature))
 
 
 def is_classed(parameter: inspect.Parameter) -> bool:

@@ -14,7 +14,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.operators import Operator
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.issue.plan import Check, Plan
 
 _GROUP = {"tensor": 32}  # partitions that hold one turn of the offsets

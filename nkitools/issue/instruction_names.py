@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from nkitools.chip.core import Core
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.device_turns import LoopTurns
 from nkitools.rules.finding import refuse
 

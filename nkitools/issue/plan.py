@@ -16,7 +16,7 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.facts.versions import LanguageVersion
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose

@@ -21,7 +21,7 @@ from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.enums import reduce_cmd as commands
 from nkitools.engines.operators import ADD_IN_ORDER, Operator, OperatorToken, sum_in_order
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.issue import guards
 from nkitools.issue.element_maps import SCALAR_REGISTERS, VECTOR_REGISTERS
 from nkitools.issue.element_rules import BROADCAST, SAME, Rule

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.facts.light_classes import NamedTuple
 
 
 class Operand(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import BEYOND, LOST, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.facts.light_classes import NamedTuple
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.refused_instructions import depends_on_undone
 from nkitools.issue.value_operands import Operand, first_of

@@ -6,7 +6,7 @@ The line calls ``nl.ndarray``, or a function of the language that makes tiles fo
 from __future__ import annotations
 
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from nkitools.chip.core import Core
 from nkitools.chip.dtypes import DType
@@ -15,6 +15,7 @@ from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.tensor import NkiTensor
+from nkitools.facts.light_classes import NamedTuple
 from nkitools.record.record import Record, StorageRecord
 from nkitools.record.source_sites import caller_of
 

@@ -14,7 +14,7 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import WIDE, is_widened
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.facts.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.kept_arguments import Guard, Keeping, unlike_bits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from enum import Enum
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.rules.finding import refuse
 
 

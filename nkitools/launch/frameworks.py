@@ -11,7 +11,7 @@ import numpy as np
 from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.rules.finding import refuse
 

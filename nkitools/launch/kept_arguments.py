@@ -11,7 +11,7 @@ import numpy as np
 
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.launch.signatures import signature_of
 
 

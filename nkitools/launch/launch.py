@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.tensor import NkiTensor
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
 from nkitools.launch.kept_arguments import Keeping
 from nkitools.rules.finding import Reporter as Report

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.value_fields import fields_of
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import UNKNOWN, Site, author_frame, site_at

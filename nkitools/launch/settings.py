@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from nkitools.chip.chosen_chip import VARIABLES, resolve_chip
 from nkitools.facts import options, versions
 from nkitools.facts.kept import Kept
+from nkitools.facts.light_classes import NamedTuple
 from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
 from nkitools.launch.launch import Launch
 

@@ -6,9 +6,10 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from nkitools.facts.light_classes import NamedTuple
 from nkitools.rules.finding import refuse
 
 

@@ -8,7 +8,7 @@ from dataclasses import field
 from functools import reduce
 from typing import Any
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 
 class Value:

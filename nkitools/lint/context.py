@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import Any, Protocol
 
 from nkitools.facts import options
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.abstract_values import Value
 from nkitools.lint.module import Module

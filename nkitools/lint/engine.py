@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nkitools.facts import versions
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.lint.body import look_at
 from nkitools.lint.checks import UNSEEN_BY_RUNS, all_checks, gathered
 from nkitools.lint.context import Checks, Context, Interface
@@ -17,6 +17,9 @@ from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Found, Project
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.rules.finding import Finding
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 UNSEEN = gathered(UNSEEN_BY_RUNS)
 _IMPORTED = ("nki.collectives.", "nki.compiler.")  # kernels import their names one by one

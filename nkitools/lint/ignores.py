@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from functools import lru_cache
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 

@@ -7,14 +7,15 @@ import io
 import tokenize
 from dataclasses import field
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nkitools.authors_code.source_text import tree_of
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Function, Scope, scope_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nkitools.edits.source import Text
 
 MODERN = "nki"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nkitools.authors_code.known_modules import is_installed
 from nkitools.authors_code.source_text import shown_text
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.lint.module import Module, Unreadable, parse, read
 from nkitools.lint.scope import LEGACY, Definition, Scope
 from nkitools.rules.finding import Finding
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _OTHERS = ("nki", LEGACY, "nkitools")
@@ -101,6 +103,8 @@ class Project:
         first = dotted.partition(".")[0]
         if first in _OTHERS or first in sys.stdlib_module_names:
             return None
+        from pathlib import Path
+
         roots = self._roots_of(Path(path))
         key = (dotted, roots)
         if key not in self._named:
@@ -118,6 +122,8 @@ class Project:
         return self._roots[directory]
 
     def _find(self, dotted: str, roots: tuple[Path, ...]) -> Module | None:
+        from pathlib import Path
+
         relative = Path(*dotted.split(".")) if dotted else Path()
         for root in roots:
             for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):

@@ -6,7 +6,7 @@ import ast
 from dataclasses import field, replace
 from typing import Any
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.lint.abstract_values import (
     UNKNOWN,
     Api,

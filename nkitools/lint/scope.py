@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from functools import cached_property
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

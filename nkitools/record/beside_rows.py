@@ -10,13 +10,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 
 _OPERANDS = 1 << 16  # more than an instruction has
 

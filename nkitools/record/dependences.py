@@ -13,7 +13,7 @@ from itertools import accumulate
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record import rows
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from nkitools.facts.light_classes import NamedTuple
 
 
 class LoopTurns(NamedTuple):

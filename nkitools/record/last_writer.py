@@ -8,7 +8,7 @@ import numpy as np
 
 from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses, row_lengths
 from nkitools.record.dataflow.cells import cells_of

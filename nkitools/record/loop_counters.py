@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import CodeType, FrameType
-from typing import NamedTuple
 
 import numpy as np
 
 from nkitools.authors_code.instructions import loops_around
 from nkitools.authors_code.positions import line_of
 from nkitools.facts.kept import Kept
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.record.source_sites import LAUNCH, is_internal
 
 _HAS_OWN_VARIABLES = 1  # CO_OPTIMIZED: the flag of a function's code; a module's variables are the dict itself

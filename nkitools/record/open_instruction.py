@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.memory import Storage
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.beside_rows import BesideRows, OperandPart
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.loop_counters import Moment, moment_of

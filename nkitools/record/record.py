@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nkitools.authors_code.truth_values import is_attribute_test, is_tested, is_while_test
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.record.device_turns import LoopTurns
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.loop_counters import qualified

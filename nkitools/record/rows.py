@@ -13,14 +13,14 @@ from functools import cache
 from itertools import pairwise
 from operator import attrgetter
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.record.beside_rows import ascending
 from nkitools.record.instruction_record import COUNTERS, Counters, RecordedPlan
 from nkitools.record.kept_layouts import note_record

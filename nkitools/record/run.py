@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -131,7 +130,8 @@ def load_run(path: str | os.PathLike[str], *, most_bytes: int = 4 << 30) -> Run:
     """
     from nkitools.record.saved.loading import SavedRunError, run_of_file
 
-    content = Path(path).read_bytes()
+    with open(path, "rb") as file:
+        content = file.read()
     try:
         return run_of_file(content, Run, most_bytes)
     except SavedRunError as error:

@@ -13,7 +13,7 @@ from nkitools.authors_code.instructions import beginning, bound_name, is_returne
 from nkitools.authors_code.positions import line_at, position_of
 from nkitools.authors_code.source_text import shown_text
 from nkitools.facts.kept import Kept
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.rules.finding import is_own
 
 _internal = Kept[str, bool]("whether files are of nkitools itself", 16_384, "a large environment's files")

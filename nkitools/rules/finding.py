@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from typing import Any, NoReturn
 
 from nkitools.authors_code.positions import line_of
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.shown_text import shown, shown_file, shown_line
 

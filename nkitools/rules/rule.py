@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from nkitools.facts import versions
 from nkitools.facts.generations import CHIPS, chips_with, incomplete_chips
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 
 TPU_CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")  # of the Pallas rules
 EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")

@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.array_text import elided, short
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.prints.summaries import Summary, summary_of
 from nkitools.rules.shown_text import shown, shown_file
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from nkitools.chip.array_text import corners_of as corners_of
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 
 _CELLS = 32  # rows and columns of the coarse picture, at most
 _AT_ONCE = 1 << 18  # elements that are read together, so that 4 GiB cost no further 4 GiB

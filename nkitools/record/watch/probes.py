@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.loop_counters import moment_of
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Wanted, is_among, is_file

@@ -20,7 +20,7 @@ from nkitools.chip.memory import POISON_INTEGER, Layout, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row

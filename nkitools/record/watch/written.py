@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.record.prints.summaries import Summary, summary_of
 
 

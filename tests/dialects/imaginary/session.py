@@ -12,7 +12,7 @@ from typing import Any
 
 from nkitools.facts import versions
 
-versions.FILES += (Path(__file__).with_name("versions.tsv"),)  # before anything has read the table
+versions.FILES += (str(Path(__file__).with_name("versions.tsv")),)  # before anything has read the table
 
 import numpy as np  # noqa: E402
 

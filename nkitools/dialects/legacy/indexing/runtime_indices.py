@@ -23,7 +23,7 @@ from nkitools.dialects.legacy.indexing.masks import Box, Subscript, not_affine
 from nkitools.dialects.legacy.indexing.slicing import basic_access
 from nkitools.dialects.legacy.tiles.result_tiles import Tile
 from nkitools.engines.enums import oob_mode
-from nkitools.facts.light_dataclass import dataclass
+from nkitools.facts.light_classes import dataclass
 from nkitools.rules.finding import not_modelled, refuse, report
 
 _FREE = "err_indirect_indices_free_dim"

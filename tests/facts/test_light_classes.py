@@ -1,4 +1,4 @@
-"""Classes of `nkitools.facts.light_dataclass` are what `dataclasses.dataclass` makes of the same text."""
+"""Classes of `nkitools.facts.light_classes` are what Python makes of the same text."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from collections.abc import Callable
 from dataclasses import KW_ONLY, field
 from typing import Any
 
 import pytest
 
-from nkitools.facts import light_dataclass
+from nkitools.facts import light_classes
 
 Maker = Callable[..., Any]
-MAKERS = pytest.mark.parametrize(
-    "dataclass", [dataclasses.dataclass, light_dataclass.dataclass], ids=["Python", "ours"]
-)
+MAKERS = pytest.mark.parametrize("dataclass", [dataclasses.dataclass, light_classes.dataclass], ids=["Python", "ours"])
 
 
 def classes(dataclass: Maker) -> dict[str, Any]:
@@ -143,7 +142,7 @@ def test_texts_name_the_fields(dataclass: Maker) -> None:
     assert [each.name for each in dataclasses.fields(made["Inherits"])] == ["a", "b", "d"]
 
 
-@light_dataclass.dataclass(frozen=True)
+@light_classes.dataclass(frozen=True)
 class Kept:
     """Lies in a module, so that it can be pickled."""
 
@@ -158,3 +157,47 @@ def test_instances_are_copied_and_pickled() -> None:
     match one:
         case Kept(a, b):
             assert (a, b) == (3, (1,))
+
+
+@pytest.mark.parametrize("base", [typing.NamedTuple, light_classes.NamedTuple], ids=["Python", "ours"])
+def test_named_tuples_are_tuples_with_names(base: Any) -> None:
+    """With defaults, methods, properties and a text; the fields are those that are annotated."""
+
+    class Point(base):  # type: ignore[misc]
+        """Is a place."""
+
+        x: int
+        y: int = 2
+
+        @property
+        def sum(self) -> int:
+            return self.x + self.y
+
+        def moved(self, by: int) -> Any:
+            return self._replace(x=self.x + by)
+
+    one = Point(1)
+    assert one == (1, 2)
+    assert (one.sum, one.moved(3), Point._fields, Point._field_defaults) == (3, (4, 2), ("x", "y"), {"y": 2})
+    assert (Point.__doc__, Point.__name__, Point.__module__) == ("Is a place.", "Point", __name__)
+    assert Point.__qualname__.endswith("<locals>.Point")
+    assert repr(one) == "Point(x=1, y=2)"
+    assert list(Point.__annotations__) == ["x", "y"]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Point()
+    x, y = one
+    assert (x, y) == (1, 2)
+
+
+class Pair(light_classes.NamedTuple):
+    """Lies in a module, so that it can be pickled."""
+
+    first: int
+    second: str = ""
+
+
+def test_named_tuples_are_pickled() -> None:
+    """By their fields, to the same class."""
+    found = pickle.loads(pickle.dumps(Pair(1, "a")))
+    assert type(found) is Pair
+    assert found == (1, "a")

@@ -1,12 +1,14 @@
-"""``dataclass`` for the classes that each kernel loads: as Python's own, but for what is compiled at import.
+"""``dataclass`` and ``NamedTuple`` for what each kernel loads: as Python's own, but for what is compiled at import.
 
 `dataclasses.dataclass` writes up to six methods of each class as text and compiles them, a third of a millisecond a
 class. Here the classes share those that compare and print, and ``__init__`` is compiled when it is first asked for.
+`typing.NamedTuple` compiles the annotation of each field, which nothing reads.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -17,7 +19,25 @@ _Value = TypeVar("_Value")
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from typing import NamedTuple as NamedTuple
 else:
+
+    class _NamedTuples(type):
+        def __new__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> type:
+            if not bases:
+                return super().__new__(cls, name, bases, space)
+            fields = space.pop("__annotations__", {})
+            defaults = [space.pop(each) for each in fields if each in space]
+            made = namedtuple(name, fields, defaults=defaults, module=space["__module__"])
+            made.__annotations__ = made.__new__.__annotations__ = fields
+            for key, value in space.items():
+                if key not in ("__module__", "__qualname__"):
+                    setattr(made, key, value)
+            made.__qualname__ = space["__qualname__"]
+            return made
+
+    class NamedTuple(metaclass=_NamedTuples):
+        """Make a class one as `typing.NamedTuple` does."""
 
     def dataclass(cls: type | None = None, /, *, frozen=False, eq=True, repr=True, slots=False, kw_only=False) -> Any:
         """Make a class one as `dataclasses.dataclass` does."""
