@@ -3,8 +3,9 @@
 Times are the processor's; of what is compared, each takes its turn in every round, and the least of the rounds counts
 (of the gather their median).
 Then microseconds an instruction (also one on a tile that has an address, or was written in part) and an allocation, the
-start of a new process with a kernel of some 400 instructions that runs once, and the peak of its memory, and last the
-custom C++ operators: their kernels' time with all checks to that without any, and the checks' part of a whole call.
+start of a new process with a kernel of some 400 instructions that runs once, the peak of its memory, what a user waits
+for (`benchmarks.waiting`), and last the custom C++ operators: their kernels' time with all checks to that without any,
+and the checks' part of a whole call.
 
 Other measures, each with its own --help: ``python -m benchmarks.tolerance`` (what derived tolerances say of right and
 mutated kernels), ``benchmarks.mutants`` (mistakes found), ``benchmarks.repair`` (mended), ``benchmarks.field SUITE``,
@@ -30,6 +31,7 @@ import nkitools
 from benchmarks import measure, operators
 from benchmarks.other_tree import InAnotherProcess
 from benchmarks.table import Figures, markdown, table
+from benchmarks.waiting import waits
 from benchmarks.workloads import workloads
 from nkitools.customop import BuildError
 
@@ -76,6 +78,8 @@ def measured(options: argparse.Namespace) -> list[Figures]:
         figures[_MEMORY] = {f"MiB {name}": measure.peak_memory(tree, name) for name in here.workloads}
     for side in sides[1:]:
         side.close()
+    for figures, waited in zip(found, waits(trees, max(1, options.rounds // 3)), strict=True):
+        figures |= waited
     return found
 
 

@@ -14,12 +14,12 @@ def table(figures: Figures, before: Figures | None) -> str:
     for name, each in figures.items():
         lines.append(name)
         for key, value in each.items():
-            line = f"    {key:<30}{value:>10.2f}"
+            line = f"    {key:<54}{value:>10.2f}"
             earlier = (before or {}).get(name, {}).get(key)
             if earlier is not None:
                 line += f"{earlier:>10.2f}{value / earlier if earlier else math.nan:>9.2f}x"
             lines.append(line)
-    head = f"{'':<34}{'now':>10}" + (f"{'before':>10}{'ratio':>10}" if before is not None else "")
+    head = f"{'':<58}{'now':>10}" + (f"{'before':>10}{'ratio':>10}" if before is not None else "")
     return "\n".join([head, *lines])
 
 

@@ -118,7 +118,7 @@ class Context:
 
     def is_rebound(self, owner: Scope, name: str) -> bool:
         """Return whether a function declares the name global or nonlocal, so that the assigned value is not certain."""
-        return any(name in scope.outside for scope in owner.all())
+        return name in owner.declared
 
     def resolve(self, node: ast.expr) -> Found | None:
         """Return the definition of the project that an expression names."""

@@ -63,6 +63,11 @@ class Scope:
         return tuple(own_nodes(self.node.body))
 
     @cached_property
+    def declared(self) -> frozenset[str]:
+        """The names that are declared global or nonlocal here or inside of it."""
+        return frozenset(name for scope in self.all() for name in scope.outside)
+
+    @cached_property
     def dialects(self) -> frozenset[str]:
         """The dialects of the names that are read here and inside of it."""
         reads = [(scope, node.id) for scope in self.all() for node in scope.nodes if isinstance(node, ast.Name)]

@@ -70,8 +70,7 @@ class Dialects:
 
     def form(self, name: str) -> str:
         """Return the call form of ``name`` as a sentence."""
-        signature = _signature(name)
-        return "" if signature is None else f"The call form is {short(name)}{_shown(signature)}."
+        return _form_in(name, language_here())
 
     def bound(self, name: str, given: Arguments) -> dict[str, Value]:
         """Return the arguments of a call by their parameters; empty where they do not fit or are unknown."""
@@ -90,6 +89,12 @@ def _unknown(name: str, named: list[str], known: frozenset[str], form: str) -> t
         return None
     message = f"{short(name)} does not know the keyword argument `{'`, `'.join(unknown)}`"
     return "NK609", message, form or f"It knows {', '.join(sorted(known))}."
+
+
+@lru_cache(maxsize=1024)
+def _form_in(name: str, language: versions.LanguageVersion) -> str:
+    signature = _signature_in(name, language)
+    return "" if signature is None else f"The call form is {short(name)}{_shown(signature)}."
 
 
 def _shown(signature: inspect.Signature) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from benchmarks import measure, tiles
+from benchmarks import measure, tiles, waiting
 from benchmarks.other_tree import InAnotherProcess
 from benchmarks.table import table
 from benchmarks.workloads import workloads
@@ -136,3 +136,16 @@ def test_the_kept_baseline_can_be_compared_with() -> None:
     assert len(kept["figures"]) == 10
     assert set(kept["machine"]) == set(measure.machine()) - {"blas"}
     assert all(figure > 0 for each in kept["figures"].values() for figure in each.values())
+
+
+@pytest.mark.process
+def test_each_wait_is_measured_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a script that measures this checkout; the median of the rounds after the first one counts."""
+    rows = waiting.waits([waiting.HERE], 1)[0]["waiting"]
+    assert len(rows) == 7
+    assert all(value > 0 for value in rows.values())
+    values = iter([9.0, 1.0, 5.0, 2.0])
+    monkeypatch.setattr(
+        waiting, "_measured", lambda script, tree: {"one": next(values)} if "CheckedCall" in script else {}
+    )
+    assert waiting.waits([waiting.HERE], 3) == [{"waiting": {"one": 2.0}}]

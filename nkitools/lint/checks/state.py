@@ -74,14 +74,15 @@ def _read(context: Context, node: ast.Name) -> None:
 
 def _changed(context: Context, owner: Scope, name: str) -> int | None:
     """Return the line of a function that rebinds an outer variable or changes the value of one."""
-    for scope in owner.all():
+    is_mutable = _holds_mutable(owner, name)
+    for scope in owner.all() if is_mutable or name in owner.declared else ():
         inside = scope is not owner
         if inside and name in scope.outside:
             stores = _stores(scope, name)
             if stores:
                 return stores[0].lineno
         # Only the body of a function goes on after the kernel in it is defined.
-        if not _holds_mutable(owner, name) or (not inside and not isinstance(owner.node, Function)):
+        if not is_mutable or (not inside and not isinstance(owner.node, Function)):
             continue
         if inside and scope.owner(name) is not owner:
             continue
