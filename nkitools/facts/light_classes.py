@@ -50,7 +50,7 @@ else:
         if repr:
             methods["__repr__"] = _repr
         if eq:
-            methods |= _comparing(tuple(each.name for each in dataclasses.fields(made) if each.compare), frozen)
+            methods |= _comparing(dataclasses.fields(made), frozen)
         if frozen:
             methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
         for name, method in methods.items():
@@ -98,9 +98,10 @@ def _compiled_init(cls: type, is_frozen: bool) -> Any:
     return init
 
 
-def _comparing(names: tuple[str, ...], is_frozen: bool) -> dict[str, Any]:
-    """Return the methods that compare the fields of these names."""
-    values: Callable[[Any], Any] = attrgetter(*names) if names else lambda _: ()
+def _comparing(fields: tuple[dataclasses.Field[Any], ...], is_frozen: bool) -> dict[str, Any]:
+    """Return the methods that compare and hash these fields."""
+    values = _values_of([each.name for each in fields if each.compare])
+    hashed = _values_of([each.name for each in fields if (each.compare if each.hash is None else each.hash)])
 
     def equal(self: _Thing, other: _Value) -> Any:
         if type(other) is not type(self):
@@ -108,7 +109,11 @@ def _comparing(names: tuple[str, ...], is_frozen: bool) -> dict[str, Any]:
         # In a tuple, where what is the same object is equal, as Python's own compares them.
         return (values(self),) == (values(other),)
 
-    return {"__eq__": equal, "__hash__": (lambda self: hash(values(self))) if is_frozen else None}
+    return {"__eq__": equal, "__hash__": (lambda self: hash(hashed(self))) if is_frozen else None}
+
+
+def _values_of(names: list[str]) -> Callable[[Any], Any]:
+    return attrgetter(*names) if names else lambda _: ()
 
 
 def _repr(self: _Thing) -> str:

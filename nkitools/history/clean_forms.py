@@ -12,9 +12,10 @@ from collections.abc import Hashable, Iterable
 from operator import attrgetter
 from typing import TypeAlias
 
+from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.kept import Kept
 from nkitools.record.record import Record, StorageRecord
-from nkitools.record.rows import Access
+from nkitools.record.source_sites import Site
 
 _LONG = 20_000  # instructions; the form of more takes as long as the rules
 
@@ -22,36 +23,38 @@ _FACTS = attrgetter(*(name for name in StorageRecord.__slots__ if name != "place
 
 Form: TypeAlias = tuple[int, ...]
 
-_clean = Kept[Form, frozenset[int]](
+_clean = Kept[Form, tuple[frozenset[int], tuple[Site, ...]]](
     "forms of runs in which nothing was found, with the storages that they write", 4096, "a few numbers each"
 )
+"""Each with its sites too, by whose identity they are part of the form."""
 
 
-def form_of(record: Record, results: Iterable[Access], inputs: Iterable[int], *around: Hashable) -> Form | None:
+def form_of(record: Record, results: Iterable[NkiTensor], inputs: Iterable[int], *around: Hashable) -> Form | None:
     """Return the hashes of the parts of the form of a run; None where it has anything beside its rows.
 
-    ``results``: the views that it returns. ``inputs``: the storages of its arguments. ``around``: what else the rules
+    ``results``: the tensors that it returns. ``inputs``: the storages of its arguments. ``around``: what else the rules
     depend on.
     """
     if not record.storages or not record.has_rows_only or record.count > _LONG:
         return None
     base = record.oldest
-    views = tuple((each.storage - base, each.layout.id, each.byte_offset) for each in results)
+    views = tuple((each.storage.id - base, each.layout.id, each.byte_offset) for each in results)
     named = tuple(each - base for each in inputs), tuple(sorted(each - base for each in record.printed))
     beside = views, named, record.skipped_loop, around
-    return tuple(map(hash, (beside, tuple(record.sites.all), record.numbered_rows(), *_storages(record))))
+    parts = beside, record.numbered_rows(), *_storages(record)
+    return (*map(hash, parts), *map(id, record.sites.all))
 
 
 def written_if_clean(form: Form | None, record: Record) -> set[int] | None:
     """Return the storages that a run writes; None unless nothing was found in a run of its form."""
     known = None if form is None else _clean.get(form)
-    return None if known is None else {record.oldest + number for number in known}
+    return None if known is None else {record.oldest + number for number in known[0]}
 
 
 def keep_clean(form: Form | None, record: Record, written: Iterable[int]) -> None:
     """Remember that nothing was found in a run of this form, which writes these storages."""
     if form is not None:
-        _clean[form] = frozenset(number - record.oldest for number in written)
+        _clean[form] = frozenset(number - record.oldest for number in written), tuple(record.sites.all)
 
 
 def _storages(record: Record) -> tuple[Hashable, ...]:

@@ -7,7 +7,6 @@ equal to ``range``, though not identical.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -21,7 +20,7 @@ from nkitools.authors_code.named_values import attributes_named, globals_named, 
 from nkitools.chip.core import CORE
 
 _changing = Lock()
-_users: Counter[int] = Counter()
+_users: dict[int, int] = {}
 """How many runs, in all threads, count the loops of a module, by the identity of its variables, which the runs hold."""
 _named: WeakKeyDictionary[FunctionType, list[ref[FunctionType]]] = WeakKeyDictionary()
 """By kernel: a function of each module whose variables are meant. They name the kernel, so they are not held here."""
@@ -71,7 +70,7 @@ def counted_ranges(function: Callable[..., Any]) -> Iterator[None]:
     with _changing:
         for each in changed:
             each["range"] = _Range
-            _users[id(each)] += 1
+            _users[id(each)] = _users.get(id(each), 0) + 1
     try:
         yield
     finally:

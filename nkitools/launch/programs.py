@@ -41,7 +41,6 @@ from nkitools.record.columns import Columns
 from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
-from nkitools.record.rows import Access
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
 from nkitools.record.shared_values import SharedValues
@@ -74,11 +73,13 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         reporter = Reporter(findings, record)
         programs = Programs(launch, settings, record, reporter)
         reported = reporter if launch.reported is None else launch.reported(reporter)
-        with reporting(reported), ready(launch, reporter, settings.language):
-            try:
+        token = REPORTER.set(reported)
+        try:
+            with ready(launch, reporter, settings.language):
                 run.outputs = programs.run(args, kwargs, settings.seed)
-            finally:
-                run.peak_bytes = programs.host.peak
+        finally:
+            run.peak_bytes = programs.host.peak
+            REPORTER.reset(token)
     return run
 
 
@@ -267,10 +268,9 @@ class Programs:
         level, launch = self.reporter.level, self.launch
         if level == "off" or launch.reported is not None:
             return None
-        results = (Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors_of(result))
         before = tuple([(each.rule, each.severity) for each in self.reporter.findings.all])
         around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._site
-        return form_of(self.record, results, self._inputs(), *around, self._spills, before)
+        return form_of(self.record, tensors_of(result), self._inputs(), *around, self._spills, before)
 
     @property
     def _spills(self) -> bool:

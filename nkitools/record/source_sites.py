@@ -98,6 +98,11 @@ def _site_in(file: str, code: CodeType, line: int, instruction: int) -> Site:
     )
 
 
+@lru_cache(4096)
+def _named(site: Site, name: str) -> Site:
+    return replace(site, bound=name)
+
+
 class Sites:
     """The sites of one run, numbered in the order in which they were first met."""
 
@@ -149,7 +154,7 @@ class Sites:
         found = self._elements.get(key)
         if found is None:
             found = self._elements[key] = len(self.all)
-            self.all.append(replace(self.all[number], bound=name))
+            self.all.append(_named(self.all[number], name))
         return found
 
     def _number(self, frame: FrameType, code: CodeType) -> int:

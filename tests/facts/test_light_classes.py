@@ -60,6 +60,7 @@ def classes(dataclass: Maker) -> dict[str, Any]:
 
         a: int
         b: float = 2.0
+        c: list[int] = field(default_factory=list, hash=False)
 
     @dataclass(frozen=True, slots=True)
     class FrozenSlots:
@@ -80,7 +81,7 @@ def test_fields_are_filled_in(dataclass: Maker) -> None:
     assert made["Frozen"](1, b=[2, 3]).b == (2, 3)
     assert dataclasses.astuple(made["Inherits"](1, 6, b=[2])) == (1, (2,), 6)
     assert (made["Slots"](7).a, made["Slots"](7).later) == (7, 3)
-    assert dataclasses.asdict(made["ByName"](a=1)) == {"a": 1, "b": 2.0}
+    assert dataclasses.asdict(made["ByName"](a=1)) == {"a": 1, "b": 2.0, "c": []}
     assert dataclasses.replace(made["ByName"](a=1), b=3.0).b == 3.0
 
 
@@ -92,6 +93,8 @@ def test_instances_compare_by_their_fields(dataclass: Maker) -> None:
     assert made["Frozen"](1) != made["Inherits"](1)
     assert made["Slots"](1) != made["Slots"](1)
     assert len({made["Frozen"](1), made["Frozen"](1), made["Frozen"](2)}) == 2
+    assert hash(made["ByName"](a=1, c=[1])) == hash(made["ByName"](a=1, c=[2]))
+    assert made["ByName"](a=1, c=[1]) != made["ByName"](a=1, c=[2])
     nothing = float("nan")
     assert made["ByName"](a=nothing) == made["ByName"](a=nothing)
     with pytest.raises(TypeError, match="unhashable"):

@@ -50,6 +50,8 @@ REFUSED = frozenset(
 # public place: why it has no type
 EXCEPTIONS = {
     "nkitools.language.grids.NkiGrid.__init__(kwargs)": "AWS's own signature of a class that kernels do not construct",
+    "nkitools.record.instruction_record.RecordedPlan.touches": "masks of lanes; in a file whether there were some",
+    "nkitools.record.instruction_record.RecordedPlan.chooses": "a function of arrays; in a file whether there was one",
     "nkitools.record.open_instruction.OpenInstruction.plan": "the plan of a room above, which gets it back as it was",
 }
 

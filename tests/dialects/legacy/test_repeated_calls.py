@@ -172,6 +172,7 @@ def test_a_warm_statement_takes_few_frames(statement: Any, most: int) -> None:
         nl.store(result, z)
         return result
 
+    frames(kernel, 3)  # what the first calls of an instruction prepare
     taken = (frames(kernel, 110) - frames(kernel, 10)) / 100
     assert taken <= most
 
