@@ -106,7 +106,7 @@ def _comparing(fields: tuple[dataclasses.Field[Any], ...], is_frozen: bool) -> d
     def equal(self: _Thing, other: _Value) -> Any:
         if type(other) is not type(self):
             return NotImplemented
-        # In a tuple, where what is the same object is equal, as Python's own compares them.
+        # In a tuple, where what is the same object is equal, as Python's own compares them before Python 3.13.
         return (values(self),) == (values(other),)
 
     return {"__eq__": equal, "__hash__": (lambda self: hash(hashed(self))) if is_frozen else None}
