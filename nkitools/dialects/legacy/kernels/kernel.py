@@ -159,7 +159,7 @@ def _say_that_it_is_not_run(mode: str, kernel: str) -> None:
     """Once a process, way in and kernel."""
     print(
         f"nkitools: no Neuron device here, nki.{mode} measures nothing: {kernel} was simulated before, and is not "
-        "simulated again where nothing takes its result",
+        "simulated again where nothing takes its result; shapes that are new in such a call are not checked",
         file=sys.stderr,
     )
 
