@@ -106,6 +106,44 @@ def compiled_again(code: CodeType, text: str, tree: ast.Module) -> CodeType | No
     return list(nested_codes(module))[index]
 
 
+def alone(text: str, line: int, other: str) -> tuple[str, str]:
+    """Return two texts of a module without the functions and classes that a line is not in; other lines stay in place.
+
+    ``other``: the text after an edit of the statement that the line is in. Both texts as they are where it is in none.
+    """
+    first, last = _span(text, line)
+    lines, others = text.splitlines(keepends=True), other.splitlines(keepends=True)
+    rest = len(lines) - last
+    if not first or lines[: first - 1] != others[: first - 1] or lines[last:] != others[len(others) - rest :]:
+        return text, other
+    small = list(_small(text, first))
+    return "".join(small), "".join([*small[: first - 1], *others[first - 1 : len(others) - rest], *small[last:]])
+
+
+@lru_cache(maxsize=64)
+def _small(text: str, kept: int) -> tuple[str, ...]:
+    """Return the lines of a text, those of all functions and classes empty but of that which begins at a line."""
+    lines = text.splitlines(keepends=True)
+    for node in _tree(text).body:
+        first = _first_line(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and first != kept:
+            lines[first - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - first + 1)
+    return tuple(lines)
+
+
+def _span(text: str, line: int) -> tuple[int, int]:
+    """Return the first and last line of the statement of a module that a line belongs to; 0 and 0 for none."""
+    for node in _tree(text).body if text else ():
+        if _first_line(node) <= line <= (node.end_lineno or 0):
+            return _first_line(node), node.end_lineno or 0
+    return 0, 0
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
 def is_alike(code: CodeType, other: CodeType) -> bool:
     """Return True if two functions have one name, and the same variables of the functions around them."""
     return (code.co_qualname, code.co_freevars) == (other.co_qualname, other.co_freevars)

@@ -1,7 +1,8 @@
-"""``nkitools bisect``: the first line and turn where a kernel goes wrong."""
+"""``nkitools bisect``: what is wrong in a kernel, and the one edit that mends it."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,18 @@ import click
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
+from nkitools.cli.sweep import progress_line
 from nkitools.cli.terminal import say, say_json
 from nkitools.kernel_file import KernelFile, asked, load, seen
 from nkitools.kernel_settings import without_settings
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
-    from nkitools.why.bisection import Bisection
+    from nkitools.repair.answers import Answer
     from nkitools.why.traced_calls import Call
 
 
-@click.command("bisect", short_help="Find the first line and turn where a kernel goes wrong.", cls=ArrayCommand)
+@click.command("bisect", short_help="Find one edit that makes a wrong kernel right.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
 @inputs_option
 @set_option
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 @click.option(
     "--against", metavar="OTHER", help="Another kernel, FILE::KERNEL, or the file of an earlier run, that is right."
 )
+@click.option("--seconds", type=click.FloatRange(0), default=60.0, show_default=True, help="Time for the search.")
+@click.option("--diff", "as_diff", is_flag=True, help="Print the edit as a patch, and nothing else.")
+@click.option("--apply", "applies", is_flag=True, help="Write the edit into the kernel's file, after asking.")
 @json_option()
 @click.pass_context
 def find_first_wrong(
@@ -37,14 +42,18 @@ def find_first_wrong(
     inputs: str | None,
     settings: dict[str, Any],
     against: str | None,
+    seconds: float,
+    as_diff: bool,
+    applies: bool,
     as_json: bool,
 ) -> None:
-    """Find the first line and turn where KERNEL of FILE goes wrong.
+    """Find one edit of KERNEL of FILE after which its results are right.
 
     FILE says the arguments as for `nkitools compare`, and what the kernel should compute: `reference`, an array or a
     function of the arguments, and `expect`, a dictionary of functions by the names of tensors in the kernel, which take
-    the arguments and, by keyword, the loop counters that they name. Exit code: 0 where nothing differs, 1 where
-    something does, 2 for a mistake in the command.
+    the arguments and, by keyword, the loop counters that they name. Edits run in processes of their own, which write no
+    files; FILE changes with --apply alone. Exit code: 0 where nothing differs, 1 where something does, 2 for a mistake
+    in the command.
     """
     from nkitools.targets.imports import stand_in
     from nkitools.why.traced_calls import Call
@@ -55,14 +64,33 @@ def find_first_wrong(
             call = Call(_of_nki(this.kernel, name), this.args, this.kwargs)
             if against is not None:
                 context.exit(_against(call, against, as_json=as_json))
-            found = _bisection(call, this.file, this.kwargs, settings)
+            found = _answer(call, this.file, this.kwargs, settings, seconds)
         except (TypeError, ValueError) as error:
             raise click.UsageError(str(error)) from None
     if as_json:
         say_json(found.as_plain())
+    elif as_diff:
+        say(_patch(found))
     else:
         say("\n".join(found.lines()))
+    if applies:
+        _apply(found)
     context.exit(int(found.kind != "right"))
+
+
+def _patch(found: Answer) -> str:
+    return "" if found.trial is None else found.trial.patch(os.path.relpath(found.trial.part.file)).rstrip("\n")
+
+
+def _apply(found: Answer) -> None:
+    """Write an edit into its file, if the user agrees and the file is still what the search has read."""
+    if found.trial is None:
+        raise click.UsageError("there is no edit to apply")
+    file = Path(found.trial.part.file)
+    if file.read_text(encoding="utf-8") != found.trial.part.source.text:
+        raise click.UsageError(f"{file} has changed since it was read: nothing is written")
+    if click.confirm(f"write this edit into {os.path.relpath(file)}?", err=True):
+        file.write_text(found.trial.text, encoding="utf-8")
 
 
 def _of_nki(kernel: Any, name: str) -> Any:
@@ -78,8 +106,8 @@ def _of_nki(kernel: Any, name: str) -> Any:
     return kernel
 
 
-def _bisection(call: Call, file: KernelFile, kwargs: dict[str, Any], settings: dict[str, Any]) -> Bisection:
-    from nkitools.why.bisection import bisection_of
+def _answer(call: Call, file: KernelFile, kwargs: dict[str, Any], settings: dict[str, Any], seconds: float) -> Answer:
+    from nkitools.repair.answers import answer_of
     from nkitools.why.targets import Expected
 
     if file.reference is None and not file.expect:
@@ -88,7 +116,10 @@ def _bisection(call: Call, file: KernelFile, kwargs: dict[str, Any], settings: d
             "values of its tensors"
         )
     right = {name: without_settings(each, settings) for name, each in file.expect.items()}
-    return bisection_of(call, Expected(without_settings(file.reference, settings), right, kwargs))
+    expected = Expected(without_settings(file.reference, settings), right, kwargs)
+    with progress_line("edits") as progress:
+        said = None if progress is None else lambda done, of: progress(done, 0, of)
+        return answer_of(call, expected, seconds, progress=said)
 
 
 def _against(call: Call, against: str, *, as_json: bool) -> int:

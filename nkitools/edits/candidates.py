@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from nkitools.edits import control, instructions, places, statements
+from nkitools.edits import control, instructions, places, remedies, statement_remedies, statements
 from nkitools.edits.kinds import KINDS
 from nkitools.edits.source import Edit, Source
 
-__all__ = ["KINDS", "MODULES", "Candidate", "candidates_in", "candidates_of"]
+__all__ = ["KINDS", "MODULES", "Candidate", "candidates_in", "candidates_of", "edits_at"]
 
-# They fill the table when they are imported.
-MODULES = (statements, places, instructions, control)
+# They fill the tables when they are imported.
+MODULES = (statements, places, instructions, control, remedies, statement_remedies)
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,19 @@ def candidates_of(source: Source, kinds: Sequence[str] = ()) -> Iterator[Candida
             seen.add(text)
             if not kinds or name in kinds:
                 yield _candidate(source, name, edit, text)
+
+
+def edits_at(source: Source, lines: Collection[int]) -> Iterator[tuple[str, Edit]]:
+    """Yield the edits of some lines that may mend a kernel, with their kinds; what is written alike counts once."""
+    seen: set[tuple[int, int, str]] = set()
+    for name, kind in (remedies.REMEDIES | KINDS).items():
+        for edit in kind.all(source):
+            if edit.line not in lines:
+                continue
+            key = *source.bounds(edit), edit.text.replace(" ", "").strip("()")
+            if key not in seen and edit.text != source.said(edit):
+                seen.add(key)
+                yield name, edit
 
 
 def _candidate(source: Source, kind: str, edit: Edit, text: str) -> Candidate:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
 
-from nkitools.authors_code.source_text import compiled_again, is_alike, keep_text, running, text_of, tree_of
+from nkitools.authors_code.source_text import alone, compiled_again, is_alike, keep_text, running, text_of, tree_of
 
 
 @contextmanager
@@ -18,22 +18,33 @@ def in_place(function: FunctionType, text: str) -> Iterator[None]:
     holds the function, and if the edit reads or leaves out a variable of a function around it.
     """
     code = function.__code__
-    made = compiled_again(code, text_of(code), tree_of(text))
+    before, text = alone(text_of(code), code.co_firstlineno, text)
+    made = compiled_again(code, before, tree_of(text))
     if made is None:
         raise ValueError(f"{code.co_filename} does not hold {function.__qualname__} as it runs")
     if not is_alike(made, code):
         raise ValueError(f"the edit changes which variables {function.__qualname__} has of the functions around it")
     keep_text(made, text)
     with running([(function, made)]):
-        _forget_traces()
+        _forget_traces(function)
         try:
             yield
         finally:
-            _forget_traces()
+            _forget_traces(function)
+            text_of(code)  # findings show the author's lines again
 
 
-def _forget_traces() -> None:
-    """Let JAX trace functions again: from 0.12 on it knows a kernel by its function, whatever code that has."""
+def _forget_traces(function: FunctionType) -> None:
+    """Let JAX trace functions again: from 0.12 on it knows a kernel by its function, whatever code that has.
+
+    A file that does not name JAX has nothing that JAX traces.
+    """
     jax = sys.modules.get("jax")
-    if jax is not None:
+    if jax is not None and any(getattr(each, "__name__", "").startswith("jax") for each in _modules(function)):
         jax.clear_caches()
+
+
+def _modules(function: FunctionType) -> list[object]:
+    """Return what a function's module has imported: modules, and those of the functions and classes."""
+    values = list(function.__globals__.values())
+    return [*values, *(sys.modules.get(getattr(each, "__module__", None) or "") for each in values)]

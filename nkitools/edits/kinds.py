@@ -32,12 +32,14 @@ class Kind:
 KINDS: dict[str, Kind] = {}
 
 
-def kind(name: str, mistake: str, nodes: type[Node]) -> Callable[[Edits[Node]], Edits[Node]]:
-    """Put a function into the table that yields the edits at one node of a class; `ast.Module` is the whole source."""
+def kind(
+    name: str, mistake: str, nodes: type[Node], table: dict[str, Kind] = KINDS
+) -> Callable[[Edits[Node]], Edits[Node]]:
+    """Put a function into a table that yields the edits at one node of a class; `ast.Module` is the whole source."""
 
     def registered(edits: Edits[Node]) -> Edits[Node]:
-        assert name not in KINDS, f"two kinds are called {name}"
-        KINDS[name] = Kind(name, mistake, nodes, edits)
+        assert name not in KINDS | table, f"two kinds are called {name}"
+        table[name] = Kind(name, mistake, nodes, edits)
         return edits
 
     return registered

@@ -85,6 +85,10 @@ class Text:
         new = self._bytes[begin:stop] + self._bytes[end:begin] + self._bytes[start:end]
         return self._between(start, stop, new.decode(), line_of(first))
 
+    def between(self, first: ast.AST, last: ast.AST) -> str:
+        """Return the text from the begin of a node to that of a later one."""
+        return self._bytes[self.span(first)[0] : self.span(last)[0]].decode()
+
     def with_argument(self, call: ast.Call, text: str) -> Edit:
         """Give a call another argument as the last one."""
         end = self.span(call)[1] - 1
@@ -138,6 +142,11 @@ class Source(Text):
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The node that each node is part of."""
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def known(self) -> dict[ast.AST, object]:
+        """What a reader of the module has found out about its nodes."""
+        return {}
 
     @cached_property
     def nodes(self) -> list[ast.AST]:

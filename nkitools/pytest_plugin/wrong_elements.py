@@ -14,6 +14,7 @@ import pytest
 
 from nkitools.facts import options
 from nkitools.pytest_plugin.compared_arguments import ComparedOutput, compared_outputs
+from nkitools.pytest_plugin.mended import MOST_INSTRUCTIONS, mended
 from nkitools.rules.shown_text import shown
 from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 HEADING = "nki why"
 _NEAREST = 4  # instructions before the one that wrote the element
-_MOST_BISECTED = 5_000  # instructions of a run whose first wrong line is looked for
 _MOST_SAVED = 200_000  # instructions of a run that is saved for the command
 
 
@@ -57,12 +57,12 @@ def _lines(config: pytest.Config, nodeid: str, found: ComparedOutput) -> list[st
     ]
     if len(steps) > 1:
         lines.append(f"made from what {', '.join(_place(each) for each in steps[1:])} wrote")
-    return [*lines, *_too_close(found), *_bisected(found.run), f"more: {_command(config, nodeid, found, first)}"]
+    return [*lines, *_too_close(found), *mended(config, found), f"more: {_command(config, nodeid, found, first)}"]
 
 
 def _too_close(found: ComparedOutput) -> list[str]:
     """Return a sentence where the test allows less than its run's dtypes and sums explain."""
-    if not (found.rule.rtol or found.rule.atol) or len(found.run.instructions) > _MOST_BISECTED:
+    if not (found.rule.rtol or found.rule.atol) or len(found.run.instructions) > MOST_INSTRUCTIONS:
         return []
     try:
         explained = found.run.tolerance()[found.place]
@@ -70,19 +70,6 @@ def _too_close(found: ComparedOutput) -> list[str]:
         return []
     sentence = explained.too_narrow(found.rule.rtol or 0.0, found.rule.atol or 0.0)
     return [f"tolerance: {sentence}"] if sentence else []
-
-
-def _bisected(run: Run) -> list[str]:
-    """Return the first line that is wrong, where the test has a reference."""
-    if run.reference is None or len(run.instructions) > _MOST_BISECTED:
-        return []
-    from nkitools.why.bisection import bisection_of_run
-
-    try:
-        found = bisection_of_run(run)
-    except Exception as error:  # a mistake in the reference must not hide the failure of the test
-        return [f"bisect: {type(error).__name__}: {error}"]
-    return [] if found is None or not found.places else [f"bisect: {line.strip()}" for line in found.lines()[:6]]
 
 
 def _shown(index: tuple[int, ...]) -> str:

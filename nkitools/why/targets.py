@@ -18,7 +18,6 @@ from nkitools.precision.difference import exact
 from nkitools.precision.reference import references_of
 from nkitools.precision.runs import Half, Values, arrays_in, in_float64
 from nkitools.record.rows import Access
-from nkitools.why.meetings import Node
 from nkitools.why.traced_calls import Held, Trace
 
 Function = Callable[..., Any]
@@ -63,13 +62,6 @@ class Expected:
             if not callable(function):
                 raise TypeError(f"expect[{name!r}]: must be a function of the kernel's arguments, it is {function!r}")
         self._kwargs = frozenset(kwargs)
-        self._shapes: list[tuple[str, tuple[int, ...]]] = []
-        self._outputs = 0
-
-    @property
-    def is_computed(self) -> bool:
-        """Return whether the results are known for other arguments too."""
-        return callable(self.reference) and not hasattr(self.reference, "shape")
 
     def counters(self, arguments: int) -> dict[str, tuple[str, ...]]:
         """Return the loop counters that each function names: its parameters beside the kernel's arguments."""
@@ -84,14 +76,8 @@ class Expected:
 
     def results(self, half: Half, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Array | None]:
         """Return what each result should be, in float64, in the order of the run's results; None where unknown."""
-        self._shapes = [(name, values.array.shape) for name, values in _values_of(half)]
-        self._outputs = len(half.outputs)
-        return references_of(self.reference, self._shapes, self._outputs, args, dict(kwargs))
-
-    def result(self, number: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Array | None:
-        """Return what a result should be for other arguments."""
-        found = references_of(self.reference, self._shapes, self._outputs, args, dict(kwargs))
-        return found[number]
+        shapes = [(name, values.array.shape) for name, values in _values_of(half)]
+        return references_of(self.reference, shapes, len(half.outputs), args, dict(kwargs))
 
     def intermediate(
         self,
@@ -191,13 +177,3 @@ def differing(got: Array, want: Array, relative: float = RELATIVE, rule: Rule | 
         return compared(got, want, rule).wrong
     finite = np.abs(want[np.isfinite(want)])
     return compared(got, want, Rule(atol=relative * float(finite.max(initial=0.0)))).wrong
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """An instruction that may be wrong, and what says so."""
-
-    node: Node
-    reason: str
-    loop: str = ""  # the counter of the loop that is wrong, in place of the instruction
-    beyond: bool = False  # whether it may be an instruction that has made nothing of the value

@@ -1,4 +1,4 @@
-"""``nkitools bisect``: the first line and turn where a kernel goes wrong."""
+"""``nkitools bisect``: the one edit that makes a wrong kernel right."""
 
 from __future__ import annotations
 
@@ -76,24 +76,57 @@ def test_nothing_differs(directory: Path) -> None:
     assert (done.exit_code, done.output) == (0, "summed: nothing differs\n")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("more", [REFERENCE, REFERENCE + EXPECT])
-def test_the_algorithm(directory: Path, more: str) -> None:
-    """A loop that ends before is named, with what it has not read."""
+def test_an_edit_is_named(directory: Path, more: str) -> None:
+    """The bound of a loop that ends before, as a line that goes and one that comes, with the cases that it holds on."""
     done = bisected(directory, steps="15", more=more)
     assert done.exit_code == 1
     lines = done.output.splitlines()
     assert lines[0] == "first wrong: output[0, 0] is 3, expected 3.31429; 4 of 4 differ"
-    assert "sums.py:10: for" in lines
-    assert "should be made of x[0, 15] too" in done.output
+    at = lines.index("sums.py:10: with this edit the outputs are right")
+    assert lines[at + 1] == "-    for n in range(15):"
+    assert lines[at + 2] == "+    for n in range(16):"
+    assert lines[at + 3].startswith("verified on this case, fresh values")
 
 
+@pytest.mark.process
+def test_a_patch_and_a_file_that_is_mended(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--diff`` prints a patch and changes nothing; ``--apply`` asks, and the mended kernel is right."""
+    wrong = KERNEL.replace("STEPS", "15").replace("DTYPE", "nl.float32") + REFERENCE
+    done = bisected(directory, "--diff", steps="15")
+    assert done.output.splitlines()[:2] == ["--- sums.py", "+++ sums.py"]
+    assert done.output.splitlines()[3:] == ["-    for n in range(15):", "+    for n in range(16):"]
+    assert (directory / "sums.py").read_text() == wrong
+    called = [main, ["bisect", "sums.py::summed", "--apply"]]
+    CliRunner().invoke(*called, input="n\n")
+    assert (directory / "sums.py").read_text() == wrong
+    CliRunner().invoke(*called, input="y\n")
+    assert (directory / "sums.py").read_text() == wrong.replace("range(15)", "range(16)")
+
+
+@pytest.mark.process
+def test_an_intermediate_narrows_what_no_edit_mends(directory: Path) -> None:
+    """With two mistakes the first wrong tensor is named; without an intermediate nothing is."""
+    twice = KERNEL.replace("STEPS", "14").replace("DTYPE", "nl.float32").replace("value=0.0", "value=0.75")
+    more = 'expect = {"total": lambda x, *, n: x[:, : n + 1].sum(axis=1, keepdims=True)}\n'
+    for text, kind in (("", "not found"), (more, "narrowed")):
+        (directory / "sums.py").write_text(twice + REFERENCE + text)
+        done = CliRunner().invoke(main, ["bisect", "sums.py::summed", "--json", "--seconds", "20"])
+        found = json.loads(done.output)
+        assert (done.exit_code, found["kind"], found["edit"]) == (1, kind, None)
+        assert found["tried"] == found["of"] > 50
+    assert found["first"] == {"tensor": "total", "turn": {"n": 0}}
+
+
+@pytest.mark.process
 def test_low_precision(directory: Path) -> None:
-    """The line that loses digits is named, and how many; also as JSON."""
+    """The line that loses digits is named, and how many; an error so small brings no edit."""
     done = bisected(directory, "--json", dtype="nl.bfloat16")
     assert done.exit_code == 1
     found = json.loads(done.output)
-    assert (found["kind"], found["places"][0]["line"]) == ("precision", 12)
     assert found["lost"].startswith("bfloat16 tensor_tensor at sums.py:12 loses ")
+    assert (found["kind"], found["edit"]) == ("doubt", None)
 
 
 def test_against_another_kernel_and_an_earlier_run(directory: Path) -> None:

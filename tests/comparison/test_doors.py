@@ -25,7 +25,9 @@ from nkitools.report.page import comparison as page_comparison
 from nkitools.serve import simulated_file
 from nkitools.sweeps import distinguishing
 from nkitools.sweeps.checked_call import Case, CheckedCall
-from nkitools.why.bisection import bisection_of_run
+from nkitools.why.bisection import bisection_of
+from nkitools.why.targets import Expected
+from nkitools.why.traced_calls import Call
 from tests.comparison import copying
 from tests.comparison.asked_pair import PAIR
 from tests.comparison.pairs import NAN, PAIRS, Pair, tile, with_one
@@ -109,10 +111,10 @@ def bisected(pair: Pair) -> bool | None:
     if not goes_in(pair) or not pair.is_stated or pair.expected.shape != pair.actual.shape:
         return None
     run = nkitools.simulate(copying.copying, pair.actual.copy())
-    run.reference = Reference(pair.expected, pair.rtol, pair.atol)
-    found = bisection_of_run(run)
-    assert found is not None
-    return found.kind == "right"
+    call = Call.of_run(run)
+    assert call is not None
+    rule = Reference(pair.expected, pair.rtol, pair.atol).rule
+    return bisection_of(call, Expected(pair.expected, {}, {}, rule)).kind == "right"
 
 
 def run_kernel_of(fixture: Any) -> Door:

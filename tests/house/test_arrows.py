@@ -55,6 +55,11 @@ room("strategies", "chip", "dialects", "facts", "launch", "rules")
 room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
 room("suggestions", "dialects", "edits", "facts", "issue", "lint", "rules")
 room("pallas", "authors_code", "chip", "comparison", "facts", "precision", "processes", "record", "rules")
+room(
+    "repair",  # of kernels that a comparison shows to be wrong
+    "authors_code", "chip", "comparison", "edits", "facts", "launch", "pallas", "platforms", "precision", "processes",
+    "record", "rules", "why",
+)  # fmt: skip
 room("kernel_settings", "chip")
 room("module_files", "authors_code", "facts", "lint")
 room("kernel_file", "authors_code", "chip", "facts", "kernel_settings", "module_files", "pallas", "rules")
@@ -88,14 +93,14 @@ room(
 room(
     "pytest_plugin",
     "authors_code", "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "precision",
-    "processes", "record", "report", "rules", "sweeps", "targets", "why",
+    "processes", "record", "repair", "report", "rules", "sweeps", "targets", "why",
 )  # fmt: skip
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
 room(
     "cli",  # its templates are files of users
     "authors_code", "chip", "comparison", "customop", "dialects", "edits", "examples", "facts", "kernel_file",
     "kernel_settings", "launch", "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record",
-    "report", "rules", "serve", "suggestions", "sweeps", "targets", "timing", "why",
+    "repair", "report", "rules", "serve", "suggestions", "sweeps", "targets", "timing", "why",
 )  # fmt: skip
 room("__main__", "cli", "output_streams", "platforms")
 

@@ -12,9 +12,9 @@ import pytest
 
 import nkitools
 from nkitools.pytest_plugin.reference_check import Undecided
-from tests.why.mistakes import right_kernels
-from tests.why.mistakes.planted import MISTAKES
-from tests.why.mistakes.references import CASES
+from tests.repair.mistakes import right_kernels
+from tests.repair.mistakes.planted import MISTAKES
+from tests.repair.mistakes.references import CASES
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,8 +12,8 @@ import pytest
 from nkitools.launch.kernel import as_launch
 from nkitools.precision.runs import in_float64, run_half
 from tests.precision.modes import BF16
-from tests.why.mistakes import right_kernels
-from tests.why.mistakes.references import CASES
+from tests.repair.mistakes import right_kernels
+from tests.repair.mistakes.references import CASES
 
 
 @pytest.mark.parametrize("name", CASES)

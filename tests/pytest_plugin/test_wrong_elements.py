@@ -59,7 +59,7 @@ def test_five_lines(author: Any, assertion: str) -> None:
     """By functions that compare arrays and by the names of an assertion alike."""
     author.write(doubling=KERNEL)
     test = f"from doubling import *\ndef test_it():\n    {assertion}\n"
-    result = author.run(test=test.replace("; ", "\n    "))
+    result = author.run("--nki-why-budget=0", test=test.replace("; ", "\n    "))
     result.assert_outcomes(failed=1)
     lines = block(result, "nki why")
     assert lines[:4] == FIVE
@@ -77,7 +77,9 @@ def test_the_command_tells_more(author: Any, monkeypatch: pytest.MonkeyPatch) ->
     body = "out = run(doubled, X)\n    want = 2 * X\n    assert (out == want).all()\n"
     author.write(test_it=f"from doubling import *\ndef test_it():\n    {body}")
     is_installed = any(entry.name == "nkitools" for entry in entry_points(group="pytest11"))
-    result = author.pytester.runpytest_subprocess(*LEAN, *([] if is_installed else ["-p", "nkitools.pytest_plugin"]))
+    result = author.pytester.runpytest_subprocess(
+        *LEAN, "--nki-why-budget=0", *([] if is_installed else ["-p", "nkitools.pytest_plugin"])
+    )
     command = block(result, "nki why")[4].removeprefix("more: ").partition(";")[0].split()
     assert command[:2] == ["nkitools", "why"]
     monkeypatch.chdir(author.pytester.path)

@@ -13,8 +13,8 @@ import nkitools
 from kernels.gallery import LEGACY, NKI, Example
 from nkitools.rules.catalogue import RULES
 from tests import cases
-from tests.why.mistakes import right_kernels
-from tests.why.mistakes.references import CASES
+from tests.repair.mistakes import right_kernels
+from tests.repair.mistakes.references import CASES
 
 OF_DATAFLOW = {"NK208", "NK504", "NK510", "NK511", "NK512", "NK513", "NK514"}
 FEW = 55  # good examples of other rules that are run without --soak

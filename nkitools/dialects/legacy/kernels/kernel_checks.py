@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
+from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.source_text import running
 from nkitools.chip.core import current_core
 from nkitools.chip.view_checks import describe
@@ -38,9 +39,7 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
 
-    @functools.cache
-    def rewrites() -> Rewrites:
-        return rewrites_of(function)
+    rewrites = _Rewritten(function).now
 
     @hands_over
     def program(*args: Any, **kwargs: Any) -> Any:
@@ -56,6 +55,24 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
             return result
 
     return functools.wraps(function)(program)
+
+
+class _Rewritten:
+    """The rewritten codes of a kernel and of its functions, made again where one of them runs other code than then."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._made: Rewrites = ()
+        self._codes: list[tuple[FunctionType, CodeType]] = []
+
+    def now(self) -> Rewrites:
+        """Return the rewritten codes of what runs now."""
+        made = dict(self._made)
+        if not self._codes or any(each.__code__ not in (code, made.get(each)) for each, code in self._codes):
+            plain = plain_function(self._function)
+            self._codes = [] if plain is None else [(each, each.__code__) for each in named_functions(plain)]
+            self._made = rewrites_of(self._function)
+        return self._made
 
 
 def _enter(

@@ -1,0 +1,139 @@
+"""Single edits of statements that may mend a kernel: missing, superfluous, in another order, in another place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from nkitools.edits.kinds import kind
+from nkitools.edits.names import Names
+from nkitools.edits.remedies import FUNCTIONS_OF_ONE, REMEDIES
+from nkitools.edits.source import Edit, Source, callee, dropped, keyword, last_word, replaced
+
+
+@kind("no-statement", "a statement too much", ast.stmt, REMEDIES)
+def no_statement(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """Calls that stand alone, and assignments in place."""
+    if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        yield dropped(node)
+
+
+@kind("exchange-statements", "two statements in the wrong order", ast.stmt, REMEDIES)
+def exchange_statements(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """A statement and the next one, or the one after it, of a block."""
+    around = source.parents[node]
+    for block in (getattr(around, "body", []), getattr(around, "orelse", [])):
+        if isinstance(block, list) and node in block:
+            at = block.index(node)
+            for other in block[at + 1 : at + 3]:
+                if _acts(node) and _acts(other):
+                    yield source.swap(node, other)
+
+
+def _acts(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.For)
+
+
+@kind("one-more-instruction", "an instruction is missing", ast.stmt, REMEDIES)
+def one_more_instruction(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """What a statement has made is multiplied, added to or divided by another tensor; also a tile cleared before."""
+    target = _made_by(node)
+    if target is None:
+        return
+    names = Names.of(source, node)
+    others = [each for each in names.tensors_before(node.lineno) if each != target]
+    if isinstance(node, ast.Assign):
+        if isinstance(node.value, ast.Call) and callee(node.value) not in ("ndarray", "zeros", "empty", *_NEW):
+            text = source.says(node.value)
+            for other in others:
+                yield from (replaced(node.value, f"{text} {sign} {other}") for sign in "*+-/")
+            yield from (replaced(node.value, f"{names.nl}.{each}({text})") for each in FUNCTIONS_OF_ONE[:6])
+    elif isinstance(node, ast.Expr) and callee(node.value) not in ("dma_copy", "memset", "store"):
+        yield from (source.insert_after(node, each) for each in _steps(names, target, others))
+
+
+def _steps(names: Names, target: str, others: Sequence[str]) -> Iterator[str]:
+    """Yield instructions that change a tensor in place."""
+    nisa, nl = names.nisa, names.nl
+    for other in others:
+        for op in ("multiply", "add", "subtract"):
+            yield f"{nisa}.tensor_tensor(dst={target}, data1={target}, data2={other}, op={nl}.{op})"
+            yield f"{nisa}.tensor_scalar(dst={target}, data={target}, op0={nl}.{op}, operand0={other})"
+    for function in ("exp", "rsqrt", "sqrt", "square", "tanh", "sigmoid"):
+        yield f"{nisa}.activation(dst={target}, op={nl}.{function}, data={target})"
+    yield f"{nisa}.reciprocal(dst={target}, data={target})"
+    for number in (each for each in names.numbers if isinstance(each, float)):
+        for op in ("multiply", "add"):
+            yield f"{nisa}.tensor_scalar(dst={target}, data={target}, op0={nl}.{op}, operand0={number})"
+
+
+_NEW = ("sbuf", "psum", "new", "tile", "full", "ones", "load")
+
+
+def _made_by(node: ast.stmt) -> str | None:
+    """Return the tensor that a statement makes."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        dst = keyword(node.value, "dst")
+        return dst.value.id if dst is not None and isinstance(dst.value, ast.Name) else None
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Call):
+        return node.targets[0].id
+    return None
+
+
+@kind("other-instruction", "a copy in the place of a computation", ast.Call, REMEDIES)
+def other_instruction(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A copy becomes a sum, a product or a reduction of what it copies; two tensors are copied instead of combined."""
+    names, around = Names.of(source, node), source.parents[node]
+    if names.room(node) == "nl" and callee(node) == "copy" and node.args and isinstance(around, ast.Assign):
+        given = f"{source.says(around.targets[0])}, {source.says(node.args[0])}"
+        yield from (replaced(node, f"{names.nl}.{op}({given})") for op in ("add", "multiply"))
+    dst, src = (keyword(node, each) for each in ("dst", "src"))
+    if (
+        names.room(node) == "nisa"
+        and callee(node) in ("tensor_copy", "dma_copy")
+        and dst is not None
+        and src is not None
+    ):
+        for text in _instead_of_copy(source, names, dst.value, src.value, callee(node)):
+            yield replaced(node, text)
+
+
+def _instead_of_copy(source: Source, names: Names, dst: ast.expr, src: ast.expr, copy: str) -> Iterator[str]:
+    """Yield instructions in the place of a copy."""
+    into, given = source.says(dst), source.says(src)
+    base = last_word(getattr(src, "value", src))
+    for op in ("add", "multiply", "maximum") if copy == "tensor_copy" else ():
+        name = f"{names.nl}.{op}"
+        yield f"{names.nisa}.tensor_tensor(dst={into}, data1={into}, data2={given}, op={name})"
+        if base:
+            yield f"{names.nisa}.tensor_reduce(dst={into}, op={name}, data={base}, axis=1)"
+        for other in names.tensors_before(dst.lineno):
+            if other not in (into, given):
+                yield f"{names.nisa}.tensor_tensor(dst={into}, data1={given}, data2={other}, op={name})"
+                yield f"{names.nisa}.tensor_scalar(dst={into}, data={given}, op0={name}, operand0={other})"
+    yield f"{names.nisa}.dma_transpose(dst={into}, src={given})"
+
+
+@kind(
+    "move-statement", "a statement inside of a loop that belongs before it, or the other way round", ast.For, REMEDIES
+)
+def move_statement(source: Source, node: ast.For) -> Iterator[Edit]:
+    """The first statement of a loop goes before it; the one before it becomes its first."""
+    around = source.parents[node]
+    block: list[ast.stmt] = next(
+        (each for each in (getattr(around, "body", []), getattr(around, "orelse", [])) if node in each), []
+    )
+    at = block.index(node) if block else 0
+    head = source.between(node, node.body[0])
+    for number, statement in enumerate(node.body[:2]):
+        if isinstance(statement, ast.Expr | ast.Assign) and len(node.body) > 1:
+            rest = [each for place, each in enumerate(node.body) if place != number]
+            before = source.says(statement)
+            body = f"\n{' ' * node.body[0].col_offset}".join(map(source.says, rest))
+            yield replaced(node, f"{before}\n{' ' * node.col_offset}{head}{body}")
+    if at and isinstance(block[at - 1], ast.Expr):
+        before_loop = block[at - 1]
+        indent = " " * node.body[0].col_offset
+        body = f"\n{indent}".join(map(source.says, [before_loop, *node.body]))
+        edit, loop = replaced(before_loop, ""), replaced(node, "")
+        yield Edit(edit.line, edit.column, loop.end_line, loop.end_column, f"{head}{body}")

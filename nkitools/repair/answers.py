@@ -1,0 +1,321 @@
+"""What is known of a kernel whose outputs are wrong: an edit that makes them right, or how far the search has come."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.argument_types import Argument, Grid, Kernel
+from nkitools.chip.numerics import Array
+from nkitools.comparison.bounds import root_mean_square
+from nkitools.comparison.compared_arrays import numbers_of
+from nkitools.comparison.form import NothingCompared
+from nkitools.comparison.rule import Rule
+from nkitools.launch.tracebacks import AuthorsTraceback
+from nkitools.precision.runs import copied
+from nkitools.repair.case import Arguments, Case, FunctionRuns, NkiKernel, reference_arrays
+from nkitools.repair.ranking import DTYPES, Lines, Shape, changed_lines, ranked, shape_of
+from nkitools.repair.search import Found, Hunt, Result, search
+from nkitools.repair.slices import slice_lines
+from nkitools.repair.trials import Trial, trials_of
+from nkitools.repair.verify import Verification
+from nkitools.rules.finding import KernelError
+from nkitools.why.bisection import Bisection, bisection_of
+from nkitools.why.targets import Expected, Function
+from nkitools.why.traced_calls import Call
+
+SECONDS = 60.0
+_LITTLE = 5e-3  # parts of the root mean square of the right values by which every element may be off
+_LITTLE_OF_PRECISION = 2e-2  # the same where float64 is right: what bfloat16 loses
+_MIRROR_SECONDS = 2.0  # in which edits of the reference are tried
+_SHOWN_LINES = 12
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What is known of a kernel.
+
+    ``kind``: ``right``, ``stopped`` (the kernel has ended with an error), ``repaired``, ``fits`` (an edit verified on
+    this case alone), ``narrowed``, ``doubt`` (the reference or the tolerance may be wrong) or ``not found``.
+    """
+
+    kernel: str
+    kind: str
+    said: str = ""
+    bisection: Bisection | None = None
+    result: Result | None = None
+    found: Found | None = None
+    others: tuple[Trial, ...] = field(default=())  # edits that hold as well, and are others
+
+    @property
+    def trial(self) -> Trial | None:
+        """Return the edit; None where there is none."""
+        return None if self.found is None or self.result is None else self.result.trials[self.found.number]
+
+    def lines(self) -> list[str]:
+        """Return the answer as lines of text."""
+        if self.kind == "right":
+            return [f"{self.kernel}: nothing differs", *([self.said] if self.said else [])]
+        if self.kind == "stopped":
+            return [f"{self.kernel} has ended with an error: {self.said}"]
+        narrow = [] if self.bisection is None else self.bisection.lines()
+        lost = None if self.bisection is None else self.bisection.lost
+        if lost is not None:
+            narrow.append(f"{lost.text()}: {lost.reason}")
+        return [*narrow, *self._lines_of_edit(), *([self.said] if self.said else [])]
+
+    def _lines_of_edit(self) -> list[str]:
+        trial, found, result = self.trial, self.found, self.result
+        if trial is None or found is None or result is None:
+            return []
+        place = f"{os.path.basename(trial.part.file)}:{trial.line}"
+        verified, tried = found.verified, f"{result.tried} edits tried in {result.seconds:.1f} s"
+        if self.kind == "repaired":
+            lines = [f"{place}: with this edit the outputs are right", *trial.lines()[:_SHOWN_LINES]]
+            lines.append(f"verified on this case, {', '.join(verified.on)}; {tried}")
+        else:
+            lines = [f"{place}: this edit fits this case", *trial.lines()[:_SHOWN_LINES]]
+            lines.append(f"not verified on other values: {verified.open}; {tried}")
+        if verified.doubts:
+            lines.append(f"with it the outputs differ on {', '.join(verified.doubts[:2])}")
+        return lines + [f"or {os.path.basename(each.part.file)}:{each.line}: {each.change}" for each in self.others]
+
+    def as_plain(self) -> dict[str, object]:
+        """Return the answer for JSON."""
+        first = None if self.bisection is None else self.bisection.first
+        lost = None if self.bisection is None else self.bisection.lost
+        trial, found, result = self.trial, self.found, self.result
+        plain: dict[str, object] = {
+            "kernel": self.kernel,
+            "kind": self.kind,
+            "first": None if first is None else {"tensor": first.name, "turn": first.turn},
+            "lost": None if lost is None else lost.text(),
+            "said": self.said,
+            "edit": None,
+            "tried": 0 if result is None else result.tried,
+            "of": 0 if result is None else len(result.trials),
+            "seconds": 0.0 if result is None else round(result.seconds, 2),
+        }
+        if trial is not None and found is not None:
+            plain["edit"] = {
+                "file": trial.part.file,
+                "line": trial.line,
+                "kind": trial.kind,
+                "change": trial.change,
+                "diff": trial.lines(),
+                "verified_on": ["this case", *found.verified.on],
+                "not_verified": found.verified.open,
+                "differs_on": list(found.verified.doubts),
+            }
+        return plain
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def bisect(
+    kernel: Kernel,
+    /,
+    *arrays: Argument,
+    reference: Argument = None,
+    expect: Mapping[str, Function] | None = None,
+    seconds: float = SECONDS,
+    grid: Grid | None = None,
+    chip: str | None = None,
+    nki_version: str | None = None,
+    **kwargs: Argument,
+) -> Answer:
+    """Find what is wrong in ``kernel``: one edit of it after which its outputs are the reference's.
+
+    The arrays are copied. ``reference``: the results, or a function of the kernel's arguments that returns them.
+    ``expect``: functions that return what tensors of the kernel hold at the end of a turn, by the tensors' names; each
+    takes the kernel's arguments and, by keyword, the loop counters that it names. TypeError and ValueError for what
+    does not fit.
+    """
+    __tracebackhide__ = True
+    with AuthorsTraceback():
+        call = Call(kernel, arrays, kwargs, grid=grid, chip=chip, nki_version=nki_version)
+        return answer_of(call, Expected(reference, expect or {}, kwargs), seconds)
+
+
+def answer_of(
+    call: Call,
+    expected: Expected,
+    seconds: float,
+    *,
+    rules: Sequence[Rule] = (),
+    want: list[Array] | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Answer:
+    """Return what is wrong in a call. ``rules``: by which its outputs are compared; ``want``: the right outputs."""
+    end = time.monotonic() + seconds
+    given, function = (call.args, call.kwargs), _function(expected.reference)
+    if want is None and expected.reference is not None:
+        want = reference_arrays(expected.reference) if function is None else _called(function, given)
+    narrow = _bisection(call, expected, want)
+    if narrow.kind in ("right", "stopped"):
+        return Answer(call.name, narrow.kind, narrow.note, narrow)
+    if not want:
+        return _without_edit(narrow, "", None)
+    case = Case(NkiKernel(call, narrow.changed), given, want, rules, function)
+    return answer_of_case(case, narrow, end, workers=workers, progress=progress)
+
+
+def _function(reference: Any) -> Callable[..., Any] | None:
+    return reference if callable(reference) and not hasattr(reference, "shape") else None
+
+
+def _called(function: Callable[..., Any], given: Arguments) -> list[Array]:
+    """Return what a reference says. ValueError, naming the exception, where it raises."""
+    args, kwargs = copied(given)
+    try:
+        return reference_arrays(function(*args, **kwargs))
+    except Exception as error:  # the author's function may raise anything
+        raise ValueError(f"the reference raises {type(error).__name__}: {error}") from error
+
+
+def _bisection(call: Call, expected: Expected, want: list[Array] | None) -> Bisection:
+    """Return the first wrong tensor; by the right values alone where the reference does not take float64."""
+    try:
+        return bisection_of(call, expected)
+    except (NothingCompared, KernelError):
+        raise
+    except Exception:
+        if want is None:
+            raise
+        return bisection_of(call, Expected(tuple(want), expected.expect, call.kwargs, expected.rule))
+
+
+def answer_of_case(
+    case: Case, narrow: Bisection, end: float, *, workers: int | None = None, progress: Progress | None = None
+) -> Answer:
+    """Return what is wrong in a case, of which a bisection is known."""
+    got = case.kernel.outputs(case.given)
+    why = Verification(case).of_reference() or _doubt(case, got, narrow)
+    if why:
+        return Answer(narrow.kernel, "doubt", why, narrow)
+    result = _searched(case, got, end, of_precision=narrow.kind == "precision", workers=workers, progress=progress)
+    best = result.best
+    if best is None:
+        return _without_edit(narrow, _not_found(result), result)
+    mirror = _doubt_of_reference(case, got, end, result.trials[best.number])
+    if mirror:
+        return Answer(narrow.kernel, "doubt", mirror, narrow, result)
+    kind = "repaired" if best.verified.is_repaired else "fits"
+    return Answer(narrow.kernel, kind, "", narrow, result, best, tuple(_others(result, best)) if kind == "fits" else ())
+
+
+def _without_edit(narrow: Bisection, said: str, result: Result | None) -> Answer:
+    """Return the answer where no edit holds: the first tensor that `expect` shows to be wrong, or the digits lost."""
+    is_narrowed = narrow.lost is not None or (narrow.first is not None and bool(narrow.first.key))
+    return Answer(narrow.kernel, "narrowed" if is_narrowed else "not found", said, narrow, result)
+
+
+def _not_found(result: Result) -> str:
+    many = len(result.trials)
+    if result.tried < many:
+        left = f"{many - result.tried} more were not tried in {result.seconds:.0f} s"
+        return f"none of {result.tried} single edits makes the outputs right; {left}"
+    return f"none of {many} single edits makes the outputs right ({result.seconds:.1f} s)"
+
+
+def _others(result: Result, best: Found) -> list[Trial]:
+    """Return some edits that fit the case as well, and compute something else on it."""
+    seen, found = {best.verified.outputs}, []
+    for each in sorted(result.found, key=lambda one: one.rank):
+        if each.verified.outputs not in seen:
+            seen.add(each.verified.outputs)
+            found.append(result.trials[each.number])
+    return found[:2]
+
+
+def _doubt(case: Case, got: Sequence[Array], narrow: Bisection) -> str:
+    """Return why the reference or the tolerance may be wrong, as the error is so small; '' where it is not."""
+    worst = 0.0
+    for one, other in zip(got, case.want, strict=False):
+        if one.shape != other.shape:
+            return ""
+        try:
+            first, second = numbers_of(one), numbers_of(other)
+        except (TypeError, ValueError):
+            return ""
+        if one.dtype.kind in "biu":
+            if not np.array_equal(first, second):
+                return ""
+            continue
+        with np.errstate(all="ignore"):
+            far = np.where((first == second) | (np.isnan(first) & np.isnan(second)), 0.0, np.abs(first - second))
+        worst = max(worst, float(np.nan_to_num(far, nan=np.inf).max(initial=0.0)) / (root_mean_square(other) or 1.0))
+    if worst > (_LITTLE_OF_PRECISION if narrow.kind == "precision" else _LITTLE):
+        return ""
+    where = "in float64 the kernel is right: " if narrow.kind == "precision" else ""
+    return (
+        f"{where}every element is off by little, at most {worst:.1e} of the root mean square: the tolerance may be too "
+        "narrow, or the reference may compute something slightly different; no edit is proposed"
+    )
+
+
+def _searched(
+    case: Case, got: Sequence[Array], end: float, *, of_precision: bool, workers: int | None, progress: Progress | None
+) -> Result:
+    began = time.monotonic()
+    case.kernel.outputs(case.given)
+    once = time.monotonic() - began
+    wrong, parts = case.wrong(got), case.kernel.parts()
+    lines = Lines(Counter(), (), {})
+    run = case.kernel.run()
+    if run is not None:
+        bad = slice_lines(run, wrong)
+        good = slice_lines(run, [None if each is None else ~each for each in wrong])
+        lines = Lines(bad, good, changed_lines(part.file for part in parts))
+    order = ranked(trials_of(parts), lines, shape_of(got, case.want, wrong))
+    if of_precision:
+        order = [each for each in order if each.kind in DTYPES and "bfloat16" not in each.edit.text]
+    hunt = Hunt(case, order, once)
+    return search(hunt, max(0.1, end - time.monotonic()), workers=workers, progress=progress)
+
+
+def _doubt_of_reference(case: Case, got: list[Array], end: float, edit: Trial) -> str:
+    """Return why the reference may be wrong, where the error is elementary; '' where nothing says so.
+
+    An edit of the reference may make it what the kernel computes, or the kernel may lack what only an addition brings.
+    """
+    shape = shape_of(got, case.want, case.wrong(got))
+    if not shape.said:
+        return ""
+    if edit.kind.startswith("one-more"):
+        return f"{shape.said}: the reference may be wrong; no edit of the kernel is proposed"
+    return "" if case.reference is None else _edit_of_reference(case, got, end, shape)
+
+
+def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape) -> str:
+    """Return an edit of the reference after which it computes what the kernel does, in words; '' where there is none.
+
+    Then nothing says which of the two is wrong.
+    """
+    assert case.reference is not None
+    kernel = case.kernel
+
+    def as_kernel(*args: Any, **kwargs: Any) -> tuple[Array, ...]:
+        return tuple(kernel.outputs((args, kwargs)))
+
+    mirror = Case(FunctionRuns(case.reference), case.given, got[: len(case.want)], case.rules, as_kernel)
+    order = ranked(trials_of(mirror.kernel.parts()), Lines(Counter(), (), {}), shape)
+    found = search(Hunt(mirror, order, 0.01), min(_MIRROR_SECONDS, max(0.5, end - time.monotonic())), workers=1).best
+    if found is None or found.verified.fails:
+        return ""
+    trial = order[found.number]
+    place = f"{os.path.basename(trial.part.file)}:{trial.line}: {trial.change}"
+    return (
+        f"{shape.said}, and one edit of the reference ({place}) "
+        "makes it what the kernel computes: the reference may be wrong; no edit of the kernel is proposed"
+    )

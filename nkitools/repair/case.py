@@ -1,0 +1,187 @@
+"""A wrong kernel with the arguments of its test, what its outputs should be, and the rules that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.comparison.bounds import bound_of
+from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.rule import Rule
+from nkitools.facts import options
+from nkitools.launch.programs import run_launch
+from nkitools.precision.runs import arrays_in, copied, in_float64
+from nkitools.record.prints.print_display import showing_prints
+from nkitools.record.run import Run
+from nkitools.repair.trials import Part, parts_of
+from nkitools.why.traced_calls import Call
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Runs(Protocol):
+    """What can be repaired: a kernel that gives outputs for arguments."""
+
+    def parts(self) -> list[Part]:
+        """Return the functions of the author's that it runs."""
+
+    def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
+        """Return the outputs for arguments, in float64 throughout if ``wide``. It raises where it cannot."""
+
+    def findings(self, given: Arguments) -> frozenset[str]:
+        """Return the rules that a run breaks, of level error."""
+
+    def run(self) -> Run | None:
+        """Return a run of the test's case with its record; None where there is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class NkiKernel:
+    """An NKI kernel of either dialect, as a test has called it. ``changed``: arguments that are outputs too."""
+
+    call: Call
+    changed: tuple[str, ...] = ()
+
+    def parts(self) -> list[Part]:
+        """Return the functions of the author's that it runs."""
+        return parts_of(self.call.launch.function)
+
+    def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
+        """Return the outputs."""
+        if wide:
+            half = replace_arguments(self.call, given).run(precision="float64", rules="off")
+            return [each.array for each in (*half.outputs.values(), *(half.arguments[name] for name in self.changed))]
+        return self._run(given, "off")[0]
+
+    def run(self) -> Run:
+        """Return a run of the test's case with its record."""
+        return self.call.run(precision="precise", rules="report").run
+
+    def findings(self, given: Arguments) -> frozenset[str]:
+        """Return the rules of level error that a run breaks."""
+        return self._run(given, "report")[1]
+
+    def _run(self, given: Arguments, rules: str) -> tuple[list[Array], frozenset[str]]:
+        args, kwargs = copied(given)
+        launch = replace(self.call.launch, rules=rules, precision="precise", echo=None)
+
+        def apart() -> Any:
+            with options.override(watch=None, schedule_seed=None), showing_prints(None):
+                return run_launch(launch, args, kwargs)
+
+        run = Context().run(apart)
+        found = [array for _, (_, array) in arrays_in("output", run.outputs)]
+        now = replace_arguments(self.call, (args, kwargs))
+        found += [np.asarray(now.at(now.places()[name])) for name in self.changed]
+        return found, frozenset(each.rule for each in run.findings if each.severity == "error")
+
+
+def replace_arguments(call: Call, given: Arguments) -> Call:
+    """Return a call with other arguments."""
+    found = Call.__new__(Call)
+    found.launch, (found.args, found.kwargs) = call.launch, given
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionRuns:
+    """A plain function of arrays, such as a reference."""
+
+    function: Callable[..., Any]
+
+    def parts(self) -> list[Part]:
+        """Return the functions of the author's that it runs."""
+        return parts_of(self.function)
+
+    def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
+        """Return what the function returns."""
+        args, kwargs = in_float64(given) if wide else copied(given)
+        with np.errstate(all="ignore"):
+            return reference_arrays(self.function(*args, **kwargs))
+
+    def findings(self, given: Arguments) -> frozenset[str]:
+        """Return no rules: a function breaks none."""
+        return frozenset()
+
+    def run(self) -> None:
+        """Return no run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A kernel, the arguments of its test, what is right, and the rules by which the outputs are compared.
+
+    ``reference``: a function that says what is right for other arguments; None where only arrays are known.
+    """
+
+    kernel: Runs
+    given: Arguments
+    want: list[Array]
+    rules: Sequence[Rule] = ()
+    reference: Callable[..., Any] | None = None
+
+    def rule_of(self, place: int, got: Array, want: Array) -> Rule:
+        """Return the rule of an output: the author's, else the widest one that its dtype allows."""
+        rule = self.rules[place] if place < len(self.rules) else Rule()
+        return rule if rule.is_stated else bound_of(got, want)
+
+    def is_right(self, got: Sequence[Array], want: Sequence[Array] | None = None) -> bool:
+        """Return whether outputs are those that should be there."""
+        want = self.want if want is None else want
+        if len(got) < len(want):
+            return False
+        for place, (one, other) in enumerate(zip(got, want, strict=False)):
+            if one.shape != other.shape or not compared(one, other, self.rule_of(place, one, other)).agree:
+                return False
+        return True
+
+    def wrong(self, got: Sequence[Array]) -> list[Array | None]:
+        """Return the elements of each output that differ; None where the shapes do."""
+        return [
+            compared(one, other, self.rule_of(place, one, other)).wrong if one.shape == other.shape else None
+            for place, (one, other) in enumerate(zip(got, self.want, strict=False))
+        ]
+
+    def right_for(self, given: Arguments) -> list[Array]:
+        """Return what the reference says of other arguments, which it may not change. It may raise anything."""
+        assert self.reference is not None
+        args, kwargs = copied(given)
+        with np.errstate(all="ignore"):
+            return reference_arrays(self.reference(*args, **kwargs))
+
+
+def reference_arrays(value: Any) -> list[Array]:
+    """Return the arrays that a reference holds."""
+    if isinstance(value, np.generic | int | float):
+        value = np.asarray(value)
+    return [array for _, (_, array) in arrays_in("output", value)]
+
+
+def error_of(got: Sequence[Array], want: Sequence[Array]) -> float:
+    """Return the largest error of some arrays in parts of the largest right value of each; inf where shapes differ."""
+    worst = 0.0
+    for one, other in zip(got, want, strict=False):
+        if one.shape != other.shape:
+            return float("inf")
+        try:
+            first, second = one.astype(np.float64), other.astype(np.float64)
+        except (TypeError, ValueError):
+            continue
+        with np.errstate(all="ignore"):
+            scale = float(np.abs(second[np.isfinite(second)]).max(initial=0.0)) or 1.0
+            same = (first == second) | (np.isnan(first) & np.isnan(second))
+            far = np.where(same, 0.0, np.abs(first - second)) / scale
+        worst = max(worst, float(np.nan_to_num(far, nan=np.inf, posinf=np.inf).max(initial=0.0)))
+    return worst
+
+
+def wide_want(reference: Callable[..., Any], given: Arguments) -> list[Array]:
+    """Return what a reference says in float64."""
+    args, kwargs = in_float64(given)
+    with np.errstate(all="ignore"):
+        return reference_arrays(reference(*args, **kwargs))

@@ -1,0 +1,120 @@
+"""Other arguments for a kernel that are like those of its test: other values, other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.launch.frameworks import NUMPY, framework_of
+from nkitools.launch.nested_arguments import mapped
+from nkitools.precision.runs import arrays_in
+from nkitools.repair.case import Arguments
+
+_FEW = 16  # an array with so few different values holds masks, labels or lengths, and stays as it is
+
+
+def other_values(given: Arguments, seed: int, *, turned: bool = False) -> Arguments:
+    """Return arguments whose numbers are others: those of each float array in another order, a little changed.
+
+    Arrays of integers, and of few different values, stay as they are; ``turned``: their rows change places.
+    """
+    rng = np.random.default_rng(seed)
+
+    def part(value: Any) -> Any:
+        if framework_of(value) is not NUMPY:
+            return value
+        if _holds_numbers(value):
+            return _shuffled(value, rng)
+        return np.roll(value, 1, axis=0) if turned and value.ndim else value
+
+    args, kwargs = mapped(given, part)
+    return tuple(args), dict(kwargs)
+
+
+def larger_values(given: Arguments) -> Arguments:
+    """Return arguments whose numbers are ten times as large."""
+
+    def part(value: Any) -> Any:
+        if framework_of(value) is not NUMPY or not _holds_numbers(value):
+            return value
+        return (10 * value.astype(np.float64)).astype(value.dtype)
+
+    args, kwargs = mapped(given, part)
+    return tuple(args), dict(kwargs)
+
+
+def has_codes(given: Arguments) -> bool:
+    """Return whether some array holds integers, masks or labels."""
+    return any(not _holds_numbers(each) and each.size > 1 for each in _arrays(given))
+
+
+def _holds_numbers(array: Array) -> bool:
+    if array.dtype.names is not None or array.dtype.kind in "biu" or array.size < 2:
+        return False
+    numbers = array.astype(np.float64).reshape(-1)
+    if not np.isfinite(numbers).all():
+        return False
+    some = numbers[: 1 << 14]
+    return not (some == np.rint(some)).all() and np.unique(some).size > min(_FEW, some.size // 2)
+
+
+def _shuffled(array: Array, rng: np.random.Generator) -> Array:
+    """Return the numbers of an array in another order, each by up to a tenth larger or smaller.
+
+    An array whose rows (or columns) are all alike keeps that form.
+    """
+    numbers = array.astype(np.float64)
+    for axis in range(numbers.ndim):
+        first = np.take(numbers, [0], axis=axis)
+        if numbers.shape[axis] > 1 and (numbers == first).all():
+            return np.array(np.broadcast_to(_mixed(first, rng), numbers.shape)).astype(array.dtype)
+    return _mixed(numbers, rng).astype(array.dtype)
+
+
+def _mixed(numbers: Array, rng: np.random.Generator) -> Array:
+    mixed = rng.permutation(numbers.reshape(-1)).reshape(numbers.shape)
+    return np.asarray(mixed * rng.uniform(0.9, 1.0, numbers.shape))
+
+
+def _arrays(given: Arguments) -> list[Array]:
+    return [array for _, (part, array) in arrays_in("", given) if isinstance(part, np.ndarray)]
+
+
+_CHANGES: tuple[Callable[[int], int], ...] = (
+    lambda size: 2 * size,
+    lambda size: size // 2,
+    lambda size: size - 1,
+    lambda size: size + size // 2,
+)
+
+
+def other_shapes(given: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Yield arguments in which one size is another wherever it stands, with the shapes in words."""
+    sizes = sorted({size for array in _arrays(given) for size in array.shape if size > 1}, reverse=True)
+    for change in _CHANGES:
+        for size in sizes:
+            other = change(size)
+            if other < 1 or other in sizes:
+                continue
+            rng = np.random.default_rng(other)
+
+            def part(value: Any, old: int = size, new: int = other, rng: np.random.Generator = rng) -> Any:
+                if framework_of(value) is not NUMPY or old not in value.shape:
+                    return value
+                shape = tuple(new if each == old else each for each in value.shape)
+                return _resized(value, shape, rng)
+
+            args, kwargs = mapped(given, part)
+            found = tuple(args), dict(kwargs)
+            yield ", ".join(f"{list(each.shape)}" for each in _arrays(found)), found
+
+
+def _resized(array: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Return an array of another shape with values like those of an array."""
+    for axis in range(array.ndim):
+        index = np.arange(shape[axis]) % array.shape[axis]
+        array = np.take(array, index, axis=axis)
+    return _shuffled(array, rng) if _holds_numbers(array) else array

@@ -1,0 +1,220 @@
+"""The search: edits are run one after the other, in as many processes as there are cores, until one holds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from nkitools.platforms import available_cores, workers_context
+from nkitools.processes import FunctionChild, Limits
+from nkitools.repair.case import Case
+from nkitools.repair.trials import Trial
+from nkitools.repair.verify import SHARP, Verification, Verified
+
+_MEMORY = 2 << 30  # bytes that a process of the search may take beside what it has
+_LEAST_SECONDS = 1.0  # that a run of an edited kernel may take
+_TIMES = 10  # so many times the time of the kernel as it is
+_GRACE = 0.3  # of the time until an edit held, in which a better one may come
+_WRITES = (
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.rmdir",
+    "os.system",
+    "os.posix_spawn",
+    "subprocess.Popen",
+    "shutil.rmtree",
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An edit by which the outputs are right on the test's case: its number, and the end of its verification."""
+
+    number: int
+    verified: Verified
+
+    @property
+    def rank(self) -> tuple[bool, int, bool, int]:
+        """Return the order: verified ones first, those without doubts, those right in float64, then as tried."""
+        return not self.verified.is_repaired, len(self.verified.doubts), self.verified.error > SHARP, self.number
+
+
+@dataclass
+class Result:
+    """The end of a search."""
+
+    trials: Sequence[Trial]
+    tried: int = 0
+    seconds: float = 0.0
+    found: list[Found] = field(default_factory=list)
+    failed: list[Found] = field(default_factory=list)  # right on the test's case alone
+
+    @property
+    def best(self) -> Found | None:
+        """Return the best edit."""
+        return min(self.found, key=lambda each: each.rank, default=None)
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether an edit holds of which nothing speaks against."""
+        known = [each.verified for each in self.found if each.verified.is_repaired]
+        return any(each.error <= SHARP and not each.doubts for each in known)
+
+
+class _Late(BaseException):
+    """The end of a run at its time; of no class that an author's code catches."""
+
+
+class _Write(PermissionError):
+    """An edited kernel would write a file or start a process."""
+
+
+class Hunt:
+    """The edits of a case in the order in which they are tried."""
+
+    def __init__(self, case: Case, trials: Sequence[Trial], seconds: float) -> None:
+        self.case, self.trials = case, trials
+        self.verification = Verification(case)
+        self._limit = max(_LEAST_SECONDS, _TIMES * seconds)
+
+    def tried(self, number: int) -> Found | None:
+        """Run an edited kernel; return what its verification says where its outputs are right."""
+        try:
+            with _at_most(self._limit), self.trials[number].running():
+                if not self.case.is_right(self.case.kernel.outputs(self.case.given)):
+                    return None
+            with _at_most(8 * self._limit), self.trials[number].running():
+                return Found(number, self.verification.of_edit())
+        except (Exception, _Late):  # an edited kernel may raise anything
+            return None
+
+
+def search(
+    hunt: Hunt, seconds: float, *, workers: int | None = None, progress: Callable[[int, int], None] | None = None
+) -> Result:
+    """Try the edits for so many seconds; ``progress`` is called with how many were tried, of how many."""
+    began = time.monotonic()
+    result = Result(hunt.trials)
+    end = began + seconds
+    for found in _tried(hunt, end, workers or available_cores(), result):
+        if found is not None:
+            (result.failed if found.verified.fails else result.found).append(found)
+            if result.is_done:
+                end = min(end, time.monotonic() + _GRACE * (time.monotonic() - began))
+        if progress is not None:
+            progress(result.tried, len(hunt.trials))
+        if time.monotonic() > end:
+            break
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _tried(hunt: Hunt, end: float, workers: int, result: Result) -> Iterator[Found | None]:
+    if not hunt.trials:
+        return iter(())
+    is_fork = workers_context(has_threads=False).get_start_method() == "fork"
+    return _in_children(hunt, end, workers, result) if is_fork else _here(hunt, result)
+
+
+def _here(hunt: Hunt, result: Result) -> Iterator[Found | None]:
+    """Try the edits in this process, without limits."""
+    for number in range(len(hunt.trials)):
+        result.tried += 1
+        yield hunt.tried(number)
+
+
+def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterator[Found | None]:
+    """Try the edits in forks of this process, which hold the kernel and its arguments already."""
+    pipes: dict[Any, FunctionChild] = {}
+    try:
+        for first in range(workers):
+            mine, theirs = Pipe(duplex=False)
+            with theirs, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of forks beside threads: what runs there uses none of them
+                limits = Limits(memory=_MEMORY, file_size=1)
+                pipes[mine] = FunctionChild(_work, hunt, first, workers, theirs, limits=limits)
+        open_pipes = list(pipes)
+        while open_pipes:
+            ready: list[Any] = wait(open_pipes, timeout=max(0.0, min(0.2, end - time.monotonic())))
+            for pipe in ready:
+                try:
+                    said = pipe.recv()
+                except (EOFError, OSError):
+                    open_pipes.remove(pipe)
+                    continue
+                if isinstance(said, int):
+                    result.tried += said
+                else:
+                    yield said
+            yield None
+    finally:
+        for pipe, child in pipes.items():
+            child.close()
+            pipe.close()
+
+
+def _work(hunt: Hunt, first: int, step: int, pipe: Connection) -> None:
+    """Try every so-many-th edit, in a process of its own."""
+    from threadpoolctl import threadpool_limits
+
+    with suppress(BrokenPipeError, ConnectionResetError), _silent(), threadpool_limits(1):
+        _write_nothing()
+        for number in range(first, len(hunt.trials), step):
+            found = hunt.tried(number)
+            pipe.send(1)
+            if found is not None:
+                pipe.send(found)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let nothing reach the terminal."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  the process ends with it
+    warnings.simplefilter("ignore")
+    yield
+
+
+def _write_nothing() -> None:
+    """Refuse to write files and to start processes, for the rest of this process."""
+
+    def refused(event: str, given: tuple[Any, ...]) -> None:
+        if event in _WRITES:
+            raise _Write(event)
+        flags = given[2] if event == "open" and len(given) > 2 and isinstance(given[2], int) else 0
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND):
+            raise _Write(str(given[0]))
+
+    sys.addaudithook(refused)
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise `_Late` in this block after so many seconds, where the platform and the thread can."""
+
+    def late(_signal: int, _frame: object) -> None:
+        raise _Late
+
+    try:
+        before = signal.signal(signal.SIGALRM, late)
+    except (ValueError, AttributeError):  # another thread than the main one
+        yield
+        return
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,190 @@
+"""The verification of an edit: on the test's case in float64, on fresh values, and on another shape."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.repair.case import Arguments, Case, error_of, wide_want
+from nkitools.repair.fresh import has_codes, larger_values, other_shapes, other_values
+
+SHARP = 2e-5  # parts of the largest value by which a right kernel may be off in float64, of a reference in float32
+_MOST_SHAPES = 6
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The end of a verification. ``fails``: why the edit is none; '' where it holds on all that could be tried.
+
+    ``on``: the cases on which it holds, in words; ``open``: why it is not verified on others; ``doubts``: the cases
+    on which it does not hold, which may be none for this kernel. ``error``: in float64.
+    """
+
+    fails: str = ""
+    on: tuple[str, ...] = ()
+    open: str = ""
+    doubts: tuple[str, ...] = ()
+    error: float = 0.0
+    outputs: bytes = field(default=b"", repr=False)  # on the test's case: edits that agree in all bits are one
+
+    @property
+    def is_repaired(self) -> bool:
+        """Return whether the edit holds on values that the search has not seen."""
+        return not self.fails and not self.open
+
+
+class Verification:
+    """The cases on which edits of a kernel are verified; each is made once."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def of_reference(self) -> str:
+        """Return what is wrong with the reference itself, in words; '' where it is a plain function."""
+        if self.case.reference is None:
+            return ""
+        try:
+            again = self.case.right_for(self.case.given)
+        except Exception as error:  # the author's function may raise anything
+            return f"the reference raises {type(error).__name__} when it is called again: {error}"
+        same = len(again) == len(self.case.want) and all(
+            one.shape == other.shape and np.array_equal(_plain(one), _plain(other), equal_nan=True)
+            for one, other in zip(again, self.case.want, strict=True)
+        )
+        return (
+            "" if same else "the reference gives other results when it is called again: it is random or keeps a state"
+        )
+
+    @cached_property
+    def _wide_want(self) -> list[Array]:
+        if self.case.reference is not None:
+            with suppress(Exception):  # a reference that does not take float64
+                found = wide_want(self.case.reference, self.case.given)
+                if [each.shape for each in found] == [each.shape for each in self.case.want]:
+                    return found
+        return self.case.want
+
+    def wide_error(self) -> float:
+        """Return the error of the kernel as it is now in float64, where nothing is rounded."""
+        try:
+            return error_of(self.case.kernel.outputs(self.case.given, wide=True), self._wide_want)
+        except Exception:  # whatever a kernel raises
+            return float("inf")
+
+    @cached_property
+    def _fresh(self) -> tuple[list[tuple[str, Arguments, list[Array]]], str]:
+        """The fresh values with what is right for them, and why there are none."""
+        found, why = [], "no argument holds numbers that could be others"
+        for seed, turned in ((1, False), (2, False), (3, True)):
+            if turned and not has_codes(self.case.given):
+                continue
+            given = other_values(self.case.given, seed, turned=turned)
+            try:
+                want = self.case.right_for(given)
+            except Exception as error:  # the author's function may raise anything
+                why = f"the reference raises {type(error).__name__} on other values"
+                continue
+            if [each.shape for each in want] != [each.shape for each in self.case.want]:
+                continue
+            if all(
+                np.array_equal(_plain(one), _plain(other), equal_nan=True)
+                for one, other in zip(want, self.case.want, strict=True)
+            ):
+                continue
+            found.append(("fresh indices and masks" if turned else "fresh values", given, want))
+        return found, "" if found else why
+
+    @cached_property
+    def _shapes(self) -> list[tuple[str, Arguments, list[Array]]]:
+        return list(self._shapes_taken())
+
+    def _shapes_taken(self) -> Iterator[tuple[str, Arguments, list[Array]]]:
+        """Yield other shapes that the reference takes, with what is right."""
+        for number, (said, given) in enumerate(other_shapes(self.case.given)):
+            if number >= 4 * _MOST_SHAPES:
+                return
+            try:
+                want = self.case.right_for(given)
+            except Exception:  # no shape for the reference
+                continue
+            if want and all(each.size for each in want):
+                yield said, given, want
+
+    def of_edit(self) -> Verified:
+        """Verify the kernel as it runs now, of which the outputs on the test's case are right."""
+        case = self.case
+        got = case.kernel.outputs(case.given)
+        bits = b"".join(np.ascontiguousarray(each).tobytes() for each in got)
+        error = self.wide_error()
+        if case.kernel.findings(case.given):
+            return Verified("an error-level finding")
+        if case.reference is None:
+            why = "no function says what is right of other values"
+            return Verified(open=why, error=error, outputs=bits)
+        cases, why = self._fresh
+        for said, given, want in cases:
+            if not self._holds(given, want):
+                return Verified(f"wrong on {said}")
+        on = list(dict.fromkeys(said for said, *_ in cases))
+        shapes, doubts = self._other_shapes()
+        on += shapes[:1]
+        doubts = doubts if self._reads_shapes else []
+        if doubts and not shapes and not why:
+            why = f"on {doubts[0]} its outputs differ"
+        large, want = self._large
+        if want and not self._holds(large, want):
+            doubts.append("values ten times as large")
+        return Verified("", tuple(on), why, tuple(doubts), error, bits)
+
+    @cached_property
+    def _reads_shapes(self) -> bool:
+        """Whether the kernel reads the shapes of its arguments; else it is made for those of the test alone."""
+        nodes = (node for part in self.case.kernel.parts() for node in ast.walk(part.source.tree))
+        lines = {line for part in self.case.kernel.parts() for line in range(part.first, part.last + 1)}
+        return any(isinstance(each, ast.Attribute) and each.attr == "shape" and each.lineno in lines for each in nodes)
+
+    def _holds(self, given: Arguments, want: list[Array]) -> bool:
+        try:
+            return self.case.is_right(self.case.kernel.outputs(given), want)
+        except Exception:  # whatever a kernel raises
+            return False
+
+    @cached_property
+    def _large(self) -> tuple[Arguments, list[Array]]:
+        """Larger values, with what is right for them; nothing where the reference does not take them."""
+        given = larger_values(self.case.given)
+        with suppress(Exception):  # the author's function may raise anything
+            want = self.case.right_for(given)
+            if all(np.isfinite(each.astype(np.float64)).all() for each in want if each.dtype.names is None):
+                return given, want
+        return given, []
+
+    def _other_shapes(self) -> tuple[list[str], list[str]]:
+        """Return other shapes on which the kernel is right, and those on which it computes what is wrong."""
+        holds, differs = list[str](), list[str]()
+        for said, given, want in self._shapes:
+            if len(holds) + len(differs) >= _MOST_SHAPES:
+                break
+            try:
+                got = self.case.kernel.outputs(given)
+                is_right = self.case.is_right(got, want)
+                if is_right or not self.case.kernel.findings(given):
+                    is_alike = [each.shape for each in got[: len(want)]] == [each.shape for each in want]
+                    if is_alike:
+                        (holds if is_right else differs).append(f"shapes {said}")
+            except Exception:  # no shape for the kernel
+                continue
+        return holds, differs
+
+
+def _plain(array: Array) -> Array:
+    """Return an array whose elements NumPy compares: of packed types their codes, of others numbers."""
+    if array.dtype.names is not None:
+        return array.view(f"u{array.itemsize}")
+    return array if array.dtype.kind in "biufc" else array.astype(np.float64)

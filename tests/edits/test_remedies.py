@@ -1,0 +1,92 @@
+"""The edits that may mend a kernel: each kind finds the right text of a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+
+from nkitools.edits.candidates import MODULES, edits_at
+from nkitools.edits.remedies import REMEDIES
+from nkitools.edits.source import Source
+
+HEAD = "import nki.isa as nisa\nimport nki.language as nl\n\nTILE = 128\n\n\ndef kernel(x, y, weight):\n"
+
+CASES = {
+    "other-number": ("    a = nl.multiply(x, 0.44715)", "    a = nl.multiply(x, 0.044715)"),
+    "other-operand": (
+        "    a, b = nl.load(x), nl.load(y)\n    nisa.tensor_tensor(dst=a, data1=a, data2=a, op=nl.add)",
+        "    a, b = nl.load(x), nl.load(y)\n    nisa.tensor_tensor(dst=a, data1=a, data2=b, op=nl.add)",
+    ),
+    "other-index": (
+        "    for i in range(2):\n        a = nl.load(x[0:TILE, :])\n"
+        "        nl.store(y[i * TILE : (i + 1) * TILE, :], a)",
+        "    for i in range(2):\n        a = nl.load(x[i * TILE : (i + 1) * TILE, :])\n"
+        "        nl.store(y[i * TILE : (i + 1) * TILE, :], a)",
+    ),
+    "shift-back": ("    a = nl.load(x[:, n - 1 : n])", "    a = nl.load(x[:, (n - 1) + 1 : n])"),
+    "other-name": (
+        "    rows, columns = x.shape\n    for i in range(rows):\n        pass",
+        "    rows, columns = x.shape\n    for i in range(columns):\n        pass",
+    ),
+    "part-of-expression": ("    a = nl.load(x[0 : TILE - 1])", "    a = nl.load(x[0 : TILE])"),
+    "other-sign": ("    a = nl.maximum(x, y)", "    a = nl.add(x, y)"),
+    "one-more-factor": (
+        "    n = x.shape[1]\n    nisa.tensor_scalar(dst=y, data=x, op0=nl.multiply, operand0=1.0 / n)",
+        "    n = x.shape[1]\n    nisa.tensor_scalar(dst=y, data=x, op0=nl.multiply, operand0=1.0 / (n - 1))",
+    ),
+    "other-axis": ("    a = nl.sum(x, axis=[1, 2])", "    a = nl.sum(x, axis=[1])"),
+    "exchange-nested": ("    a = nl.exp(nl.sum(x, axis=1))", "    a = nl.sum(nl.exp(x), axis=1)"),
+    "exchange-arguments": ("    a = nl.where(x, y, weight)", "    a = nl.where(x, weight, y)"),
+    "other-flag": (
+        "    nisa.nc_matmul(dst=x, stationary=y, moving=y, accumulate=True)",
+        "    nisa.nc_matmul(dst=x, stationary=y, moving=y, accumulate=False)",
+    ),
+    "one-more-keyword": (
+        "    nisa.tensor_scalar(dst=x, data=y, op0=nl.subtract, operand0=1.0)",
+        "    nisa.tensor_scalar(dst=x, data=y, op0=nl.subtract, operand0=1.0, reverse0=True)",
+    ),
+    "other-dtype": ("    a = nl.ndarray((4, 4), dtype=nl.int32)", "    a = nl.ndarray((4, 4), dtype=nl.float32)"),
+    "no-statement": ("    nisa.memset(dst=x, value=0.0)", "    pass"),
+    "exchange-statements": ("    nl.store(x, y)\n    nl.store(y, x)", "    nl.store(y, x)\n    nl.store(x, y)"),
+    "one-more-instruction": (
+        "    b = nl.load(y)\n    nisa.tensor_copy(dst=b, src=x)",
+        "    b = nl.load(y)\n    nisa.tensor_copy(dst=b, src=x)\n"
+        "    nisa.tensor_tensor(dst=b, data1=b, data2=weight, op=nl.multiply)",
+    ),
+    "other-instruction": (
+        "    nisa.tensor_copy(dst=x, src=y)",
+        "    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)",
+    ),
+    "move-statement": (
+        "    for i in range(4):\n        nisa.memset(dst=x, value=0.0)\n        nl.store(y, x)",
+        "    nisa.memset(dst=x, value=0.0)\n    for i in range(4):\n        nl.store(y, x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REMEDIES)
+def test_each_kind_finds_what_should_stand_there(kind: str) -> None:
+    """The right text is among the edits of its kind, and nothing else of the file changes."""
+    assert MODULES
+    wrong, right = (f"{HEAD}{each}\n" for each in CASES[kind])
+    source = Source(wrong, "author")
+    lines = range(1, len(source.lines) + 1)
+    texts = [source.edited([edit]) for name, edit in edits_at(source, lines) if name == kind]
+    assert right in texts
+
+
+def test_what_is_written_alike_comes_once() -> None:
+    """No two edits give one text, and none gives the text as it was."""
+    source = Source(HEAD + "\n".join(each for each, _ in CASES.values()) + "\n", "author")
+    texts = [source.edited([edit]).replace(" ", "") for _, edit in edits_at(source, range(1, len(source.lines) + 1))]
+    assert source.text.replace(" ", "") not in texts
+    assert len(texts) > 500
+    assert len(set(texts)) > 0.97 * len(texts)  # brackets apart
+
+
+def test_other_names_of_the_modules() -> None:
+    """An inserted instruction is called by the names that the file has for the modules."""
+    text = HEAD.replace("as nisa", "as isa").replace("as nl", "as lang") + CASES["one-more-instruction"][0] + "\n"
+    source = Source(text.replace("nisa.", "isa."), "author")
+    added = [edit.text for name, edit in edits_at(source, range(1, 40)) if name == "one-more-instruction"]
+    assert added
+    assert all("nisa." not in each and "nl." not in each for each in added)

@@ -1,0 +1,194 @@
+"""The answers about a wrong kernel: an edit where it was verified, and none where the reference may be wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nkitools.repair.answers import Answer, bisect
+from tests import cases
+
+pytestmark = pytest.mark.process
+
+HEADER = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n"
+LEGACY = "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\n\n"
+X = np.random.default_rng(0).standard_normal((128, 48)).astype(np.float32)
+POSITIVE = np.abs(X) + 0.5
+
+MODERN_BODY = """
+@nki.jit
+def kernel(x):
+    rows, columns = x.shape
+    out = nl.ndarray((rows, columns), dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    square = nl.ndarray((rows, columns), dtype=nl.float32, buffer=nl.sbuf)
+    total = nl.ndarray((rows, 1), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=square, data1=tile, data2=tile, op=nl.multiply)
+    nisa.tensor_reduce(dst=total, op=nl.add, data=square, axis=1)
+    nisa.tensor_scalar(dst=total, data=total, op0=nl.multiply, operand0=1.0 / columns, op1=nl.add, operand1=0.25)
+    nisa.activation(dst=total, op=nl.rsqrt, data=total)
+    nisa.tensor_scalar(dst=square, data=tile, op0=nl.multiply, operand0=total)
+    nisa.dma_copy(dst=out, src=square)
+    return out
+"""
+LEGACY_BODY = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.affine_range(2):
+        tile = nl.load(x[i * 64 + nl.arange(64)[:, None], nl.arange(48)[None, :]])
+        nl.store(out[i * 64 + nl.arange(64)[:, None], nl.arange(48)[None, :]], nl.add(nl.multiply(tile, tile), 0.5))
+    return out
+"""
+
+
+def normed(x: Any) -> Any:
+    return x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 0.25)
+
+
+def squared(x: Any) -> Any:
+    return x * x + 0.5
+
+
+def kernel_of(folder: Path, text: str) -> Any:
+    """The kernel of a file of the author's."""
+    file = folder / "author.py"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location("author", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+MISTAKES = [
+    ("operand1=0.25", "operand1=2.5"),
+    ("1.0 / columns", "1.0 / (columns - 1)"),
+    ("data=square, axis=1", "data=tile, axis=1"),
+    ("op=nl.rsqrt", "op=nl.sqrt"),
+    ("op0=nl.multiply, operand0=total)", "op0=nl.add, operand0=total)"),
+    ("op=nl.add, data=square", "op=nl.maximum, data=square"),
+]
+
+
+@cases.each("right, wrong", MISTAKES)
+def test_one_edit_mends_a_kernel(right: str, wrong: str, tmp_path: Path) -> None:
+    """The mended kernel is the reference's on values and a shape that the search has not seen."""
+    text = HEADER + MODERN_BODY.replace(right, wrong)
+    found = bisect(kernel_of(tmp_path, text), POSITIVE, reference=normed, seconds=30)
+    assert found.kind == "repaired", str(found)
+    assert_mended(found, tmp_path, normed, np.abs(np.random.default_rng(5).standard_normal((64, 80))) + 0.1)
+
+
+def assert_mended(found: Answer, folder: Path, reference: Any, x: Any) -> None:
+    """Run the text after the edit; the author's file is as it was."""
+    import nkitools
+
+    assert found.trial is not None
+    assert (folder / "author.py").read_text() == found.trial.part.source.text
+    mended = kernel_of(folder, found.trial.text)
+    x = x.astype(np.float32)
+    np.testing.assert_allclose(nkitools.simulate(mended, x).outputs, reference(x), rtol=1e-4, atol=1e-5)
+
+
+@cases.each(
+    "right, wrong",
+    [
+        ("nl.multiply(tile", "nl.maximum(tile"),
+        ("nl.multiply(tile, tile)", "nl.add(tile, tile)"),
+        ("range(2)", "range(1)"),
+    ],
+)
+def test_the_legacy_dialect(right: str, wrong: str, tmp_path: Path) -> None:
+    """The same, of a kernel that is compiled from its file's text."""
+    text = LEGACY + LEGACY_BODY.replace(right, wrong)
+    found = bisect(kernel_of(tmp_path, text), X, reference=squared, seconds=40)
+    assert found.kind == "repaired", str(found)
+    assert_mended(found, tmp_path, squared, np.random.default_rng(5).standard_normal((128, 48)))
+
+
+def test_a_known_array_is_no_proof(tmp_path: Path) -> None:
+    """With an array the edit fits this case, and the answer says that other values were not tried."""
+    kernel = kernel_of(tmp_path, HEADER + MODERN_BODY.replace("op=nl.rsqrt", "op=nl.sqrt"))
+    found = bisect(kernel, POSITIVE, reference=normed(POSITIVE), seconds=6)
+    assert found.kind == "fits"
+    assert "not verified on other values: no function says what is right" in str(found)
+
+
+def doubled(x: Any) -> Any:
+    return 2.0 * normed(x)
+
+
+REFERENCES = [
+    ("another_factor", doubled, "times 0.5"),
+    ("other_places", lambda x: normed(x)[::-1], "other places"),
+    ("slightly_other", lambda x: x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 0.2501), "off by little"),
+]
+
+
+@cases.each("name, reference, said", REFERENCES)
+def test_a_wrong_reference_brings_no_edit(name: str, reference: Any, said: str, tmp_path: Path) -> None:
+    """The kernel is right; the reference is so by one edit, or off by little."""
+    found = bisect(kernel_of(tmp_path, HEADER + MODERN_BODY), POSITIVE, reference=reference, seconds=20)
+    assert found.trial is None, str(found)
+    assert found.kind in ("doubt", "not found")
+    assert found.kind == "not found" or said in found.said
+
+
+def test_a_random_reference_is_noticed(tmp_path: Path) -> None:
+    """It gives other results when it is called again; nothing is searched."""
+    random = np.random.default_rng(1)
+    kernel = kernel_of(tmp_path, HEADER + MODERN_BODY)
+    found = bisect(kernel, POSITIVE, reference=lambda x: random.standard_normal(x.shape), seconds=5)
+    assert (found.kind, found.result) == ("doubt", None)
+    assert "it is random or keeps a state" in found.said
+
+
+def test_a_reference_that_raises_on_other_values(tmp_path: Path) -> None:
+    """The edit fits this case, and the answer names the exception."""
+
+    def picky(x: Any) -> Any:
+        if not np.array_equal(x, POSITIVE):
+            raise KeyError("these values only")
+        return normed(x)
+
+    found = bisect(
+        kernel_of(tmp_path, HEADER + MODERN_BODY.replace("rsqrt", "sqrt")), POSITIVE, reference=picky, seconds=6
+    )
+    assert found.kind == "fits"
+    assert "the reference raises KeyError on other values" in str(found)
+    with pytest.raises(ValueError, match="the reference raises KeyError"):
+        bisect(kernel_of(tmp_path, HEADER + MODERN_BODY), X, reference=picky, seconds=1)
+
+
+def test_two_mistakes_are_not_repaired(tmp_path: Path) -> None:
+    """No single edit mends them, and none is named."""
+    text = HEADER + MODERN_BODY.replace("op=nl.rsqrt", "op=nl.tanh").replace(
+        "data2=tile, op=nl.multiply", "data2=tile, op=nl.add"
+    )
+    found = bisect(kernel_of(tmp_path, text), POSITIVE, reference=normed, seconds=30)
+    assert (found.kind, found.trial) == ("not found", None)
+    assert found.result is not None
+    assert found.result.tried == len(found.result.trials)
+
+
+WRITES = """    if columns != 48 or rows != 128:
+        open(__file__ + ".written", "w").write("x")
+    tile = nl.load(x)
+    print("loud")
+"""
+LOUD = HEADER + MODERN_BODY.replace("    tile = nl.load(x)\n", WRITES).replace("op=nl.rsqrt", "op=nl.sqrt")
+
+
+def test_edited_kernels_write_nothing_and_print_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A kernel that prints, and that writes a file at other shapes, does neither in the search."""
+    found = bisect(kernel_of(tmp_path, LOUD), POSITIVE, reference=normed, seconds=20)
+    assert found.trial is not None
+    assert found.trial.change == "nl.sqrt -> nl.rsqrt"
+    assert capfd.readouterr().out.count("loud") <= 6  # of the runs before the search, which are the author's kernel
+    assert [each.name for each in tmp_path.iterdir() if each.suffix == ".written"] == []
