@@ -170,6 +170,12 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
             yield from nested_codes(constant)
 
 
+def lines_of(code: CodeType) -> tuple[int, int]:
+    """Return the first and the last line of a function, its decorators included."""
+    lines = [line for each in nested_codes(code) for *_, line in each.co_lines() if line]
+    return min(lines, default=0), max(lines, default=0)
+
+
 def is_at(node: ast.expr | ast.stmt, code: CodeType) -> bool:
     """Return True if ``code`` was compiled from a node; columns decide, as a line may have several lambdas."""
     first, last = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)

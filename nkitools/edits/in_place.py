@@ -37,14 +37,16 @@ def in_place(function: FunctionType, text: str) -> Iterator[None]:
 def _forget_traces(function: FunctionType) -> None:
     """Let JAX trace functions again: from 0.12 on it knows a kernel by its function, whatever code that has.
 
-    A file that does not name JAX has nothing that JAX traces.
+    JAX traces no function of a module that names NKI and does not name JAX.
     """
     jax = sys.modules.get("jax")
-    if jax is not None and any(getattr(each, "__name__", "").startswith("jax") for each in _modules(function)):
-        jax.clear_caches()
+    if jax is not None:
+        names = {_home(each) for each in list(function.__globals__.values())}
+        if "jax" in names or names.isdisjoint(("nki", "neuronxcc", "nkitools")):
+            jax.clear_caches()
 
 
-def _modules(function: FunctionType) -> list[object]:
-    """Return what a function's module has imported: modules, and those of the functions and classes."""
-    values = list(function.__globals__.values())
-    return [*values, *(sys.modules.get(getattr(each, "__module__", None) or "") for each in values)]
+def _home(value: object) -> str:
+    """Return the package of a module, a function or a class."""
+    name = getattr(value, "__module__", None) or getattr(value, "__name__", None)
+    return str(name).partition(".")[0]

@@ -28,7 +28,7 @@ _OPERANDS = (
 
 @dataclass(eq=False)
 class Names:
-    """What a function, with those around it, has names for."""
+    """The names that a function and those around it give to tensors, sizes and functions."""
 
     source: Source
     function: ast.AST
@@ -137,7 +137,7 @@ class Names:
 
     @cached_property
     def tensors(self) -> list[str]:
-        """The names of arguments and of what is no size."""
+        """The names of arguments, and all others but those of sizes."""
         assert isinstance(self.function, ast.FunctionDef | ast.AsyncFunctionDef)
         arguments = [each.arg for each in (*self.function.args.args, *self.function.args.kwonlyargs)]
         return [*arguments, *(name for name, (_, is_size) in self._assigned.items() if not is_size)]

@@ -1,4 +1,4 @@
-"""Single edits of expressions that may mend a kernel: what should stand in the place of what does."""
+"""Single edits of expressions that may mend a kernel: another operand, number, index, operator, flag or dtype."""
 
 from __future__ import annotations
 

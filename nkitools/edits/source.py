@@ -145,7 +145,7 @@ class Source(Text):
 
     @cached_property
     def known(self) -> dict[ast.AST, object]:
-        """What a reader of the module has found out about its nodes."""
+        """The findings of a reader of the module about its nodes."""
         return {}
 
     @cached_property

@@ -36,7 +36,7 @@ def _acts(node: ast.stmt) -> bool:
 
 @kind("one-more-instruction", "an instruction is missing", ast.stmt, REMEDIES)
 def one_more_instruction(source: Source, node: ast.stmt) -> Iterator[Edit]:
-    """What a statement has made is multiplied, added to or divided by another tensor; also a tile cleared before."""
+    """The tensor that a statement has made is combined with another one, or a function of it is taken."""
     target = _made_by(node)
     if target is None:
         return
@@ -82,7 +82,7 @@ def _made_by(node: ast.stmt) -> str | None:
 
 @kind("other-instruction", "a copy in the place of a computation", ast.Call, REMEDIES)
 def other_instruction(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """A copy becomes a sum, a product or a reduction of what it copies; two tensors are copied instead of combined."""
+    """A copy becomes a sum, a product or a reduction of its source, or a combination with another tensor."""
     names, around = Names.of(source, node), source.parents[node]
     if names.room(node) == "nl" and callee(node) == "copy" and node.args and isinstance(around, ast.Assign):
         given = f"{source.says(around.targets[0])}, {source.says(node.args[0])}"

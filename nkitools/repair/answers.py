@@ -1,4 +1,4 @@
-"""What is known of a kernel whose outputs are wrong: an edit that makes them right, or how far the search has come."""
+"""The answer about a kernel whose outputs are wrong: an edit that makes them right, or how far the search has come."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What is known of a kernel.
+    """The answer about a kernel.
 
     ``kind``: ``right``, ``stopped`` (the kernel has ended with an error), ``repaired``, ``fits`` (an edit verified on
     this case alone), ``narrowed``, ``doubt`` (the reference or the tolerance may be wrong) or ``not found``.
@@ -198,7 +198,7 @@ def _bisection(call: Call, expected: Expected, want: list[Array] | None) -> Bise
 def answer_of_case(
     case: Case, narrow: Bisection, end: float, *, workers: int | None = None, progress: Progress | None = None
 ) -> Answer:
-    """Return what is wrong in a case, of which a bisection is known."""
+    """Return what is wrong in a case. ``narrow``: its first wrong tensor."""
     got = case.kernel.outputs(case.given)
     why = Verification(case).of_reference() or _doubt(case, got, narrow)
     if why:

@@ -25,7 +25,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Runs(Protocol):
-    """What can be repaired: a kernel that gives outputs for arguments."""
+    """A kernel that gives outputs for arguments, and whose functions can be edited."""
 
     def parts(self) -> list[Part]:
         """Return the functions of the author's that it runs."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from nkitools.platforms import available_cores, workers_context
+from nkitools.platforms import alarm, available_cores, workers_context
 from nkitools.processes import FunctionChild, Limits
 from nkitools.repair.case import Case
 from nkitools.repair.trials import Trial
@@ -66,7 +65,7 @@ class Result:
 
     @property
     def is_done(self) -> bool:
-        """Return whether an edit holds of which nothing speaks against."""
+        """Return whether an edit holds on all that was tried."""
         known = [each.verified for each in self.found if each.verified.is_repaired]
         return any(each.error <= SHARP and not each.doubts for each in known)
 
@@ -80,23 +79,32 @@ class _Write(PermissionError):
 
 
 class Hunt:
-    """The edits of a case in the order in which they are tried."""
+    """The edits of a case in the order in which they are tried. ``is_limited``: whether each has a limit of time."""
 
     def __init__(self, case: Case, trials: Sequence[Trial], seconds: float) -> None:
         self.case, self.trials = case, trials
         self.verification = Verification(case)
+        self.is_limited = False
         self._limit = max(_LEAST_SECONDS, _TIMES * seconds)
 
     def tried(self, number: int) -> Found | None:
         """Run an edited kernel; return what its verification says where its outputs are right."""
         try:
-            with _at_most(self._limit), self.trials[number].running():
+            with self._at_most(1), self.trials[number].running():
                 if not self.case.is_right(self.case.kernel.outputs(self.case.given)):
                     return None
-            with _at_most(8 * self._limit), self.trials[number].running():
+            with self._at_most(8), self.trials[number].running():
                 return Found(number, self.verification.of_edit())
         except (Exception, _Late):  # an edited kernel may raise anything
             return None
+
+    def _at_most(self, times: int) -> AbstractContextManager[None]:
+        """Raise `_Late` in a block that takes too long, in a process of the search."""
+        return alarm(times * self._limit, _late) if self.is_limited else nullcontext()
+
+
+def _late() -> None:
+    raise _Late
 
 
 def search(
@@ -169,6 +177,7 @@ def _work(hunt: Hunt, first: int, step: int, pipe: Connection) -> None:
 
     with suppress(BrokenPipeError, ConnectionResetError), _silent(), threadpool_limits(1):
         _write_nothing()
+        hunt.is_limited = True
         for number in range(first, len(hunt.trials), step):
             found = hunt.tried(number)
             pipe.send(1)
@@ -198,23 +207,3 @@ def _write_nothing() -> None:
             raise _Write(str(given[0]))
 
     sys.addaudithook(refused)
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise `_Late` in this block after so many seconds, where the platform and the thread can."""
-
-    def late(_signal: int, _frame: object) -> None:
-        raise _Late
-
-    try:
-        before = signal.signal(signal.SIGALRM, late)
-    except (ValueError, AttributeError):  # another thread than the main one
-        yield
-        return
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-        signal.signal(signal.SIGALRM, before)

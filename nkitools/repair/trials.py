@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from nkitools.authors_code.called_functions import named_functions, plain_function
-from nkitools.authors_code.source_text import text_of
+from nkitools.authors_code.source_text import lines_of, text_of
 from nkitools.edits.candidates import MODULES, edits_at
 from nkitools.edits.in_place import in_place
 from nkitools.edits.source import Edit, Source
@@ -95,17 +95,8 @@ def parts_of(kernel: Any) -> list[Part]:
     for each in () if function is None else named_functions(function):
         text = text_of(each.__code__)
         if text:
-            lines = [line for *_, line in _all_lines(each) if line]
-            found.append(Part(each, _source_of(each.__code__.co_filename, text), min(lines), max(lines)))
+            found.append(Part(each, _source_of(each.__code__.co_filename, text), *lines_of(each.__code__)))
     return found
-
-
-def _all_lines(function: FunctionType) -> Iterator[tuple[int, int, int | None]]:
-    waiting = [function.__code__]
-    while waiting:
-        code = waiting.pop()
-        yield from code.co_lines()
-        waiting += [each for each in code.co_consts if isinstance(each, type(code))]
 
 
 def _source_of(file: str, text: str) -> Source:

@@ -117,7 +117,7 @@ class Verification:
                 yield said, given, want
 
     def of_edit(self) -> Verified:
-        """Verify the kernel as it runs now, of which the outputs on the test's case are right."""
+        """Verify the kernel as it runs now; its outputs on the test's case are right."""
         case = self.case
         got = case.kernel.outputs(case.given)
         bits = b"".join(np.ascontiguousarray(each).tobytes() for each in got)
@@ -144,7 +144,7 @@ class Verification:
 
     @cached_property
     def _reads_shapes(self) -> bool:
-        """Whether the kernel reads the shapes of its arguments; else it is made for those of the test alone."""
+        """True if the kernel reads the shapes of its arguments; else it is made for those of the test alone."""
         nodes = (node for part in self.case.kernel.parts() for node in ast.walk(part.source.tree))
         lines = {line for part in self.case.kernel.parts() for line in range(part.first, part.last + 1)}
         return any(isinstance(each, ast.Attribute) and each.attr == "shape" and each.lineno in lines for each in nodes)

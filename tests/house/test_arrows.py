@@ -52,13 +52,13 @@ room(
     "rules",
 )  # fmt: skip
 room("strategies", "chip", "dialects", "facts", "launch", "rules")
-room("why", "authors_code", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
+room("why", "chip", "comparison", "facts", "issue", "launch", "precision", "record")
 room("suggestions", "dialects", "edits", "facts", "issue", "lint", "rules")
 room("pallas", "authors_code", "chip", "comparison", "facts", "precision", "processes", "record", "rules")
 room(
     "repair",  # of kernels that a comparison shows to be wrong
-    "authors_code", "chip", "comparison", "edits", "facts", "launch", "pallas", "platforms", "precision", "processes",
-    "record", "rules", "why",
+    "authors_code", "chip", "comparison", "edits", "facts", "launch", "platforms", "precision", "processes", "record",
+    "rules", "why",
 )  # fmt: skip
 room("kernel_settings", "chip")
 room("module_files", "authors_code", "facts", "lint")

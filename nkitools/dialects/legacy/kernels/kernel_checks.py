@@ -66,7 +66,7 @@ class _Rewritten:
         self._codes: list[tuple[FunctionType, CodeType]] = []
 
     def now(self) -> Rewrites:
-        """Return the rewritten codes of what runs now."""
+        """Return the rewritten codes of the functions as they are now."""
         made = dict(self._made)
         if not self._codes or any(each.__code__ not in (code, made.get(each)) for each, code in self._codes):
             plain = plain_function(self._function)
