@@ -19,8 +19,8 @@ SLOTS = frozenset({
 """Keywords of instructions that take a tensor or a number."""
 
 FUNCTIONS_OF_ONE = (
-    "exp", "log", "sqrt", "rsqrt", "square", "reciprocal", "tanh", "sigmoid", "silu", "gelu", "gelu_apprx_tanh",
-    "gelu_apprx_sigmoid", "relu", "abs", "sin", "cos", "erf", "softplus", "sign", "copy", "negative", "mish",
+    "log", "exp", "square", "rsqrt", "sqrt", "reciprocal", "negative", "copy", "abs", "relu", "silu", "gelu",
+    "gelu_apprx_tanh", "gelu_apprx_sigmoid", "sigmoid", "tanh", "erf", "sin", "cos", "softplus", "mish", "sign",
 )  # fmt: skip
 """Functions that make a tensor of one tensor."""
 
@@ -205,7 +205,8 @@ def other_sign(source: Source, node: ast.AST) -> Iterator[Edit]:
     ) in ("nl", "jnp"):
         alike = next((each for each in _CLASSES if node.attr in each), ())
         owner = source.says(node.value)
-        yield from (replaced(node, f"{owner}.{each}") for each in alike if each != node.attr)
+        near = sorted(alike, key=lambda each: abs(alike.index(each) - alike.index(node.attr)))
+        yield from (replaced(node, f"{owner}.{each}") for each in near if each != node.attr)
 
 
 def _sign(op: ast.operator) -> str:
