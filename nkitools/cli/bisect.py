@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from nkitools.cli.load_run import read_run
 from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
 from nkitools.cli.sweep import progress_line
 from nkitools.cli.terminal import say, say_json
-from nkitools.kernel_file import KernelFile, asked, load, seen
+from nkitools.kernel_file import Asked, asked, load, seen
 from nkitools.kernel_settings import without_settings
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ def find_first_wrong(
     file, name = seen(kernel, needs_inputs=inputs is None)
     with stand_in("always"), asked(file, name, inputs, settings) as this:
         try:
-            call = Call(_of_nki(this.kernel, name), this.args, this.kwargs)
             if against is not None:
+                call = Call(_of_nki(this.kernel, name), this.args, this.kwargs)
                 context.exit(_against(call, against, as_json=as_json))
-            found = _answer(call, this.file, this.kwargs, settings, seconds)
+            found = _answer(this, settings, seconds)
         except (TypeError, ValueError) as error:
             raise click.UsageError(str(error)) from None
     if as_json:
@@ -94,32 +95,42 @@ def _apply(found: Answer) -> None:
 
 
 def _of_nki(kernel: Any, name: str) -> Any:
-    """Return a kernel; refuse a JAX function, whose Pallas calls have no instructions of NKI to go through."""
+    """Return a kernel; refuse a JAX function, whose Pallas calls have no instructions of NKI to compare."""
     from nkitools.targets.builtin import is_jax_function
 
     if is_jax_function(kernel):
         raise click.UsageError(
-            f"{name} is a JAX function with Pallas calls, and bisect goes through the instructions of NKI kernels. "
-            f"nkitools.pallas.check({name}, ..., reference=...) names the blocks that differ, the grid point that "
-            "wrote them and the index map that is wrong; run_kernel(..., reference=...) does so in a test."
+            f"{name} is a JAX function with Pallas calls, and --against goes through the instructions of NKI kernels. "
+            "Give the file a `reference`, and leave --against out."
         )
     return kernel
 
 
-def _answer(call: Call, file: KernelFile, kwargs: dict[str, Any], settings: dict[str, Any], seconds: float) -> Answer:
+def _answer(this: Asked, settings: dict[str, Any], seconds: float) -> Answer:
     from nkitools.repair.answers import answer_of
+    from nkitools.targets.builtin import is_jax_function
     from nkitools.why.targets import Expected
+    from nkitools.why.traced_calls import Call
 
+    file = this.file
     if file.reference is None and not file.expect:
         raise click.UsageError(
             f"{file.path} has neither `reference`, the right results of the kernel, nor `expect`, the right "
             "values of its tensors"
         )
+    reference = without_settings(file.reference, settings)
     right = {name: without_settings(each, settings) for name, each in file.expect.items()}
-    expected = Expected(without_settings(file.reference, settings), right, kwargs)
     with progress_line("edits") as progress:
         said = None if progress is None else lambda done, of: progress(done, 0, of)
-        return answer_of(call, expected, seconds, progress=said)
+        if not is_jax_function(this.kernel):
+            call = Call(this.kernel, this.args, this.kwargs)
+            return answer_of(call, Expected(reference, right, this.kwargs), seconds, progress=said)
+        from nkitools.repair.jax_function import answer_of_jax
+
+        if right:
+            raise click.UsageError(f"{file.path}: `expect` is of tensors of NKI kernels; this is a JAX function")
+        end = time.monotonic() + seconds
+        return answer_of_jax(this.kernel, (this.args, this.kwargs), reference, end, progress=said)
 
 
 def _against(call: Call, against: str, *, as_json: bool) -> int:

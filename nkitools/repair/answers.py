@@ -158,9 +158,9 @@ def answer_of(
 ) -> Answer:
     """Return what is wrong in a call. ``rules``: by which its outputs are compared; ``want``: the right outputs."""
     end = time.monotonic() + seconds
-    given, function = (call.args, call.kwargs), _function(expected.reference)
+    given, function = (call.args, call.kwargs), function_of(expected.reference)
     if want is None and expected.reference is not None:
-        want = reference_arrays(expected.reference) if function is None else _called(function, given)
+        want = right_outputs(expected.reference, given)
     narrow = _bisection(call, expected, want)
     if narrow.kind in ("right", "stopped"):
         return Answer(call.name, narrow.kind, narrow.note, narrow)
@@ -170,12 +170,16 @@ def answer_of(
     return answer_of_case(case, narrow, end, workers=workers, progress=progress)
 
 
-def _function(reference: Any) -> Callable[..., Any] | None:
+def function_of(reference: Any) -> Callable[..., Any] | None:
+    """Return a reference that is a function; None of arrays."""
     return reference if callable(reference) and not hasattr(reference, "shape") else None
 
 
-def _called(function: Callable[..., Any], given: Arguments) -> list[Array]:
-    """Return what a reference says. ValueError, naming the exception, where it raises."""
+def right_outputs(reference: Any, given: Arguments) -> list[Array]:
+    """Return the arrays that a reference holds or returns. ValueError, naming the exception, where it raises."""
+    function = function_of(reference)
+    if function is None:
+        return reference_arrays(reference)
     args, kwargs = copied(given)
     try:
         return reference_arrays(function(*args, **kwargs))

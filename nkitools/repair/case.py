@@ -27,6 +27,10 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 class Runs(Protocol):
     """A kernel that gives outputs for arguments, and whose functions can be edited."""
 
+    @property
+    def forks(self) -> bool:
+        """Return whether a fork of this process may run it."""
+
     def parts(self) -> list[Part]:
         """Return the functions of the author's that it runs."""
 
@@ -46,6 +50,7 @@ class NkiKernel:
 
     call: Call
     changed: tuple[str, ...] = ()
+    forks = True
 
     def parts(self) -> list[Part]:
         """Return the functions of the author's that it runs."""
@@ -93,6 +98,7 @@ class FunctionRuns:
     """A plain function of arrays, such as a reference."""
 
     function: Callable[..., Any]
+    forks = True
 
     def parts(self) -> list[Part]:
         """Return the functions of the author's that it runs."""

@@ -19,14 +19,15 @@ _FEW = 16  # an array with so few different values holds masks, labels or length
 def other_values(given: Arguments, seed: int, *, turned: bool = False) -> Arguments:
     """Return arguments whose numbers are others: those of each float array in another order, a little changed.
 
-    Arrays of integers, and of few different values, stay as they are; ``turned``: their rows change places.
+    Whole numbers change places alone, and an array of one number gets others. Arrays of integers, and of few different
+    values, stay as they are; ``turned``: their rows change places.
     """
     rng = np.random.default_rng(seed)
 
     def part(value: Any) -> Any:
         if framework_of(value) is not NUMPY:
             return value
-        if _holds_numbers(value):
+        if _holds_numbers(value) or _holds_whole_numbers(value):
             return _shuffled(value, rng)
         return np.roll(value, 1, axis=0) if turned and value.ndim else value
 
@@ -48,7 +49,8 @@ def larger_values(given: Arguments) -> Arguments:
 
 def has_codes(given: Arguments) -> bool:
     """Return whether some array holds integers, masks or labels."""
-    return any(not _holds_numbers(each) and each.size > 1 for each in _arrays(given))
+    arrays = [each for each in _arrays(given) if each.size > 1]
+    return any(not _holds_numbers(each) and not _holds_whole_numbers(each) for each in arrays)
 
 
 def _holds_numbers(array: Array) -> bool:
@@ -61,12 +63,25 @@ def _holds_numbers(array: Array) -> bool:
     return not (some == np.rint(some)).all() and np.unique(some).size > min(_FEW, some.size // 2)
 
 
+def _holds_whole_numbers(array: Array) -> bool:
+    """Return whether a float array holds one number everywhere, or many whole ones, such as those of a range."""
+    if array.dtype.names is not None or array.dtype.kind in "biu" or array.size < 2:
+        return False
+    numbers = array.astype(np.float64).reshape(-1)[: 1 << 14]
+    if not np.isfinite(numbers).all():
+        return False
+    many = np.unique(numbers).size
+    return (many == 1 and bool(numbers[0])) or many > 4 * _FEW
+
+
 def _shuffled(array: Array, rng: np.random.Generator) -> Array:
     """Return the numbers of an array in another order, each by up to a tenth larger or smaller.
 
     An array whose rows (or columns) are all alike keeps that form.
     """
     numbers = array.astype(np.float64)
+    if (numbers == numbers.flat[0]).all():
+        return (numbers * rng.uniform(0.5, 1.5, numbers.shape)).astype(array.dtype)
     for axis in range(numbers.ndim):
         first = np.take(numbers, [0], axis=axis)
         if numbers.shape[axis] > 1 and (numbers == first).all():
@@ -76,6 +91,8 @@ def _shuffled(array: Array, rng: np.random.Generator) -> Array:
 
 def _mixed(numbers: Array, rng: np.random.Generator) -> Array:
     mixed = rng.permutation(numbers.reshape(-1)).reshape(numbers.shape)
+    if (mixed == np.rint(mixed)).all():
+        return mixed
     return np.asarray(mixed * rng.uniform(0.9, 1.0, numbers.shape))
 
 

@@ -7,8 +7,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from io import StringIO
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -130,15 +131,17 @@ def search(
 def _tried(hunt: Hunt, end: float, workers: int, result: Result) -> Iterator[Found | None]:
     if not hunt.trials:
         return iter(())
-    is_fork = workers_context(has_threads=False).get_start_method() == "fork"
+    is_fork = hunt.case.kernel.forks and workers_context(has_threads=False).get_start_method() == "fork"
     return _in_children(hunt, end, workers, result) if is_fork else _here(hunt, result)
 
 
 def _here(hunt: Hunt, result: Result) -> Iterator[Found | None]:
-    """Try the edits in this process, without limits."""
+    """Try the edits in this process, without limits and in silence."""
     for number in range(len(hunt.trials)):
         result.tried += 1
-        yield hunt.tried(number)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            found = hunt.tried(number)
+        yield found
 
 
 def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterator[Found | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from nkitools.facts.kept import Kept
 
 assert MODULES  # they fill the tables of kinds
 
+_OF_NKI = re.compile(r"\bn(?:l|isa)\.")
 _sources = Kept[str, Source]("the texts of kernels that are repaired", 64, "a test session's kernels that fail")
 
 
@@ -115,8 +117,11 @@ def trials_of(parts: list[Part]) -> Iterator[Trial]:
         source = mine[0].source
         lines = {line for part in mine for line in range(part.first, part.last + 1)}
         constants = _constants(source, mine)
+        is_nki = "nki" in source.text
         for kind, edit in edits_at(source, lines | constants.keys()):
             line = edit.line
+            if not is_nki and _OF_NKI.search(edit.text):
+                continue
             around = [each for each in mine if each.first <= line <= each.last]
             if around:
                 yield Trial(max(around, key=lambda each: each.first), kind, edit)

@@ -150,15 +150,19 @@ def test_mistakes_in_the_command(directory: Path) -> None:
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("more", [[], ["--against", "tripled.py::doubled"]])
-def test_a_pallas_kernel_is_refused_in_a_sentence(directory: Path, more: list[str]) -> None:
-    """What names the wrong block of a Pallas kernel is said, whether it is compared with a reference or a kernel."""
+@pytest.mark.process
+def test_a_pallas_kernel_is_mended(directory: Path) -> None:
+    """The number in the body; nothing differs once it is right. A comparison with another kernel is refused."""
     pytest.importorskip("jax")
     (directory / "tripled.py").write_text(PALLAS)
-    done = CliRunner().invoke(main, ["bisect", "tripled.py::doubled", *more], catch_exceptions=False)
-    said = " ".join(done.output.split())
-    assert done.exit_code == 2
-    assert (
-        "doubled is a JAX function with Pallas calls, and bisect goes through the instructions of NKI kernels" in said
+    called = [main, ["bisect", "tripled.py::doubled", "--json"]]
+    found = json.loads(CliRunner().invoke(*called, catch_exceptions=False).output)
+    assert (found["kind"], found["edit"]["diff"]) == (
+        "repaired",
+        ["-    out_ref[...] = x_ref[...] * 3", "+    out_ref[...] = x_ref[...] * 2"],
     )
-    assert "nkitools.pallas.check(doubled, ..., reference=...)" in said
+    (directory / "tripled.py").write_text(PALLAS.replace("* 3", "* 2"))
+    assert json.loads(CliRunner().invoke(*called, catch_exceptions=False).output)["kind"] == "right"
+    done = CliRunner().invoke(main, [*called[1], "--against", "tripled.py::doubled"], catch_exceptions=False)
+    assert done.exit_code == 2
+    assert "--against goes through the instructions of NKI kernels" in " ".join(done.output.split())

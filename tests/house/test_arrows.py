@@ -57,8 +57,8 @@ room("suggestions", "dialects", "edits", "facts", "issue", "lint", "rules")
 room("pallas", "authors_code", "chip", "comparison", "facts", "precision", "processes", "record", "rules")
 room(
     "repair",  # of kernels that a comparison shows to be wrong
-    "authors_code", "chip", "comparison", "edits", "facts", "launch", "platforms", "precision", "processes", "record",
-    "rules", "why",
+    "authors_code", "chip", "comparison", "edits", "facts", "launch", "pallas", "platforms", "precision", "processes",
+    "record", "rules", "why",
 )  # fmt: skip
 room("kernel_settings", "chip")
 room("module_files", "authors_code", "facts", "lint")
