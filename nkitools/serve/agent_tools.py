@@ -29,6 +29,7 @@ from nkitools.serve.instruction_search import search
 from nkitools.serve.linted_file import linted
 from nkitools.serve.plain_text import sendable
 from nkitools.serve.read_files import changed, contents
+from nkitools.serve.repaired_file import repaired
 from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
 
 Plain = dict[str, Any]
@@ -128,6 +129,7 @@ def make_server(root: Path) -> MCPServer:
     _reading_tools(server, workplace)
     _tools_of_kept_runs(server, workplace)
     _tools_of_new_runs(server, workplace)
+    _tools_of_edits(server, workplace)
     return server
 
 
@@ -235,6 +237,32 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         async def go() -> Plain:
             request = _request(workplace, path, kernel, arguments, settings, chip=chip, nki_version=nki_version)
             return await _called(compared, request | {"against": against, "rtol": rtol, "atol": atol}, seconds, context)
+
+        return await _awaited(go())
+
+
+def _tools_of_edits(server: MCPServer, workplace: Workplace) -> None:
+    @server.tool()
+    async def repair(
+        path: str,
+        kernel: str,
+        context: Context[Any],
+        against: str = "",
+        arguments: Plain | None = None,
+        settings: Plain | None = None,
+        chip: str = "",
+        nki_version: str = "",
+        seconds: float = 60.0,
+    ) -> Told:
+        """Search for one edit of a wrong kernel after which its outputs are the reference's, and verify it.
+
+        against: a function of the file that returns what is right; without it the file's own reference. kind: repaired,
+        fits (this case alone), narrowed, doubt (the reference or the tolerance may be wrong), not found, right.
+        """
+
+        async def go() -> Plain:
+            request = _request(workplace, path, kernel, arguments, settings, chip=chip, nki_version=nki_version)
+            return await _called(repaired, request | {"against": against, "seconds": seconds}, seconds, context)
 
         return await _awaited(go())
 

@@ -47,7 +47,7 @@ def simulated(request: Plain) -> Plain:
     ``files`` that it has read.
     """
     with files_read() as files:
-        found = _answered(request, lambda run, _: of_run(run))
+        found = answered(request, lambda run, _: of_run(run))
     return {**found, "files": sorted(files)}
 
 
@@ -57,7 +57,7 @@ def estimated(request: Plain) -> Plain:
 
     found: Plain = {"estimates": [], "text": ""}
     for chip in request["chips"]:
-        answer = _answered(request | {"chip": chip}, lambda run, _: {"estimate": run.estimate()})
+        answer = answered(request | {"chip": chip}, lambda run, _: {"estimate": run.estimate()})
         if "estimate" not in answer:
             return answer
         found["estimates"].append(answer["estimate"].as_plain())
@@ -110,7 +110,7 @@ def compared(request: Plain) -> Plain:
         return {**_verdict(run, found), "findings": findings}
 
     with changes_fail():
-        return _answered(request, look)
+        return answered(request, look)
 
 
 def _verdict(run: Run, found: list[Judged]) -> Plain:
@@ -168,10 +168,10 @@ def reasons(request: Plain) -> Plain:
             return {"error": str(error)}
         return {"text": found.text(), "exact": found.is_exact}
 
-    return _answered(request, look)
+    return answered(request, look)
 
 
-def _answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
+def answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
     """Return what ``answer`` makes of the run of a kernel, or ``error`` where there is none."""
     version = request.get("nki_version") or str(options.value("nki_version"))
     try:

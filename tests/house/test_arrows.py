@@ -88,7 +88,8 @@ room(
 room(
     "serve",
     "authors_code", "chip", "comparison", "dialects", "edits", "facts", "kernel_file", "kernel_settings", "launch",
-    "lint", "platforms", "precision", "processes", "record", "report", "rules", "suggestions", "targets",
+    "lint", "platforms", "precision", "processes", "record", "repair", "report", "rules", "suggestions", "targets",
+    "why",
 )  # fmt: skip
 room(
     "pytest_plugin",

@@ -265,3 +265,46 @@ def test_a_thousand_requests_leave_the_server_as_it_was(tmp_path: Path) -> None:
         assert _resident(tmp_path) - before < 8 << 20
 
     talk(tmp_path, conversation)
+
+
+WRONG_SUM = """import numpy as np
+import nki, nki.isa as nisa, nki.language as nl
+
+
+@nki.jit
+def kernel(a, b):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    total = nl.load(a)
+    nisa.tensor_tensor(dst=total, data1=total, data2=total, op=nl.add)
+    other = nl.load(b)
+    nisa.tensor_tensor(dst=total, data1=total, data2=other, op=nl.multiply)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+def inputs():
+    random = np.random.default_rng(0)
+    return tuple(random.standard_normal((64, 40)).astype(np.float32) for _ in range(2))
+
+
+def expected(a, b):
+    return a * a * b
+"""
+
+
+def test_an_agent_gets_a_verified_edit(tmp_path: Path) -> None:
+    """The operator of the first instruction, with the cases that it was verified on; the file stays as it is."""
+    (tmp_path / "kernel.py").write_text(WRONG_SUM)
+
+    async def conversation(client: Any) -> None:
+        found = await ask(client, "repair", path="kernel.py", kernel="kernel", against="expected", seconds=50)
+        assert (found["kind"], found["edit"]["line"], found["edit"]["change"]) == (
+            "repaired",
+            9,
+            "nl.add -> nl.multiply",
+        )
+        assert found["edit"]["verified_on"][:2] == ["this case", "fresh values"]
+        assert "no `reference`" in await refusal(client, "repair", path="kernel.py", kernel="kernel")
+
+    talk(tmp_path, conversation)
+    assert (tmp_path / "kernel.py").read_text() == WRONG_SUM
