@@ -117,7 +117,7 @@ def _steady(loop: ast.For, function: Function) -> tuple[set[str], set[str]]:
         each.value.id for each in inner if isinstance(each.value, ast.Name)
     }
     inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-    elsewhere = {each.id for each in stored(nodes) if each.lineno not in inside}
+    elsewhere = {each.id for each in stored(function.body) if each.lineno not in inside}
     elsewhere |= {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
     names = {each.id for each in nodes if isinstance(each, ast.Name)}
     return names - varying, {each.id for each in stored([loop])} - elsewhere
