@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from nkitools.repair.slices import slice_lines
 from nkitools.repair.trials import Trial, trials_of
 from nkitools.repair.verify import Verification
 from nkitools.rules.finding import KernelError
+from nkitools.rules.shown_text import shown_file
 from nkitools.why.bisection import Bisection, bisection_of
 from nkitools.why.targets import Expected, Function
 from nkitools.why.traced_calls import Call
@@ -76,7 +76,7 @@ class Answer:
         trial, found, result = self.trial, self.found, self.result
         if trial is None or found is None or result is None:
             return []
-        place = f"{os.path.basename(trial.part.file)}:{trial.line}"
+        place = f"{shown_file(trial.part.file, whole=False)}:{trial.line}"
         verified, tried = found.verified, f"{result.tried} edits tried in {result.seconds:.1f} s"
         if self.kind == "repaired":
             lines = [f"{place}: with this edit the outputs are right", *trial.lines()[:_SHOWN_LINES]]
@@ -86,7 +86,9 @@ class Answer:
             lines.append(f"not verified on other values: {verified.open}; {tried}")
         if verified.doubts:
             lines.append(f"with it the outputs differ on {', '.join(verified.doubts[:2])}")
-        return lines + [f"or {os.path.basename(each.part.file)}:{each.line}: {each.change}" for each in self.others]
+        return lines + [
+            f"or {shown_file(each.part.file, whole=False)}:{each.line}: {each.change}" for each in self.others
+        ]
 
     def as_plain(self) -> dict[str, object]:
         """Return the answer for JSON."""
@@ -318,7 +320,7 @@ def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape) -
     if found is None or found.verified.fails:
         return ""
     trial = order[found.number]
-    place = f"{os.path.basename(trial.part.file)}:{trial.line}: {trial.change}"
+    place = f"{shown_file(trial.part.file, whole=False)}:{trial.line}: {trial.change}"
     return (
         f"{shape.said}, and one edit of the reference ({place}) "
         "makes it what the kernel computes: the reference may be wrong; no edit of the kernel is proposed"

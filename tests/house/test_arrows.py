@@ -52,7 +52,7 @@ room(
     "rules",
 )  # fmt: skip
 room("strategies", "chip", "dialects", "facts", "launch", "rules")
-room("why", "chip", "comparison", "facts", "issue", "launch", "precision", "record")
+room("why", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
 room("suggestions", "dialects", "edits", "facts", "issue", "lint", "rules")
 room("pallas", "authors_code", "chip", "comparison", "facts", "precision", "processes", "record", "rules")
 room(
