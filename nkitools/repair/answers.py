@@ -76,7 +76,7 @@ class Answer:
         trial, found, result = self.trial, self.found, self.result
         if trial is None or found is None or result is None:
             return []
-        place = f"{shown_file(trial.part.file, whole=False)}:{trial.line}"
+        place = _place(trial)
         verified, tried = found.verified, f"{result.tried} edits tried in {result.seconds:.1f} s"
         if self.kind == "repaired":
             lines = [f"{place}: with this edit the outputs are right", *trial.lines()[:_SHOWN_LINES]]
@@ -121,6 +121,10 @@ class Answer:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def _place(trial: Trial) -> str:
+    return f"{shown_file(trial.part.file, whole=False)}:{trial.line}"
 
 
 def bisect(
@@ -320,7 +324,7 @@ def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape) -
     if found is None or found.verified.fails:
         return ""
     trial = order[found.number]
-    place = f"{shown_file(trial.part.file, whole=False)}:{trial.line}: {trial.change}"
+    place = f"{_place(trial)}: {trial.change}"
     return (
         f"{shape.said}, and one edit of the reference ({place}) "
         "makes it what the kernel computes: the reference may be wrong; no edit of the kernel is proposed"
