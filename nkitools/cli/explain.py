@@ -29,7 +29,8 @@ def explain_rule(name: str | None, as_json: bool, every: bool) -> None:
     """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...).
 
     ID may also be a code of AWS's compiler or runtime (NCC_EBVF030, NRT_EXEC_OOB, 1006, TEN404), or a known fault by
-    its name or its public thread (jax-ml/jax#39744). Without ID, or with -, a whole log is read from standard input,
+    its name or its public thread (jax-ml/jax#39744), or a name that NKI lacks (nisa.multiply, or scr= of a keyword),
+    which is answered with the call to write. Without ID, or with -, a whole log is read from standard input,
     and each code in the log is explained, the one that says the cause first.
     """
     from nkitools.facts.known_faults import codes_in, fault_named
@@ -46,14 +47,30 @@ def explain_rule(name: str | None, as_json: bool, every: bool) -> None:
         rule = rule_named(name)
     except ValueError as error:
         fault = fault_named(name)
-        if fault is None:
+        if fault is not None:
+            _show_faults([fault], as_json=as_json)
+        elif not _show_meaning(name, as_json=as_json):
             raise click.UsageError(str(error)) from None
-        _show_faults([fault], as_json=as_json)
         return
     if as_json:
         say_json(plain(rule))
     else:
         _show(rule, every)
+
+
+def _show_meaning(name: str, *, as_json: bool) -> bool:
+    """Show what to write for a name that people invent (`nisa.multiply`, `scr=`); False for an unknown one."""
+    from rich.text import Text
+
+    from nkitools.dialects.meant import explained
+
+    found = explained(name)
+    if as_json and found:
+        say_json({"name": name, "remedy": found})
+    elif found:
+        console().print(Text.assemble((name, "bold")))
+        console().print(Text(_folded(found)))
+    return bool(found)
 
 
 def _show_faults(found: list[Fault], *, as_json: bool) -> None:

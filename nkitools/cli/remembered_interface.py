@@ -52,6 +52,11 @@ class RememberedInterface:
         found = self._answer(f"missing {name}", lambda: self._dialects.missing(name))
         return None if found is None else (found[0], found[1], found[2])
 
+    def meant(self, name: str, call: ast.Call | None, alone: bool) -> str:
+        """Return what to write for a missing name; '' where nothing is known for sure."""
+        text = "" if call is None else ast.unparse(call)
+        return str(self._answer(f"meant {name} {alone} {text}", lambda: self._dialects.meant(name, call, alone)))
+
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
         """Return rule, message and remedy where the arguments of a call do not fit the signature of ``name``."""
         stars = any(isinstance(each, ast.Starred) for each in node.args) or any(not each.arg for each in node.keywords)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from nkitools.authors_code.instructions import begins_import_from
 from nkitools.rules.catalogue import RULES
-from nkitools.rules.finding import Finding, KernelError, NotModelled, finding_here, not_modelled
+from nkitools.rules.finding import Finding, KernelError, NotModelled, authors_frame, finding_here, not_modelled
 
 _REMEDY = "Use one of the names that dir() of the module lists, or a newer version of nkitools."
 _MODULE_REMEDY = "Import what you need of nki, nki.isa and nki.language, or run this file with AWS's own packages."
@@ -48,11 +48,11 @@ def missing(module: str, name: str, public: Iterable[str], documented: Set[str] 
 def _refuse(module: str, name: str, public: Iterable[str]) -> NoReturn:
     if name.startswith("__"):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    from difflib import get_close_matches
+    from nkitools.dialects.meant import remedy_for, use_at
 
-    near = get_close_matches(name, public, n=1)
     message = f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name"
-    raise_absent(finding_here(RULES["NK607"], message, (f"Did you mean {near[0]}? " if near else "") + _REMEDY))
+    remedy = remedy_for(module, name, public, use_at(authors_frame(), name))
+    raise_absent(finding_here(RULES["NK607"], message, remedy or _REMEDY))
 
 
 def missing_beside_kernels(module: str, name: str) -> NoReturn:

@@ -70,4 +70,7 @@ def wrong_call(name: str, form: inspect.Signature, raised_by: str, error: TypeEr
     if instead and (core is None or not core.dialect.has_removed_arguments):
         refuse("NK608", f"{name}: the argument `{argument}` was removed from NKI", remedy=instead)
     text = str(error).replace(f"{raised_by}()", f"{name}()")
-    refuse("NK609", text, remedy=f"The call form is {name}{str(form).replace(chr(39), '')}.")
+    from nkitools.facts.invented_names import keyword_remedy
+
+    meant = keyword_remedy(argument, form.parameters)
+    refuse("NK609", text, remedy=f"{meant}The call form is {name}{str(form).replace(chr(39), '')}.")

@@ -294,8 +294,10 @@ class Instruction(InstructionForm, Generic[P]):
         argument, instead = removed_argument(error)
         if instead:
             refuse("NK608", f"nisa.{self.name}: the argument `{argument}` was removed from NKI", remedy=instead)
+        from nkitools.facts.invented_names import keyword_remedy
+
         text = re.sub(r"^\w+\(\)", f"nisa.{self.name}()", str(error))
-        refuse("NK609", text, remedy=self.call_form)
+        refuse("NK609", text, remedy=keyword_remedy(argument, self.parameters) + self.call_form)
 
 
 def _is_special(value: Any) -> bool:

@@ -30,6 +30,9 @@ class Interface(Protocol):
     def missing(self, name: str) -> tuple[str, str, str] | None:
         """Rule, message and remedy where NKI has no such name."""
 
+    def meant(self, name: str, call: ast.Call | None, alone: bool) -> str:
+        """Return what to write for a missing name and the call of it, which is a statement if it is ``alone``."""
+
     def form(self, name: str) -> str:
         """Return the call form of ``name`` as a sentence."""
 

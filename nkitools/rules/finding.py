@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field, replace
+from types import FrameType
 from typing import Any, NoReturn
 
 from nkitools.authors_code.positions import line_of
@@ -261,14 +262,20 @@ def is_own(filename: str) -> bool:
     return filename.startswith((_PACKAGE, "<nkitools")) and not filename.startswith(_EXAMPLES)
 
 
-def finding_here(rule: Rule, message: str, remedy: str, facts: Mapping[str, Any] = NO_FACTS) -> Finding:
-    """Return a finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
+def authors_frame() -> FrameType:
+    """Return the innermost frame that is neither nkitools' nor the import system's."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         filename = frame.f_code.co_filename
         if not (is_own(filename) or filename.startswith("<frozen importlib")):
             break
         frame = frame.f_back
+    return frame
+
+
+def finding_here(rule: Rule, message: str, remedy: str, facts: Mapping[str, Any] = NO_FACTS) -> Finding:
+    """Return a finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
+    frame = authors_frame()
     place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
     said = UNNAMED.sub(lambda match: f" {match[3]}" if match[3] else "", message)
     known = {name: each for name, each in facts.items() if not (isinstance(each, str) and "\x00" in each)}

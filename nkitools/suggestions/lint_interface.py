@@ -12,11 +12,13 @@ from typing import Any
 
 from nkitools.dialects.legacy.kernels.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
 from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
+from nkitools.dialects.meant import Use, remedy_for
 from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, CONFIGURATIONS, platform_target
 from nkitools.dialects.public import plain_names, whole
 from nkitools.dialects.stand_in import source_of
 from nkitools.dialects.version_forms import language_here, narrowed
 from nkitools.facts import versions
+from nkitools.facts.invented_names import keyword_remedy
 from nkitools.issue.form import written_signature
 from nkitools.lint.abstract_values import Value, short
 from nkitools.lint.return_types import Arguments
@@ -40,6 +42,12 @@ class Dialects:
         """Return rule, message and remedy where NKI certainly has no ``name``, else None."""
         return _missing(name, language_here())
 
+    def meant(self, name: str, call: ast.Call | None, alone: bool) -> str:
+        """Return what to write for a missing name; '' where nothing is known for sure."""
+        module, _, word = name.rpartition(".")
+        use = Use(call, None, alone, in_line=True)
+        return remedy_for(module, word, names_of(module), use) if module_of(module) is not None else ""
+
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
         """Rule, message and remedy where the arguments of a call do not fit the signature of ``name``."""
         if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
@@ -62,7 +70,9 @@ class Dialects:
             argument, instead = removed_argument(error)
             if instead and not name.startswith("neuronxcc."):
                 return "NK608", f"{short(name)}: the argument `{argument}` was removed from NKI", instead
-            return "NK609", f"{short(name)}: {error}", form
+            unknown = [each for each in named if each not in signature.parameters]
+            meant = "".join(keyword_remedy(each, signature.parameters, named) for each in unknown[:1])
+            return "NK609", f"{short(name)}: {error}", meant + form
         if any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values()):
             known = {*signature.parameters, *_BESIDE, *UNDOCUMENTED.get(short(name), ())}
             return _unknown(name, named, frozenset(known), form)
@@ -88,7 +98,8 @@ def _unknown(name: str, named: list[str], known: frozenset[str], form: str) -> t
     if not unknown:
         return None
     message = f"{short(name)} does not know the keyword argument `{'`, `'.join(unknown)}`"
-    return "NK609", message, form or f"It knows {', '.join(sorted(known))}."
+    meant = keyword_remedy(unknown[0], known, named)
+    return "NK609", message, meant + (form or f"It knows {', '.join(sorted(known))}.")
 
 
 @lru_cache(maxsize=1024)

@@ -39,10 +39,18 @@ def _named(context: Context, node: ast.expr, function: Api) -> bool:
     if notice is not None:
         context.find("NK618", node, notice.message, notice.remedy, notice.severity)
     missing = None if context.interface is None else context.interface.missing(function.name)
-    if missing is not None:
+    if missing is not None and context.interface is not None:
         rule, message, remedy = missing
-        context.find(rule, node, message, remedy)
+        meant = context.interface.meant(function.name, *_call_of(context, node)) if rule == "NK607" else ""
+        context.find(rule, node, message, meant or remedy)
     return missing is not None
+
+
+def _call_of(context: Context, name: ast.expr) -> tuple[ast.Call | None, bool]:
+    """Return the call of what a name is about, and whether the call is a statement."""
+    nodes = list(context.scope.nodes)
+    call = next((each for each in nodes if isinstance(each, ast.Call) and each.func is name), None)
+    return call, call is not None and any(isinstance(each, ast.Expr) and each.value is call for each in nodes)
 
 
 def memory(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:

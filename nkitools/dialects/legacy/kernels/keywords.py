@@ -36,7 +36,11 @@ def check_keywords(function: str, given: dict[str, Any]) -> None:
     unknown = sorted(set(given) - set(known))
     if unknown:
         message = f"{function} does not know the keyword argument `{'`, `'.join(unknown)}`"
-        refuse("NK609", message, remedy=_remedy(known))
+        from nkitools.dialects.meant import parameters_of
+        from nkitools.facts.invented_names import keyword_remedy
+
+        meant = keyword_remedy(unknown[0], parameters_of(function))
+        refuse("NK609", message, remedy=meant.strip() or _remedy(known))
     mode = given.get("mode")
     if mode is not None and not isinstance(mode, oob_mode):
         refuse("NK609", f"{function}: `mode` must be a nisa.oob_mode, it is {mode!r}")

@@ -1,0 +1,161 @@
+"""Names that people invent: the remedy is the call that does it, and that call runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.dialects.meant import explained
+from nkitools.facts.invented_names import meanings
+
+X = np.linspace(0.5, 2.0, 128 * 64, dtype=np.float32).reshape(128, 64)
+_HEADS = {
+    "legacy": "import numpy as np\nimport neuronxcc.nki as nki\nimport neuronxcc.nki.isa as nisa\n"
+    "import neuronxcc.nki.language as nl\n",
+    "modern": "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n",
+}
+# t, u: float32 tiles; k: an int32 one; r, c, q, p, s, m: tiles to write, a column, int32, PSUM, matmul operands.
+_BODY = """
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    u = nl.load(x)
+    k = nl.copy(t, dtype=nl.int32)
+    r = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+    c = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+    q = nl.ndarray((128, 64), dtype=nl.int32, buffer=nl.sbuf)
+    p = nl.ndarray((64, 128), dtype=nl.float32, buffer=nl.psum)
+    s = nl.load(x[0:64, 0:64])
+    m = nl.load(x[0:64, 0:64])
+    {line}
+    nl.store(out, t)
+    return out
+"""
+_PLACES = {
+    "dst": "r", "x": "t", "y": "u", "axis": "1", "dtype": "nl.bfloat16", "shape": "(128, 64)", "value": "0.5",
+    "low": "0.0", "high": "1.0", "condition": "nl.greater(t, u)", "op": "nl.add", "n": "64", "ones": "u",
+}  # fmt: skip
+_INTEGERS = {"dst": "q", "x": "k", "y": "k"}
+_COLUMN = {"dst": "c"}
+# By the first name of a row: what its call takes, where that is another thing.
+_OTHERS: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"), _INTEGERS),
+    **dict.fromkeys(("sum", "max", "min", "prod", "reduce"), _COLUMN),
+    "cdiv": {"x": "7", "y": "2"}, "iota": {"dst": "q"}, "load": {"x": "x"}, "store": {"dst": "out"}, "dma": {"x": "x"},
+    "load_register": {"x": "x[0:1, 0:1]"},
+    "matmul": {"x": "s", "y": "m", "stationary": "s", "moving": "m", "dst": "p[:, 0:64]"},
+    "reshape": {"shape": "(128, 8, 8)"}, "transpose": {"x": "u", "dst": "p"}, "unsqueeze": {"axis": "1"},
+    "expand": {"x": "t[:, 0:1]"}, "range": {"n": "4"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[[str, str], Any]:
+    """Run a line in a kernel of a dialect; returns the output."""
+
+    def made(dialect: str, line: str) -> Any:
+        path = tmp_path / f"invented_{dialect}.py"
+        path.write_text(_HEADS[dialect] + _BODY.format(line=line))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return nkitools.simulate(module.kernel, X).outputs
+
+    return made
+
+
+def _calls() -> Iterator[Any]:
+    """Yield dialect and call of each row about a function."""
+    for row in dict.fromkeys(each for name, each in meanings().items() if not name.endswith("=")):
+        places = {**_PLACES, **_OTHERS.get(row.names.split()[0], {})}
+        calls = {row.call(places, into=into) for into in (False, True) if "{member}" not in row.value}
+        if row.number:
+            calls.add(row.call({**places, "y": "2"}, into=True, number=True))
+        found = [("modern", each) for each in sorted(calls)]
+        found += [("legacy", row.call({**places, "op": "np.add"}, into=False, legacy=True))] if calls else []
+        yield from (pytest.param(*each, id="-".join(each)) for each in found if each[1])
+
+
+@pytest.mark.parametrize(("dialect", "call"), list(_calls()))
+def test_each_call_of_the_table_runs(dialect: str, call: str, run: Callable[[str, str], Any]) -> None:
+    """A remedy that cannot be called would only lead from one error to the next."""
+    np.testing.assert_array_equal(run(dialect, call), X)
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("y = nisa.multiply(t, 0.5)", "Write `nl.multiply(t, 0.5)`; with a destination `nisa.tensor_scalar(dst=..., "
+         "data=t, op0=nl.multiply, operand0=0.5)`."),
+        ("nisa.multiply(dst=r, data1=t, data2=u)",
+         "Write `nisa.tensor_tensor(dst=r, data1=t, data2=u, op=nl.multiply)`."),
+        ("nisa.multiply(dst=r, data=t, scalar=c)",
+         "Write `nisa.tensor_scalar(dst=r, data=t, op0=nl.multiply, operand0=c)`."),
+        ("nisa.scalar_mul(r, t, 0.5)", "Write `nisa.tensor_scalar(dst=r, data=t, op0=nl.multiply, operand0=0.5)`."),
+        ("nisa.tensor_max(dst=r, data1=t, data2=u)",
+         "Write `nisa.tensor_tensor(dst=r, data1=t, data2=u, op=nl.maximum)`."),
+        ("nisa.max(dst=c, src=t)", "Write `nisa.tensor_reduce(dst=c, op=nl.maximum, data=t, axis=1)`."),
+        ("nisa.exp(r, t)", "Write `nisa.activation(dst=r, op=nl.exp, data=t)`."),
+        ("nisa.fill(r, 0.0)", "Write `nisa.memset(dst=r, value=0.0)`."),
+        ("nl.dma_copy(dst=r, src=x)", "Write `nisa.dma_copy(dst=r, src=x)`."),
+        ("nl.nc_matmul(p, s, m)", "Write `nisa.nc_matmul(p, s, m)`."),
+        ("nisa.tensor_tensor_arith(dst=r, lhs=t, rhs=u, op=nl.add)",
+         "Write `nisa.tensor_tensor(dst=r, data1=t, data2=u, op=nl.add)`."),
+        ("nisa.tensor_scalar(dst=r, data=t, op0=nisa.multiply, operand0=2.0)", "Write `nl.multiply`."),
+        ("nisa.activation(dst=r, op=nisa.ActFunc.Exp, data=t)", "Use one of the names"),
+        ("nisa.activation(dst=r, op=nisa.activation_function.Exp, data=t)", "Write `nl.exp`."),
+        ("nl.matmull(t, u)", "Did you mean matmul?"),
+        ("nl.log3(t)", "Use one of the names"),
+        ("nisa.dma_copy(dst=r, scr=x)", "Write `src=` for `scr=`. The call form is nisa.dma_copy("),
+        ("nl.sum(t, axis=1, keepdim=True)", "Write `keepdims=` for `keepdim=`. The call form is nl.sum("),
+        ("nisa.nc_matmul(dst=p, stationary=s, moving=m, transpose_moving=True)",
+         "nisa.nc_matmul takes `moving` as [K, N]"),
+    ],
+)  # fmt: skip
+def test_the_remedy_has_the_arguments_of_the_line(line: str, remedy: str, run: Callable[[str, str], Any]) -> None:
+    """The call to write stands there whole; a number or a column takes tensor_scalar; a guess by letters is none."""
+    with pytest.raises(nkitools.KernelError) as caught:
+        run("modern", line)
+    assert caught.value.finding.remedy.startswith(remedy)
+    assert caught.value.finding.rule in ("NK607", "NK609")
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("y = nl.cast(t, dtype=nl.bfloat16)", "Write `nl.copy(t, dtype=nl.bfloat16)`."),
+        ("y = nisa.sum(t, axis=[1])", "Write `nl.sum(t, axis=[1], keepdims=True)`."),
+        ("y = nisa.divide(t, u)", "Write `nl.divide(t, u)`."),
+        ("y = nl.max(t, axis=1, keepdim=True)", "Write `keepdims=` for `keepdim=`."),
+        ("y = nl.matmull(t, u)", "Did you mean matmul?"),
+    ],
+)
+def test_the_remedy_of_the_legacy_dialect_returns_a_tile(
+    line: str, remedy: str, run: Callable[[str, str], Any]
+) -> None:
+    """Legacy instructions have no destination."""
+    with pytest.raises(nkitools.KernelError) as caught:
+        run("legacy", line)
+    assert caught.value.finding.remedy.startswith(remedy)
+
+
+def test_names_are_explained_without_a_line() -> None:
+    """Functions by any of their addresses, keywords by their ``=``; what nobody knows is not guessed."""
+    assert explained("nisa.exp") == explained("nki.isa.exp") == explained("exp")
+    assert explained("nisa.exp") == (
+        "Write `nl.exp(x)`; with a destination `nisa.activation(dst=dst, op=nl.exp, data=x)`."
+    )
+    assert explained("neuronxcc.nki.isa.exp") == "Write `nl.exp(x)`."
+    assert explained("scr=").startswith("Write the parameter that the function has: `src=`, `data=`")
+    assert explained("transpose_moving=").startswith("nisa.nc_matmul takes `moving` as [K, N]")
+    assert explained("nisa.frobnicate") == explained("frobnicate=") == ""
