@@ -137,10 +137,14 @@ class Finding:
         return shown_line(f"<Finding {self.rule} {self.severity} {place}{counters}: {self.message}{self.more()}>")
 
     def text(self) -> str:
-        """One line: ``path:line:col: NK103 message (and 7 more: i=1; i=2; ...)``, the column where it is known."""
+        """One line: ``path:line:col: NK103 message (and 7 more: i=1; i=2; ...)``, the column where it is known.
+
+        A severity below an error stands behind the rule: ``NK703 (hint) message``.
+        """
         column = f":{self.column}" if self.column is not None else ""
         rank = f" (rank {self.rank})" if self.rank is not None else ""
-        said = f"{self.rule} {self.message}{rank}{self.more()}"
+        severity = "" if self.severity == "error" else f" ({self.severity})"
+        said = f"{self.rule}{severity} {self.message}{rank}{self.more()}"
         return shown(f"{shown_line(shown_file(self.file))}:{self.line}{column}: {said}")
 
     def more(self) -> str:

@@ -56,8 +56,8 @@ def test_one_line_a_finding() -> None:
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "sub/kernels.py:6:14: NK601 a set is no container of NKI",
-        "sub/kernels.py:7:13: NK616 `flag is None` asks for identity; the migration guide says that the compiler "
-        "refuses `is`, though AWS's own kernels have it",
+        "sub/kernels.py:7:13: NK616 (hint) `flag is None` asks for identity; the migration guide says that the "
+        "compiler refuses `is`, though AWS's own kernels have it",
     ]
     assert result.stderr == "1 error, 1 hint in 1 file\n"
 

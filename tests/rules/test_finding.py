@@ -82,3 +82,10 @@ def test_a_remedy_of_its_own_takes_the_place_of_the_rules() -> None:
         report("NK401", "it broke", remedy="Call nisa.memset first.")
     assert general.value.finding.remedy == RULES["NK401"].remedy
     assert special.value.finding.remedy == "Call nisa.memset first."
+
+
+@pytest.mark.parametrize(("severity", "shown"), [("error", ""), ("warning", " (warning)"), ("hint", " (hint)")])
+def test_a_line_says_its_severity_unless_it_is_an_error(severity: str, shown: str) -> None:
+    """Patterns for errors still match; a warning or a hint cannot be taken for one."""
+    found = Finding.of("NK703", "slow", ("k.py", 3, "kernel"), severity=severity, column=5)
+    assert found.text().endswith(f"k.py:3:5: NK703{shown} slow")
