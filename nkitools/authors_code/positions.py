@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import islice
 from types import CodeType, FrameType
+
+Span = tuple[int | None, int | None, int | None, int | None]
 
 
 def position_of(code: CodeType, instruction: int) -> tuple[int | None, int | None]:
@@ -27,3 +30,14 @@ def line_at(code: CodeType, instruction: int, line: int | None) -> int:
 def line_of(frame: FrameType) -> int:
     """Return the line at which ``frame`` stands."""
     return line_at(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def span_of(code: CodeType, instruction: int) -> Span:
+    """Return first and last line, first and last column of an instruction (its offset in bytes), as `span` has them."""
+    found = islice(code.co_positions(), max(instruction, 0) // 2, None)
+    return next(found, (None,) * 4)
+
+
+def span(node: ast.expr) -> Span:
+    """Return first and last line, first and last column of a node."""
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset

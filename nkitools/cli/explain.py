@@ -62,7 +62,7 @@ def _show_meaning(name: str, *, as_json: bool) -> bool:
     """Show what to write for a name that people invent (`nisa.multiply`, `scr=`); False for an unknown one."""
     from rich.text import Text
 
-    from nkitools.dialects.meant import explained
+    from nkitools.suggestions.lint_interface import explained
 
     found = explained(name)
     if as_json and found:

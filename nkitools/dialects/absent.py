@@ -35,23 +35,26 @@ class RemovedImport(KernelError, ImportError):
     """The same in ``from module import name``."""
 
 
-def missing(module: str, name: str, public: Iterable[str], documented: Set[str] = frozenset()) -> type:
-    """Return what ``module.name`` is where the dialect has no such thing; ``public`` are the names that it has.
+def missing(
+    module: str, name: str, public: Iterable[str], documented: Set[str] = frozenset(), parameters: Any = None
+) -> type:
+    """Return what ``module.name`` is where the dialect has no such thing; ``public`` are the names that it has,
+    and ``parameters`` returns the parameters of a function by its module and name.
 
     A documented name is a placeholder that refuses to be used (NK607). Every other one is an AttributeError with NK607.
     """
     if name not in documented:
-        _refuse(module, name, public)
+        _refuse(module, name, public, parameters or (lambda module, name: {}))
     return _placeholder(module, name)
 
 
-def _refuse(module: str, name: str, public: Iterable[str]) -> NoReturn:
+def _refuse(module: str, name: str, public: Iterable[str], parameters: Any) -> NoReturn:
     if name.startswith("__"):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     from nkitools.dialects.meant import remedy_for, use_at
 
     message = f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name"
-    remedy = remedy_for(module, name, public, use_at(authors_frame(), name))
+    remedy = remedy_for(module, name, public, parameters, use_at(authors_frame(), name))
     raise_absent(finding_here(RULES["NK607"], message, remedy or _REMEDY))
 
 

@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -45,6 +46,7 @@ def _checked(
         try:
             return function(*args, **kwargs)
         except KernelError as error:
+            _check_shape(called, function, args)
             found = error.finding
             if not outside or found.rule != "NK611" or "code" in found.facts:
                 raise
@@ -55,9 +57,19 @@ def _checked(
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             wrong = error
+        _check_shape(called, function, args)
         wrong_call(called, inspect.signature(function), function.__qualname__, wrong)
 
     return checked
+
+
+def _check_shape(called: str, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """NK609: a shape in pieces, in a call that fails: ``nl.zeros(128, 64, dtype=...)``."""
+    sizes = list(takewhile(lambda each: isinstance(each, int), args))
+    if len(sizes) > 1 and next(iter(inspect.signature(function).parameters), "") == "shape":
+        from nkitools.facts.invented_names import shape_remedy
+
+        refuse("NK609", f"{called} takes a shape as one tuple", remedy=shape_remedy(sizes))
 
 
 def wrong_call(name: str, form: inspect.Signature, raised_by: str, error: TypeError) -> NoReturn:

@@ -1,18 +1,17 @@
-"""What an author means by a name that NKI does not have: the call that does it, with the arguments of the line."""
+"""The call that an author means by a name which NKI does not have, with the arguments of the line."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from importlib import import_module
 from types import FrameType
 from typing import Any, NamedTuple
 
+from nkitools.authors_code.positions import span, span_of
 from nkitools.authors_code.source_text import nodes_of, text_of
-from nkitools.dialects.stand_in import source_of
 from nkitools.facts import versions
 from nkitools.facts.invented_names import Meaning, bare_names, meaning_of, meanings, parameter_meant, place_of
 
@@ -21,20 +20,24 @@ _SPELLING = 0.85  # of the letters that a misspelt name shares with the one that
 
 
 class Use(NamedTuple):
-    """How a line uses a name: the call of it, and the expression that holds the name or the call."""
+    """The use of a name in a line: its call, and the expression that holds the name or the call."""
 
     call: ast.Call | None = None
     around: ast.AST | None = None
-    alone: bool = False  # the call is a statement: nobody takes its result
+    alone: bool = False  # the call is a statement, its result is dropped
     in_line: bool = False  # the line is known
     is_number: Callable[[ast.expr], bool] = lambda node: _is_literal(node)
 
 
 _UNKNOWN = Use()
+Parameters = Callable[[str, str], Mapping[str, inspect.Parameter]]
 
 
-def remedy_for(module: str, name: str, public: Iterable[str], use: Use = _UNKNOWN) -> str:
-    """Return what to write for ``module.name``, which NKI does not have; '' where nothing is known for sure."""
+def remedy_for(module: str, name: str, public: Iterable[str], parameters: Parameters, use: Use = _UNKNOWN) -> str:
+    """Return what to write for ``module.name``, which NKI does not have; '' where nothing is known for sure.
+
+    ``public``: the names of the module; ``parameters`` returns those of a function, by its module and name.
+    """
     root, _, here = module.rpartition(".")
     for word in bare_names(name):
         meaning = meanings().get(word)
@@ -43,7 +46,8 @@ def remedy_for(module: str, name: str, public: Iterable[str], use: Use = _UNKNOW
             return _by_meaning(_of_two(meaning, use), root == versions.LEGACY, use, number=number)
         home = _home_of(root, here, word, public)
         if home:
-            return f"Write `{_renamed(root, home, word, use)}`."
+            there = parameters(f"{root}.{home}", word)
+            return f"Write `{_renamed(home, word, there, use)}`."
     near = _respelled(name, public)
     return f"Did you mean {near}?" if near else ""
 
@@ -67,10 +71,9 @@ def _home_of(root: str, here: str, word: str, public: Iterable[str]) -> str:
     return next((home for home, row in rows.items() if row is not None and row.is_modelled and not row.until), "")
 
 
-def _renamed(root: str, home: str, word: str, use: Use) -> str:
+def _renamed(home: str, word: str, parameters: Mapping[str, inspect.Parameter], use: Use) -> str:
     """Return the author's call with the right name, and the keywords of its function."""
     called = f"{_SHORT[home]}.{word}"
-    parameters = _parameters(f"{root}.{home}", word)
     if not parameters or (use.call is None and use.in_line):
         return f"{called}(...)" if use.call is not None else called
     call = use.call or ast.Call(ast.Name(called), [], [])
@@ -167,39 +170,18 @@ def _respelled(name: str, public: Iterable[str]) -> str:
     return near[0] if near and near[0][0] == name[0] else ""
 
 
-def parameters_of(function: str) -> Collection[str]:
-    """Return the parameters of a legacy function by its short name, ``nl.max``."""
-    home, _, word = function.partition(".")
-    module = next((long for long, short in _SHORT.items() if short == home), "")
-    return _parameters(f"{versions.LEGACY}.{module}", word)
-
-
-def _parameters(module: str, name: str) -> Mapping[str, inspect.Parameter]:
-    source = source_of(module)
-    try:
-        return inspect.signature(getattr(import_module(source or ""), name)).parameters
-    except (AttributeError, ImportError, TypeError, ValueError):
-        return {}
-
-
 def use_at(frame: FrameType, name: str) -> Use:
     """Return how the line of a frame uses ``name``, which it asks a module for."""
-    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    line, end_line, column, end_column = positions
-    wanted = line, column, end_line, end_column
+    wanted = span_of(frame.f_code, frame.f_lasti)
     nodes = list(nodes_of(text_of(frame.f_code)))
     around = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
     for node in nodes:
-        if isinstance(node, ast.Attribute) and node.attr == name and _place(node) == wanted:
+        if isinstance(node, ast.Attribute) and node.attr == name and span(node) == wanted:
             outer = around.get(id(node))
             call = outer if isinstance(outer, ast.Call) and outer.func is node else None
             alone = call is not None and isinstance(around.get(id(call)), ast.Expr)
             return Use(call, outer, alone, True, lambda each: _is_small(each, frame))
     return Use()
-
-
-def _place(node: ast.expr) -> tuple[int, int, int | None, int | None]:
-    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
 def _is_small(node: ast.expr, frame: FrameType) -> bool:
@@ -208,15 +190,3 @@ def _is_small(node: ast.expr, frame: FrameType) -> bool:
         return _is_literal(node)
     value: Any = frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     return isinstance(value, int | float) or tuple(getattr(value, "shape", ()))[1:] == (1,)
-
-
-def explained(name: str) -> str:
-    """Return what to write for an invented name, of a function or of a keyword (``scr=``); '' for an unknown one."""
-    if name.endswith("="):
-        row = meanings().get(name)
-        meant = [f"`{each}=`" for each in row.value.split() if f"{each}=" != name] if row is not None else []
-        return f"Write the parameter that the function has: {', '.join(meant)}." if meant else row.says if row else ""
-    root, _, word = name.rpartition(".")
-    module = {long: f"nki.{home}" for home, short in _SHORT.items() for long in (short, f"nki.{home}")}.get(root, root)
-    source = source_of(module or "nki.isa")
-    return remedy_for(module or "nki.isa", word, import_module(source).__all__) if source else ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import Parameter, signature
 from operator import attrgetter
 from types import FunctionType
 from typing import Any
@@ -71,7 +72,20 @@ def find(namespace: dict[str, Any], module: str, name: str) -> Any:
     if "_later" in namespace and name in namespace["__all__"]:
         return namespace["_later"][name]
     documented = {each.name for each in versions.names_of(module).values() if each.home == "-"}
-    return absent.missing(module, name, namespace["__all__"], documented | namespace.get("DOCUMENTED", set()))
+    documented |= namespace.get("DOCUMENTED", set())
+    return absent.missing(module, name, namespace["__all__"], documented, parameters_of)
+
+
+def parameters_of(module: str, name: str) -> Mapping[str, Parameter]:
+    """Return the parameters of a public function; none for one without a signature."""
+    row = versions.names_of(module).get(name)
+    if row is None or not row.is_modelled:
+        return {}
+    home, _, inside = row.home.partition(":")
+    try:
+        return signature(_versioned(attrgetter(inside or name)(import_module(home)), row)).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def whole(namespace: dict[str, Any], name: str) -> Any:

@@ -16,7 +16,8 @@ The module needs the standard library only.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -113,3 +114,35 @@ def keyword_remedy(keyword: str, parameters: Collection[str], given: Collection[
         return f"Write `{meant}=` for `{keyword}=`. "
     fits = {"stationary", "moving"} <= set(parameters)  # what a row says is about nc_matmul
     return f"{row.says} " if row is not None and row.says and fits else ""
+
+
+def keyword_explained(name: str) -> str:
+    """Return what to write for an invented keyword (``scr=``); '' for an unknown one."""
+    row = meanings().get(name)
+    meant = [f"`{each}=`" for each in row.value.split() if f"{each}=" != name] if row is not None else []
+    return f"Write the parameter that the function has: {', '.join(meant)}." if meant else row.says if row else ""
+
+
+def attribute_remedy(name: str, *, legacy: bool = False) -> str:
+    """Return what to write for an attribute that a tensor ``x`` does not have; '' for an unknown one."""
+    row = meanings().get(f".{name}")
+    if row is not None:
+        return f"Call {row.legacy}." if legacy and row.legacy else row.says
+    meaning = meaning_of(name)
+    call = meaning.call({"x": "x"}, into=False, legacy=legacy) if meaning is not None else ""
+    return f"Call {call}." if call else meaning.says if meaning is not None else ""
+
+
+def shape_remedy(sizes: Iterable[object]) -> str:
+    """Return the sentence about a shape that is given in pieces, as in ``nl.zeros(128, 64)``."""
+    return f"Write the shape as one tuple, ({', '.join(map(str, sizes))})."
+
+
+def size_remedy(name: str, sizes: type) -> str:
+    """Return the sentence about a size that ``nl.tile_size``, of the class ``sizes``, does not have."""
+    there = [
+        key for key, each in vars(sizes).items()
+        if isinstance(each, property) and not re.search("deprecated|NK607", str(each.__doc__))
+    ]  # fmt: skip
+    near = get_close_matches(name, [each for each in there if each[0] == name[0]], 1, 0.8)
+    return (f"Did you mean {near[0]}? " if near else "") + f"It has {', '.join(there)}."

@@ -78,7 +78,8 @@ class LoopRange(Sequence[int]):
         try:
             return cls(kind, range(start) if stop is None else range(start, stop, step))
         except (TypeError, ValueError) as error:
-            refuse("NK609", f"nl.{kind}({start!r}, {stop!r}, {step!r}): {error}")
+            remedy = "Write nl.tile_size.pmax, the partitions of a tile." if isinstance(start, TileSize) else ""
+            refuse("NK609", f"nl.{kind}({start!r}, {stop!r}, {step!r}): {error}", remedy=remedy)
 
     @property
     def start(self) -> int:
@@ -243,6 +244,9 @@ class TileSize:
             message = f"nl.tile_size.{name} is read outside of a running kernel, where NKI {shown} knows no chip"
             refuse("NK611", message, remedy=_ANYWHERE)
         return current_generation()
+
+    def __repr__(self) -> str:
+        return "nl.tile_size"
 
     pmax = property(lambda self: current_generation().partitions, doc="Partitions of a tile at most.")
     psum_bank_fmax = property(lambda self: current_generation().psum_bank_bytes // 4, doc="Elements of a PSUM bank.")

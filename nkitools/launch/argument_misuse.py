@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from types import FrameType, ModuleType
 from typing import Any, cast
 
@@ -17,7 +18,9 @@ from nkitools.chip.argument_types import Argument
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.facts import versions
+from nkitools.facts.invented_names import attribute_remedy
 from nkitools.launch.nested_arguments import parts_of
+from nkitools.launch.object_misuse import attribute_misuse, misuse_at
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import entries_of, is_internal, site_at
@@ -40,11 +43,15 @@ def check_use(
     if entry is None or is_internal(entry.tb_frame.f_code.co_filename):
         return
     name = error.name or ""
-    of_numpy = hasattr(np.ndarray, name) or name in _IN_PLACE_OF
-    if of_numpy and isinstance(error.obj, NkiTensor) and not hasattr(error.obj, name):
+    known = hasattr(np.ndarray, name) or _in_place_of(name)
+    if isinstance(error.obj, NkiTensor) and not hasattr(error.obj, name) and known:
         with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
             message = f"{describe(error.obj)} has no attribute `{name}`"
             refuse("NK601", message, about=(error.obj,), remedy=_in_place_of(name))
+    wrong = attribute_misuse(error.obj, name)
+    if wrong is not None:
+        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+            refuse(wrong.rule, wrong.message, remedy=wrong.remedy)
     if not hasattr(NkiTensor, name):
         return
     if isinstance(error.obj, type) or type(error.obj).__module__ not in ("builtins", "array"):
@@ -74,17 +81,26 @@ _TWICE = re.compile(r"(\w+)\(\) got multiple values for argument '\w+'$")
 def check_call(error: TypeError, reporter: Reporter) -> None:
     """Refuse (NK609), at the author's line, the call of an instruction that gives an argument twice.
 
-    Python finds that before the instruction's own function begins, which refuses all other wrong calls.
+    Python finds that before the instruction's own function begins, which refuses all other wrong calls. The same is
+    done for objects of NKI that are called and are no functions (`object_misuse`).
     """
     twice = _TWICE.match(str(error))
-    entry = entries_of(error)[-1] if error.__traceback__ is not None else None
-    if twice is None or entry is None or is_internal(entry.tb_frame.f_code.co_filename):
+    entries = entries_of(error) if error.__traceback__ is not None else []
+    authors = [each for each in entries if not is_internal(each.tb_frame.f_code.co_filename)]
+    if not authors:
+        return
+    entry = authors[-1]
+    wrong = misuse_at(entry.tb_frame, entry.tb_lasti)
+    if wrong is not None:
+        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+            refuse(wrong.rule, wrong.message, remedy=wrong.remedy)
+    if twice is None or entry is not entries[-1]:
         return
     instruction = _instruction(entry.tb_frame, twice[1])
     if instruction is not None:
-        wrong = TypeError(str(error))  # without the frames of the other
+        plain = TypeError(str(error))  # without the frames of the other
         with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
-            instruction.refuse_call(wrong)
+            instruction.refuse_call(plain)
 
 
 def _instruction(frame: FrameType, name: str) -> Any:
@@ -96,24 +112,11 @@ def _instruction(frame: FrameType, name: str) -> Any:
     return None
 
 
-_IN_PLACE_OF = {
-    "T": "Call nisa.nc_transpose or nisa.dma_transpose into a tile of the transposed shape.",
-    "transpose": "Call nisa.nc_transpose or nisa.dma_transpose into a tile of the transposed shape.",
-    "astype": "Copy into a tile of that dtype: nisa.tensor_copy(dst=y, src=x).",
-    "copy": "Copy into a tile of the same shape: nisa.tensor_copy(dst=y, src=x).",
-    "clone": "Copy into a tile of the same shape: nisa.tensor_copy(dst=y, src=x).",
-    "fill": "Call nisa.memset(dst=x, value=0).",
-    "item": "Its elements exist only when the kernel runs: nl.device_print(prefix, x) shows them.",
-    "tolist": "Its elements exist only when the kernel runs: nl.device_print(prefix, x) shows them.",
-    "flatten": "Call x.reshape(shape).",
-    "ravel": "Call x.reshape(shape).",
-}
-
-
 def _in_place_of(name: str) -> str:
-    """Return what to write in place of an attribute of NumPy's arrays; nothing for the rule's own remedy."""
+    """Return what to write in place of an attribute that tensors do not have; nothing for the rule's own remedy."""
     own = f"Call nl.{name}(x, ...)." if name in versions.names_of("nki.language") else ""
-    return _IN_PLACE_OF.get(name, own)
+    near = get_close_matches(name, [each for each in dir(NkiTensor) if not each.startswith("_")], 1, 0.8)
+    return attribute_remedy(name) or own or (f"Did you mean {near[0]}?" if near else "")
 
 
 def _parts(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:

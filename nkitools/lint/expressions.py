@@ -116,6 +116,7 @@ class Expressions:
                 return Number(int)
             if node.attr == "dtype" and base.dtype:
                 return Api(f"nki.language.{base.dtype}")
+            self.context.tell("attribute", node, base)
         if isinstance(base, Index) and node.attr in "pxyzw":
             return base
         return Sequence("shape") if node.attr == "shape" else UNKNOWN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Mapping
 from enum import EnumMeta
 from functools import lru_cache
 from importlib import import_module
@@ -18,7 +19,7 @@ from nkitools.dialects.public import plain_names, whole
 from nkitools.dialects.stand_in import source_of
 from nkitools.dialects.version_forms import language_here, narrowed
 from nkitools.facts import versions
-from nkitools.facts.invented_names import keyword_remedy
+from nkitools.facts.invented_names import attribute_remedy, keyword_explained, keyword_remedy, size_remedy
 from nkitools.issue.form import written_signature
 from nkitools.lint.abstract_values import Value, short
 from nkitools.lint.return_types import Arguments
@@ -46,7 +47,7 @@ class Dialects:
         """Return what to write for a missing name; '' where nothing is known for sure."""
         module, _, word = name.rpartition(".")
         use = Use(call, None, alone, in_line=True)
-        return remedy_for(module, word, names_of(module), use) if module_of(module) is not None else ""
+        return remedy_for(module, word, names_of(module), _parameters, use) if names_of(module) else ""
 
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
         """Rule, message and remedy where the arguments of a call do not fit the signature of ``name``."""
@@ -135,7 +136,11 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
 def _missing(name: str, language: versions.LanguageVersion) -> tuple[str, str, str] | None:
     module, rest = _split(name)
     foreign = name.partition(".")[0] not in ("nki", "neuronxcc")
-    if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in plain_names(vars(module)):
+    if foreign or module is None or not rest or rest[0].startswith("_"):
+        return None
+    if len(rest) == 2 and rest[0] in ("NkiTensor", "tile_size"):
+        return _missing_member(whole(vars(module), rest[0]), *rest)
+    if rest[0] in plain_names(vars(module)):
         return None
     try:
         getattr(module, rest[0])
@@ -148,6 +153,15 @@ def _missing(name: str, language: versions.LanguageVersion) -> tuple[str, str, s
     except AttributeError:
         return None
     return None
+
+
+def _missing_member(owner: Any, name: str, member: str) -> tuple[str, str, str] | None:
+    if member.startswith("_") or hasattr(owner if isinstance(owner, type) else type(owner), member):
+        return None
+    if name == "tile_size":
+        return "NK607", f"nl.tile_size has no `{member}`", size_remedy(member, type(owner))
+    remedy = attribute_remedy(member)
+    return ("NK601", f"a tensor has no attribute `{member}`", remedy) if remedy else None
 
 
 def _of_another_version(name: str, named: list[str]) -> tuple[str, str, str] | None:
@@ -208,3 +222,17 @@ def names_of(module: str) -> list[str]:
     """Return the public names of a module of NKI; none for an unknown one."""
     found = module_of(module)
     return [] if found is None else list(found.__all__)
+
+
+def _parameters(module: str, name: str) -> Mapping[str, inspect.Parameter]:
+    found = _signature(f"{module}.{name}")
+    return {} if found is None else found.parameters
+
+
+def explained(name: str) -> str:
+    """Return what to write for an invented name, of a function or of a keyword (``scr=``); '' for an unknown one."""
+    if name.endswith("="):
+        return keyword_explained(name)
+    root, _, word = name.rpartition(".")
+    module = {"": "nki.isa", "nl": "nki.language", "nisa": "nki.isa"}.get(root, root)
+    return remedy_for(module, word, names_of(module), _parameters) if names_of(module) else ""

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects.meant import explained
 from nkitools.facts.invented_names import meanings
+from nkitools.suggestions.lint_interface import explained
 
 X = np.linspace(0.5, 2.0, 128 * 64, dtype=np.float32).reshape(128, 64)
 _HEADS = {
@@ -76,7 +76,7 @@ def run(tmp_path: Path) -> Callable[[str, str], Any]:
 
 def _calls() -> Iterator[Any]:
     """Yield dialect and call of each row about a function."""
-    for row in dict.fromkeys(each for name, each in meanings().items() if not name.endswith("=")):
+    for row in dict.fromkeys(each for name, each in meanings().items() if name[0] != "." and name[-1] != "="):
         places = {**_PLACES, **_OTHERS.get(row.names.split()[0], {})}
         calls = {row.call(places, into=into) for into in (False, True) if "{member}" not in row.value}
         if row.number:

@@ -16,6 +16,7 @@ from tests.nki_versions import marks_of
 # they do wrong depends on the arguments or on values.
 SHOWN = {
     "NK103",
+    "NK201",
     "NK406",
     "NK408",
     *(f"NK6{number:02}" for number in (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 18, 19, 20, 21, 22)),
@@ -25,6 +26,7 @@ SHOWN = {
 SHOWN_NEAR_THE_EDGE = {
     "NK112",
     "NK201",
+    "NK306",
     "NK406",
     *(f"NK6{number:02}" for number in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 18, 19, 20, 21, 22)),
 }

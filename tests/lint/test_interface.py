@@ -16,7 +16,7 @@ MODERN_CASES = {
     "an unknown keyword": "nisa.activation(dst=x, func=nl.exp, data=x)  # NK609 1",
     "a missing argument": "nisa.tensor_tensor(x, x, op=nl.add)  # NK609 1",
     "too many": "nl.load(x, nl.float32, 1)  # NK609 1",
-    "as it should be": "nisa.activation(dst=x, op=nl.exp, data=x)\nnl.load(x, dtype=nl.float32)",
+    "as it should be": "t = nl.load(x, dtype=nl.float32)\nnisa.activation(dst=t, op=nl.exp, data=t)",
     "what cannot be seen": "options = dict()\nnisa.activation(*x, **options)",
     "a mask": "tile = nl.load(x, mask=x.ndim == 2)  # NK608 8",
     "an index": "i = nl.arange(128)  # NK608 5",

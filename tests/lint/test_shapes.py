@@ -31,7 +31,7 @@ BOTH = {
     "not known which": "total = nl.sum(nl.load(x[0:4]), axis=x.ndim)",
 }
 MODERN_ONLY = {
-    "tensor_reduce": "nisa.tensor_reduce(dst=x, op=nl.add, data=x, axis=0)  # NK112 1",
+    "tensor_reduce": "t = nl.load(x)\nnisa.tensor_reduce(dst=t, op=nl.add, data=t, axis=0)  # NK112 1",
     "a wide stationary tile": (
         "w = nl.ndarray((128, 256), dtype=nl.bfloat16)\n"
         "p = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)\n"
@@ -40,17 +40,17 @@ MODERN_ONLY = {
     "a contraction of 512": (
         "w = nl.ndarray((512, 128), dtype=nl.bfloat16)  # NK101 5\n"
         "p = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)\n"
-        "nisa.nc_matmul(p, stationary=w, moving=x)"
+        "nisa.nc_matmul(p, stationary=w, moving=nl.load(x))"
     ),
     "a contraction of 128 in a tile of 64 rows": (
         "w = nl.ndarray((128, 64), dtype=nl.bfloat16)\n"
         "p = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)\n"
-        "nisa.nc_matmul(p, stationary=w, moving=x, tile_position=(0, 0), tile_size=(64, 64))  # NK103 1"
+        "nisa.nc_matmul(p, stationary=w, moving=nl.load(x), tile_position=(0, 0), tile_size=(64, 64))  # NK103 1"
     ),
     "one of 64": (
         "w = nl.ndarray((64, 64), dtype=nl.bfloat16)\n"
         "p = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)\n"
-        "nisa.nc_matmul(p, stationary=w, moving=x, tile_position=(0, 0), tile_size=(64, 64))"
+        "nisa.nc_matmul(p, stationary=w, moving=nl.load(x), tile_position=(0, 0), tile_size=(64, 64))"
     ),
     "its part": (
         "w = nl.ndarray((128, 256), dtype=nl.bfloat16)\n"

@@ -39,6 +39,8 @@ class _TensorFunction(type):
                 tile = None
             if tile is not None:
                 return tile
+        if shape.__class__ is int and dtype.__class__ is int:
+            return cls.function(shape, dtype, buffer)  # a shape in pieces, which it refuses
         if more:
             return cls.function(shape, dtype, buffer, name, address, *more, **unknown)
         required = {"shape": shape, "dtype": dtype}

@@ -14,9 +14,9 @@ UNSEEN_BY_RUNS = (subset, classes, state, loop_bodies, counters)
 
 # The rules that source checks can report, those of nkitools.lint.legacy_scopes and of files included.
 RULES = frozenset({
-    "NK101", "NK103", "NK104", "NK112", "NK201", "NK208", "NK301", "NK406", "NK408", "NK601", "NK602", "NK603",
-    "NK604", "NK605", "NK607", "NK608", "NK609", "NK615", "NK616", "NK617", "NK618", "NK619", "NK620", "NK621",
-    "NK622"
+    "NK101", "NK103", "NK104", "NK110", "NK112", "NK201", "NK202", "NK203", "NK208", "NK301", "NK306", "NK406",
+    "NK408", "NK601", "NK602", "NK603", "NK604", "NK605", "NK607", "NK608", "NK609", "NK615", "NK616", "NK617",
+    "NK618", "NK619", "NK620", "NK621", "NK622"
 })  # fmt: skip
 
 
@@ -33,7 +33,18 @@ def gathered(modules: Iterable[object]) -> Checks:
 @cache
 def all_checks() -> Checks:
     """Return the checks of lint: those that `simulate` applies too, and those that a run makes itself."""
-    from nkitools.lint.checks import arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth
+    from nkitools.lint.checks import (
+        arithmetic,
+        interface,
+        masks,
+        objects,
+        operands,
+        registers,
+        results,
+        scalars,
+        shapes,
+        truth,
+    )
 
-    seen_by_runs = (arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth)
+    seen_by_runs = (arithmetic, objects, interface, masks, operands, registers, results, scalars, shapes, truth)
     return gathered((*UNSEEN_BY_RUNS, *seen_by_runs))

@@ -47,7 +47,7 @@ def _named(context: Context, node: ast.expr, function: Api) -> bool:
 
 
 def _call_of(context: Context, name: ast.expr) -> tuple[ast.Call | None, bool]:
-    """Return the call of what a name is about, and whether the call is a statement."""
+    """Return the call whose function is a name, and whether the call is a statement."""
     nodes = list(context.scope.nodes)
     call = next((each for each in nodes if isinstance(each, ast.Call) and each.func is name), None)
     return call, call is not None and any(isinstance(each, ast.Expr) and each.value is call for each in nodes)

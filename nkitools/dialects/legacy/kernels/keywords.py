@@ -36,10 +36,12 @@ def check_keywords(function: str, given: dict[str, Any]) -> None:
     unknown = sorted(set(given) - set(known))
     if unknown:
         message = f"{function} does not know the keyword argument `{'`, `'.join(unknown)}`"
-        from nkitools.dialects.meant import parameters_of
+        from nkitools.dialects.public import parameters_of
         from nkitools.facts.invented_names import keyword_remedy
 
-        meant = keyword_remedy(unknown[0], parameters_of(function))
+        module = {"nl": "language", "nisa": "isa"}.get(function.partition(".")[0], "")
+        parameters = parameters_of(f"neuronxcc.nki.{module}", function.rpartition(".")[2])
+        meant = keyword_remedy(unknown[0], parameters)
         refuse("NK609", message, remedy=meant.strip() or _remedy(known))
     mode = given.get("mode")
     if mode is not None and not isinstance(mode, oob_mode):

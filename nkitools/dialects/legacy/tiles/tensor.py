@@ -297,8 +297,11 @@ class Tensor(PythonForms):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(f"a tensor has no attribute {name!r}")
+        from nkitools.facts.invented_names import attribute_remedy
+
         message = f"a tensor of neuronxcc.nki has no attribute `{name}` in AWS's documentation"
-        raise NotModelledAttribute(finding_here(RULES["NK607"], message, RULES["NK607"].remedy))
+        remedy = attribute_remedy(name, legacy=True) or RULES["NK607"].remedy
+        raise NotModelledAttribute(finding_here(RULES["NK607"], message, remedy))
 
     def __repr__(self) -> str:
         if self.access is not None:
