@@ -58,9 +58,14 @@ def _kind(tensor: StridedView) -> str:
     return f"({MEMORY_NAMES[tensor.buffer]}, {tensor.dtype} {list(tensor.shape)})"
 
 
-def wrong(tensor: StridedView, sentence: str) -> NoReturn:
+def made_at(tensor: StridedView) -> str:
+    """Return `` (line 12)``, where the tensor is made; the reporter knows the line, '' where there is none."""
+    return f"\x01{tensor.storage.id}\x01"
+
+
+def wrong(tensor: StridedView, sentence: str, remedy: str = "") -> NoReturn:
     """Refuse a view that this tensor's shape or layout does not have (NK109)."""
-    refuse("NK109", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,))
+    refuse("NK109", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,), remedy=remedy)
 
 
 def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
@@ -108,7 +113,12 @@ def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoRet
         f"{what} would change the partition dimension of {describe(tensor)}; data moves between partitions only by an "
         "instruction (nisa.nc_transpose, nisa.dma_copy, nisa.nc_matmul)"
     )
-    refuse(rule, message, about=(tensor,))
+    rows = tensor.shape[0]
+    remedy = (
+        f"Begin the shape with {rows}, the partitions that{name_of(tensor)} has{made_at(tensor)}. To move elements to "
+        "other partitions copy it to HBM, reshape it there, and load it."
+    )
+    refuse(rule, message, about=(tensor,), remedy=remedy)
 
 
 def known_dtype(dtype: DTypeLike, *about: StridedView) -> DType:
@@ -290,7 +300,10 @@ def _check_partitions(tensor: StridedView, pairs: list[tuple[int, int]], dtype: 
         first = (
             f"ap's first stride is {step}, it must be {free}, the free size of the storage (partitions are consecutive)"
         )
-        refuse(rule, f"{first}; it is asked of {describe(tensor)}", about=(tensor,))
+        pattern = [[free, partitions], *(list(each) for each in inner)]
+        remedy = f"Write ap({pattern}): the first pair is a stride of {free} and the number of partitions."
+        about = f"{first}; it is asked of {describe(tensor)}"
+        refuse(rule, about, about=(tensor,), remedy=remedy if rule == "NK109" else "")
 
 
 def pattern_strides(

@@ -22,6 +22,7 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME, Transpose
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Sources
+from nkitools.issue.shape_remedies import to_fit, to_transpose
 
 AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # the permutations of dma_transpose, by the number of dimensions
 SIXTEEN = 16  # rows that the DMA engines transpose together
@@ -90,9 +91,13 @@ def _check_transposed(check: Check, dst: NkiTensor, src: NkiTensor, order: tuple
     """NK109: the destination has the shape of the transposed source, "exactly, including rank" (NKI 0.4)."""
     shape = tuple(src.shape[axis] for axis in order)
     if dst.shape != shape:
-        remedy = "Give both as many dimensions, with expand_dim, reshape_dim or ap: the compiler pads neither of them."
         message = f"`src`, {describe(src)}, transposes to {list(shape)}; `dst` is {describe(dst)}"
-        check.refuse("NK109", message, dst, src, remedy=remedy)
+        if dst.ndim != src.ndim:
+            remedy = "Give both as many dimensions, with expand_dim, reshape_dim or ap: the compiler pads neither."
+            check.refuse("NK109", message, dst, src, remedy=remedy)
+        change = to_transpose(dst, src, order)
+        other = src if change.tensor is dst else dst
+        check.refuse("NK109", message, change.tensor, other, remedy=change.remedy, **change.facts)
 
 
 def _check_direct(check: Check, src: NkiTensor, mode: dge_modes, oob: oob_modes) -> None:
@@ -222,7 +227,8 @@ def _check_elements_match(check: Check, operands: list[tuple[str, NkiTensor]]) -
             message = (
                 f"`dst`, {describe(dst)}, has {dst.size} elements and `{role}`, {describe(tensor)}, has {tensor.size}"
             )
-            check.refuse("NK109", message, dst, tensor)
+            change = to_fit(dict(operands), ("dst", dst), (role, tensor))
+            check.refuse("NK109", message, dst, tensor, remedy=change.remedy)
 
 
 def _check_indirect(

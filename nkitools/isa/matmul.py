@@ -12,7 +12,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import EVIDENCE, Product
 from nkitools.chip.numerics import Array, cast, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import describe, made_at, name_of
 from nkitools.engines import costs
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import matmul_perf_mode
@@ -21,6 +21,7 @@ from nkitools.issue.element_maps import Elements, made
 from nkitools.issue.element_rules import SAME, Column, Permutation, Rule, Transpose
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Fresh
+from nkitools.issue.shape_remedies import Change, resized, to_fit, turned
 from nkitools.rules.finding import not_modelled
 
 _FULL = frozenset({"float32", "tfloat32"})
@@ -215,14 +216,37 @@ def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, ro
                 f"`{role}`, {describe(tensor)}, contracts {tensor.shape[0]} partitions; the Tensor Engine contracts at "
                 f"most {rows}"
             )
-            check.fail("NK103", message, tensor, argument=role, partitions=tensor.shape[0], limit=rows)
+            remedy = (
+                f"Load{name_of(tensor)}{made_at(tensor)} and the other operand in {-(-tensor.shape[0] // rows)} tiles "
+                f"of {rows} rows, and issue one nisa.nc_matmul for each: they accumulate in the same PSUM tile."
+            )
+            check.fail("NK103", message, tensor, argument=role, partitions=tensor.shape[0], limit=rows, remedy=remedy)
             tensor.storage.excused |= {"NK101"}
     if stationary.shape[0] != moving.shape[0]:
         message = (
             f"`stationary`, {describe(stationary)}, and `moving`, {describe(moving)}, contract {stationary.shape[0]} "
             f"and {moving.shape[0]} partitions; the contraction dimension is the partition dimension of both"
         )
-        check.refuse("NK102", message, stationary, moving, partitions=stationary.shape[0])
+        change = _to_contract(stationary, moving)
+        other = moving if change.tensor is stationary else stationary
+        facts = {"partitions": stationary.shape[0], **change.facts}
+        check.refuse("NK102", message, change.tensor, other, remedy=change.remedy, **facts)
+
+
+def _to_contract(stationary: NkiTensor, moving: NkiTensor) -> Change:
+    """Return what gives both operands one contraction: a turn of the one whose free size is the other's partitions."""
+    (k, m), (rows, n) = _sizes(stationary), _sizes(moving)
+    if n == k and m != rows:
+        return turned(moving, (k, rows))
+    if m == rows and n != k:
+        return turned(stationary, (rows, k))
+    change = to_fit({}, ("moving", moving), ("stationary", stationary))
+    wrong, right = (moving, stationary) if change.tensor is moving else (stationary, moving)
+    return resized(wrong, (right.shape[0], *wrong.shape[1:]))
+
+
+def _sizes(tensor: NkiTensor) -> tuple[int, int]:
+    return tensor.shape[0], tensor.layout.free_elements
 
 
 def check_free_sizes(
@@ -238,18 +262,26 @@ def check_free_sizes(
             f"`stationary`, {describe(stationary)}, has a free size of {m}; the Tensor Engine holds at most {columns} "
             "columns"
         )
-        say("NK104", message, stationary, argument="stationary", extent=m, limit=columns)
+        remedy = (
+            f"Loop over {-(-m // columns)} pieces{name_of(stationary, ' of')}{made_at(stationary)} of {columns} "
+            f"columns, each with a PSUM tile of [{columns}, {n}] of its own."
+        )
+        say("NK104", message, stationary, argument="stationary", extent=m, limit=columns, remedy=remedy)
     limit = check.chip.moving_fmax(dst.dtype.name)
     if n > limit:
         message = (
             f"`moving`, {describe(moving)}, has a free size of {n}; {check.chip.name} moves at most {limit} into a "
             f"{dst.dtype} destination"
         )
-        say("NK105", message, moving, argument="moving", extent=n, limit=limit)
+        remedy = (
+            f"Loop over {-(-n // limit)} pieces{name_of(moving, ' of')}{made_at(moving)} of {limit} columns, each with "
+            f"a PSUM tile of [{m}, {limit}] of its own."
+        )
+        say("NK105", message, moving, argument="moving", extent=n, limit=limit, remedy=remedy)
     if not fits:
         message = f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}"
-        remedy = f"Allocate `dst` with that shape in PSUM, or take the slice dst[0:{m}, 0:{n}] of a larger tile."
-        check.refuse("NK109", message, dst, remedy=remedy)
+        change = resized(dst, (m, n))
+        check.refuse("NK109", message, dst, remedy=change.remedy, **change.facts)
 
 
 def multiplied(
@@ -336,8 +368,8 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.un
         message = (
             f"`dst` must be [{free}, {partitions}], the transpose of `data`, {describe(data)}; it is {describe(dst)}"
         )
-        remedy = f"Allocate `dst` as [{free}, {partitions}], or take a slice of that shape."
-        check.refuse("NK109", message, dst, data, remedy=remedy)
+        change = resized(dst, (free, partitions))
+        check.refuse("NK109", message, dst, data, remedy=change.remedy, **change.facts)
     if dst.dtype is not data.dtype:
         message = f"`dst`, {describe(dst)}, must have the dtype of `data`, {describe(data)}"
         if dst.dtype is float32 and data.dtype.name in ("bfloat16", "float16") and chosen is engines.tensor:

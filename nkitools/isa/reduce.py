@@ -21,6 +21,7 @@ from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import Axes
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.shape_remedies import resized
 
 _REORDERABLE = frozenset(
     OPERATORS[name] for name in ("add", "multiply", "maximum", "minimum")
@@ -35,7 +36,9 @@ def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -
     ndim = data.ndim
     if not all(-ndim <= each < ndim for each in given):
         message = f"`axis`={axis} names a dimension that {describe(data)} does not have"
-        check.refuse("NK112", message, data, argument="axis")
+        free = ", ".join(map(str, range(1, ndim)))
+        remedy = f"Write axis={ndim - 1}, the last dimension; the free dimensions are {free}."
+        check.refuse("NK112", message, data, argument="axis", remedy=remedy)
     axes = tuple(sorted({int(each) % ndim for each in given}))
     if 0 in axes:
         check.refuse(
@@ -44,13 +47,16 @@ def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -
             data,
             argument="axis",
             axis=0,
+            remedy=f"To reduce along the free dimension write axis={ndim - 1}; to reduce over partitions transpose "
+            "first with nisa.nc_transpose, or multiply by a column of ones with nisa.nc_matmul.",
         )
     if axes != tuple(range(ndim - len(axes), ndim)):
         message = (
             f"`axis`={axis} of {describe(data)} must be the last dimensions, ending at the final one: "
             f"{tuple(range(ndim - len(axes), ndim))}"
         )
-        check.fail("NK112", message, data, argument="axis", axis=axes[-1])
+        remedy = f"Permute the free dimensions so that the reduced ones come last, or write axis={ndim - 1}."
+        check.fail("NK112", message, data, argument="axis", axis=axes[-1], remedy=remedy)
     return axes
 
 
@@ -84,8 +90,8 @@ def tensor_reduce(
             f"`dst`, {describe(dst)}, must hold {math.prod(kept[1:])} elements per partition to take `data`, "
             f"{describe(data)}, reduced along {axes}"
         )
-        remedy = f"Allocate `dst` as {list(with_ones)}, or choose the axes that it has no place for."
-        check.refuse("NK109", message, dst, data, remedy=remedy)
+        change = resized(dst, with_ones)
+        check.refuse("NK109", message, dst, data, remedy=change.remedy, **change.facts)
     bitvec = operator.kind == "bitvec"
     if bitvec:
         guards.integers(check, dst=dst, data=data)

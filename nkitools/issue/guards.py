@@ -10,7 +10,7 @@ import numpy as np
 from nkitools.chip.core import current_core
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import MEMORY_NAMES, describe
+from nkitools.chip.view_checks import MEMORY_NAMES, describe, made_at, name_of
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import (
     ACTIVATIONS,
@@ -24,6 +24,7 @@ from nkitools.engines.operators import (
 from nkitools.facts.generations import Generation, first_with
 from nkitools.issue.instruction import Check
 from nkitools.issue.plan import OptionalOperand
+from nkitools.issue.shape_remedies import to_fit
 
 SBUF = MemoryRegion.sbuf
 PSUM = MemoryRegion.psum
@@ -43,6 +44,7 @@ _WRITE = "Write into a tile in SBUF, then copy that: nisa.dma_copy or nl.store t
 def tiles(check: Check, *, on: tuple[MemoryRegion, ...] = ON_CHIP, **tensors: NkiTensor | None) -> None:
     """Memory, size and start of several operands of an engine."""
     present = [(role, tensor) for role, tensor in tensors.items() if tensor is not None]
+    check.operands.update(present)
     for role, tensor in present:
         memory(check, tensor, role, on)
     sizes(check, *present)
@@ -94,7 +96,13 @@ def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str, dic
         return
     role, tensor, sentence, facts = next((each for each in broken if each[0] != "dst"), broken[0])
     others = (each for _, each, *_ in broken if each is not tensor)
-    check.fail(rule, f"`{role}`, {describe(tensor)}, {sentence}", tensor, *others, argument=role, **facts)
+    remedy = ""
+    if rule == "NK101" and "partitions" in facts and tensor.shape == tensor.storage.shape:
+        turns = -(-tensor.shape[0] // check.chip.partitions)
+        shape = [check.chip.partitions, *tensor.shape[1:]]
+        remedy = f"Make{name_of(tensor)}{made_at(tensor)} as {shape} in a loop over {turns} tiles of rows."
+    about = f"`{role}`, {describe(tensor)}, {sentence}"
+    check.fail(rule, about, tensor, *others, argument=role, remedy=remedy, **facts)
     for _, each, *_ in broken:
         each.storage.excused |= {rule}
 
@@ -204,7 +212,10 @@ def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[st
         message, partitions = f"{sentence}; one partition is not broadcast to others", max(count, other_count)
         check.refuse("NK111", message, single, partitions=partitions)
     remedy = _of_blocks(tensor, other) or _of_blocks(other, tensor)
-    check.refuse("NK102", sentence, tensor, other, remedy=remedy, argument=role, partitions=count)
+    change = to_fit(check.operands, first, second)
+    other = other if change.tensor is tensor else tensor
+    facts = {**change.facts, "partitions": count}
+    check.refuse("NK102", sentence, change.tensor, other, remedy=remedy or change.remedy, argument=role, **facts)
 
 
 def _of_blocks(tensor: NkiTensor, other: NkiTensor) -> str:
@@ -230,7 +241,13 @@ def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str,
             f"`{role}`, {describe(tensor)}, has {count} elements per partition and `{other_role}`, {describe(other)}, "
             f"has {other_count}"
         )
-        check.refuse("NK109", message, tensor, other, remedy=remedy)
+        change = to_fit(check.operands, first, second)
+        column = next((each for each in (tensor, other) if each.layout.free_elements == 1), None)
+        if not remedy and column is not None and check.instruction == "tensor_tensor" and role != "dst":
+            whole = other if column is tensor else tensor
+            remedy = f"Call nisa.tensor_scalar with{name_of(whole)} as data and{name_of(column)} as operand0."
+        whole = other if change.tensor is tensor else tensor
+        check.refuse("NK109", message, change.tensor, whole, remedy=remedy or change.remedy, **change.facts)
 
 
 def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiTensor) -> None:

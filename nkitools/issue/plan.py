@@ -116,6 +116,7 @@ class Check:
         self.language = language
         self.call_form = call_form
         self.sums_in_order = sums_in_order
+        self.operands: dict[str, NkiTensor] = {}  # those of an engine, by their roles
         self.broken = False
         self.said = False
         self.is_beyond = False  # the call is reported again at each line: its plan is not kept

@@ -7,6 +7,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.move import tensor_copy
+from nkitools.issue.shape_remedies import check_product
 from nkitools.language.creation import converted, ndarray, psum, sbuf
 from nkitools.language.math import check_tile, flag
 from nkitools.language.promotion import result_dtype
@@ -38,6 +39,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609, NK615. Source: nki.language.matmul (NKI 0.6).
     """
     _two_dimensional("matmul", x=x, y=y)
+    check_product(x, y, transposed=transpose_x is True)
     if flag("matmul", "transpose_x", transpose_x):
         stationary = x
     else:

@@ -14,7 +14,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import name_of as placeholder_of
 from nkitools.record.loop_counters import author_frames
 from nkitools.record.record import Record
-from nkitools.rules.finding import UNNAMED
+from nkitools.rules.finding import MADE_AT, UNNAMED
 
 
 def tensor_of(value: Any) -> NkiTensor | None:
@@ -101,7 +101,12 @@ def with_names(message: str, frame: FrameType | None, record: Record) -> str:
         part = match[3] or ""
         return f"{match[1] or ''} `{name}{part}`" if name else f" {part}" if part else ""
 
-    return UNNAMED.sub(fill, message)
+    def place(match: re.Match[str]) -> str:
+        known = record.storages.get(int(match[1]))
+        site = None if known is None else record.sites[known.site]
+        return f" (line {site.line})" if site is not None and site.file else ""
+
+    return MADE_AT.sub(place, UNNAMED.sub(fill, message))
 
 
 def facts_of(about: Sequence[Any], facts: Mapping[str, Any], frame: FrameType | None, record: Record) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from nkitools.rules.shown_text import shown, shown_file, shown_line
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
 # unknown, as it is outside of a run; and with the indices of elements, which belong to the name.
 UNNAMED = re.compile("( of)? \x00(\\d+)\x00(\\[[^]]*\\])?")
-
-
+# Where a remedy leaves the line that made a storage to the reporter.
+MADE_AT = re.compile("\x01(\\d+)\x01")
 _NUMBER = re.compile(r"\d+")
 
 Fact = int | float | str | tuple[int, ...] | tuple[str, ...]
@@ -281,7 +281,10 @@ def finding_here(rule: Rule, message: str, remedy: str, facts: Mapping[str, Any]
     """Return a finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
     frame = authors_frame()
     place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
-    said = UNNAMED.sub(lambda match: f" {match[3]}" if match[3] else "", message)
+    said, remedy = (
+        MADE_AT.sub("", UNNAMED.sub(lambda match: f" {match[3]}" if match[3] else "", each))
+        for each in (message, remedy)
+    )
     known = {name: each for name, each in facts.items() if not (isinstance(each, str) and "\x00" in each)}
     return Finding.of(rule.id, said, place, remedy=remedy, severity=rule.severity, facts=known)
 

@@ -27,6 +27,7 @@ from nkitools.engines.enums import matmul_perf_mode
 from nkitools.isa.matmul import nc_matmul as _nc_matmul
 from nkitools.isa.matmul import nc_transpose as _nc_transpose
 from nkitools.isa.move import tensor_copy
+from nkitools.issue.shape_remedies import check_product
 from nkitools.rules.finding import not_modelled, refuse, report
 
 PSUM = MemoryRegion.psum
@@ -46,6 +47,8 @@ def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: MaskLike = 
     """
     check_keywords("nl.matmul", kwargs)
     _two_dimensional("nl.matmul", x=x, y=y)
+    if not isinstance(x, MaskedOperand) and not isinstance(y, MaskedOperand) and mask is None:
+        check_product(x.resolved(), y.resolved(), transposed=bool(transpose_x))
     if not transpose_x:
         if isinstance(x, MaskedOperand):
             not_affine("nl.matmul takes an operand mask of `x` with transpose_x=True only")

@@ -8,7 +8,7 @@ from nkitools.chip.core import current_core
 from nkitools.chip.masked_out import leave_out, travelled
 from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import describe, made_at, name_of
 from nkitools.dialects.legacy.indexing.masks import Lanes
 from nkitools.dialects.legacy.kernels.loop_dependences import note_update
 from nkitools.dialects.legacy.tiles import copy_elision
@@ -34,6 +34,8 @@ def fitted(value: NkiTensor, dst: NkiTensor) -> NkiTensor:
             f"{describe(value)} does not fit into {describe(dst)}; the destination has the shape of the value or a "
             "larger one to which it broadcasts (err_store_dst_shape_smaller_than_other_shape)",
             about=(value, dst),
+            remedy=f"Reduce or slice{name_of(value)}{made_at(value)} to {list(dst.shape)}, or make{name_of(dst)}"
+            f"{made_at(dst)} as {list(value.shape)}.",
             facts={"code": "err_store_dst_shape_smaller_than_other_shape"},
         )
     if value.on_chip and value.shape[0] != dst.shape[0]:
