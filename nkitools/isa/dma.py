@@ -22,7 +22,6 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME, Transpose
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Sources
-from nkitools.issue.shape_remedies import to_fit, to_transpose
 
 AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # the permutations of dma_transpose, by the number of dimensions
 SIXTEEN = 16  # rows that the DMA engines transpose together
@@ -95,6 +94,8 @@ def _check_transposed(check: Check, dst: NkiTensor, src: NkiTensor, order: tuple
         if dst.ndim != src.ndim:
             remedy = "Give both as many dimensions, with expand_dim, reshape_dim or ap: the compiler pads neither."
             check.refuse("NK109", message, dst, src, remedy=remedy)
+        from nkitools.issue.shape_remedies import to_transpose
+
         change = to_transpose(dst, src, order)
         other = src if change.tensor is dst else dst
         check.refuse("NK109", message, change.tensor, other, remedy=change.remedy, **change.facts)
@@ -227,6 +228,8 @@ def _check_elements_match(check: Check, operands: list[tuple[str, NkiTensor]]) -
             message = (
                 f"`dst`, {describe(dst)}, has {dst.size} elements and `{role}`, {describe(tensor)}, has {tensor.size}"
             )
+            from nkitools.issue.shape_remedies import to_fit
+
             change = to_fit(dict(operands), ("dst", dst), (role, tensor))
             check.refuse("NK109", message, dst, tensor, remedy=change.remedy)
 

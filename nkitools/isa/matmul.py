@@ -21,7 +21,6 @@ from nkitools.issue.element_maps import Elements, made
 from nkitools.issue.element_rules import SAME, Column, Permutation, Rule, Transpose
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Fresh
-from nkitools.issue.shape_remedies import Change, resized, to_fit, turned
 from nkitools.rules.finding import not_modelled
 
 _FULL = frozenset({"float32", "tfloat32"})
@@ -227,26 +226,12 @@ def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, ro
             f"`stationary`, {describe(stationary)}, and `moving`, {describe(moving)}, contract {stationary.shape[0]} "
             f"and {moving.shape[0]} partitions; the contraction dimension is the partition dimension of both"
         )
-        change = _to_contract(stationary, moving)
+        from nkitools.issue.shape_remedies import to_contract
+
+        change = to_contract(stationary, moving)
         other = moving if change.tensor is stationary else stationary
         facts = {"partitions": stationary.shape[0], **change.facts}
         check.refuse("NK102", message, change.tensor, other, remedy=change.remedy, **facts)
-
-
-def _to_contract(stationary: NkiTensor, moving: NkiTensor) -> Change:
-    """Return what gives both operands one contraction: a turn of the one whose free size is the other's partitions."""
-    (k, m), (rows, n) = _sizes(stationary), _sizes(moving)
-    if n == k and m != rows:
-        return turned(moving, (k, rows))
-    if m == rows and n != k:
-        return turned(stationary, (rows, k))
-    change = to_fit({}, ("moving", moving), ("stationary", stationary))
-    wrong, right = (moving, stationary) if change.tensor is moving else (stationary, moving)
-    return resized(wrong, (right.shape[0], *wrong.shape[1:]))
-
-
-def _sizes(tensor: NkiTensor) -> tuple[int, int]:
-    return tensor.shape[0], tensor.layout.free_elements
 
 
 def check_free_sizes(
@@ -280,6 +265,8 @@ def check_free_sizes(
         say("NK105", message, moving, argument="moving", extent=n, limit=limit, remedy=remedy)
     if not fits:
         message = f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}"
+        from nkitools.issue.shape_remedies import resized
+
         change = resized(dst, (m, n))
         check.refuse("NK109", message, dst, remedy=change.remedy, **change.facts)
 
@@ -368,6 +355,8 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.un
         message = (
             f"`dst` must be [{free}, {partitions}], the transpose of `data`, {describe(data)}; it is {describe(dst)}"
         )
+        from nkitools.issue.shape_remedies import resized
+
         change = resized(dst, (free, partitions))
         check.refuse("NK109", message, dst, data, remedy=change.remedy, **change.facts)
     if dst.dtype is not data.dtype:

@@ -28,7 +28,6 @@ from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.form import takes_64_bits
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
-from nkitools.issue.shape_remedies import to_fit
 from nkitools.issue.touched_elements import register_value
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import REPORTER, refuse, report
@@ -88,6 +87,8 @@ def dma_copy(
     dma_descriptors.skips_indices(check, oob_mode, dst, src)
     if dst.size != src.size:
         message = f"`dst`, {describe(dst)}, has {dst.size} elements and `src`, {describe(src)}, has {src.size}"
+        from nkitools.issue.shape_remedies import to_fit
+
         change = to_fit({}, ("dst", dst), ("src", src))
         other = src if change.tensor is dst else dst
         check.refuse("NK109", message, change.tensor, other, remedy=change.remedy, **change.facts)

@@ -21,7 +21,6 @@ from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import Axes
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.issue.shape_remedies import resized
 
 _REORDERABLE = frozenset(
     OPERATORS[name] for name in ("add", "multiply", "maximum", "minimum")
@@ -90,6 +89,8 @@ def tensor_reduce(
             f"`dst`, {describe(dst)}, must hold {math.prod(kept[1:])} elements per partition to take `data`, "
             f"{describe(data)}, reduced along {axes}"
         )
+        from nkitools.issue.shape_remedies import resized
+
         change = resized(dst, with_ones)
         check.refuse("NK109", message, dst, data, remedy=change.remedy, **change.facts)
     bitvec = operator.kind == "bitvec"

@@ -24,7 +24,6 @@ from nkitools.engines.operators import (
 from nkitools.facts.generations import Generation, first_with
 from nkitools.issue.instruction import Check
 from nkitools.issue.plan import OptionalOperand
-from nkitools.issue.shape_remedies import to_fit
 
 SBUF = MemoryRegion.sbuf
 PSUM = MemoryRegion.psum
@@ -211,6 +210,8 @@ def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[st
         single = other if other_count == 1 else tensor
         message, partitions = f"{sentence}; one partition is not broadcast to others", max(count, other_count)
         check.refuse("NK111", message, single, partitions=partitions)
+    from nkitools.issue.shape_remedies import to_fit
+
     remedy = _of_blocks(tensor, other) or _of_blocks(other, tensor)
     change = to_fit(check.operands, first, second)
     other = other if change.tensor is tensor else tensor
@@ -241,6 +242,8 @@ def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str,
             f"`{role}`, {describe(tensor)}, has {count} elements per partition and `{other_role}`, {describe(other)}, "
             f"has {other_count}"
         )
+        from nkitools.issue.shape_remedies import to_fit
+
         change = to_fit(check.operands, first, second)
         column = next((each for each in (tensor, other) if each.layout.free_elements == 1), None)
         if not remedy and column is not None and check.instruction == "tensor_tensor" and role != "dst":

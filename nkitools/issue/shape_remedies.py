@@ -43,6 +43,18 @@ def to_transpose(dst: NkiTensor, src: NkiTensor, order: Sequence[int]) -> Change
     return resized(dst, [src.shape[axis] for axis in order])
 
 
+def to_contract(stationary: NkiTensor, moving: NkiTensor) -> Change:
+    """Return what gives both operands one contraction: a turn of the one whose free size is the other's partitions."""
+    (k, m), (rows, n) = _size(stationary), _size(moving)
+    if n == k and m != rows:
+        return turned(moving, (k, rows))
+    if m == rows and n != k:
+        return turned(stationary, (rows, k))
+    change = to_fit({}, ("moving", moving), ("stationary", stationary))
+    wrong, right = (moving, stationary) if change.tensor is moving else (stationary, moving)
+    return resized(wrong, (right.shape[0], *wrong.shape[1:]))
+
+
 def turned(tensor: NkiTensor, shape: Sequence[int]) -> Change:
     """Return the change of a tile that is the transpose of what is wanted."""
     sentence = (

@@ -15,7 +15,6 @@ from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Function, Operato
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
-from nkitools.issue.shape_remedies import to_fit
 from nkitools.language.assertion import assertable
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import result_dtype
@@ -60,12 +59,16 @@ def broadcast_shape(what: str, x: NkiTensor, y: NkiTensor) -> tuple[int, ...]:
         )
     if x.shape[0] != y.shape[0]:
         rule = "NK111" if 1 in (x.shape[0], y.shape[0]) else "NK102"
+        from nkitools.issue.shape_remedies import to_fit
+
         remedy = "" if rule == "NK111" else to_fit({}, ("x", x), ("y", y)).remedy
         message = f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of partitions"
         refuse(rule, message, about=(x, y), remedy=remedy)
     try:
         return np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
+        from nkitools.issue.shape_remedies import to_fit
+
         change = to_fit({}, ("x", x), ("y", y))
         about = (change.tensor, x if change.tensor is y else y)
         message = f"nl.{what}: the shapes of {describe(x)} and {describe(y)} do not broadcast"
