@@ -46,7 +46,8 @@ def expanded(tensor: StridedView, items: tuple[Index, ...]) -> tuple[Any, ...]:
         refuse("NK603", f"an index of {describe(tensor)} has more than one `...`", about=(tensor,))
     if given > ndim:
         what = f"{given} indices are given for {describe(tensor)}"
-        refuse("NK603", f"{what}, which has {ndim} dimensions", about=(tensor,))
+        remedy = f"Give {ndim} indices, one for each dimension of {list(tensor.shape)}."
+        refuse("NK603", f"{what}, which has {ndim} dimensions", about=(tensor,), remedy=remedy)
     at = dots[0] if dots else given
     return (*items[:at], *[slice(None)] * (ndim - given), *items[at + 1 :])
 

@@ -70,7 +70,11 @@ class NotAValue:
         return True
 
     def _no_number(self) -> NoReturn:
-        self._refuse("NK602", "", " is used as a Python number; its elements exist only when the kernel runs")
+        remedy = (
+            "Pass the tile itself as an operand (nl.multiply(t, s), operand0 of nisa.tensor_scalar); for an index load "
+            "the number with nisa.register_load or nisa.scalar_load."
+        )
+        self._refuse("NK602", "", " is used as a Python number; its elements exist only when the kernel runs", remedy)
 
     __int__ = __float__ = __complex__ = __index__ = _no_number
 

@@ -122,7 +122,12 @@ def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip:
     report = REPORTER.get() or reporter
     loops = record.loops(record.states[position])
     with reporter.placed(record.site_at(position), program=record.program_at(position), loops=loops):
-        report(RULES["NK101"], message, False, (), RULES["NK101"].remedy, None, {**facts, **limits})
+        made = f"`{name}` (line {record.sites[known.site].line})" if name else "it"
+        remedy = (
+            f"Make {made} with buffer=nl.shared_hbm if it is a result of the kernel; else split dimension 0 into tiles "
+            "of nl.tile_size.pmax, one for each turn of a loop."
+        )
+        report(RULES["NK101"], message, False, (), remedy, None, {**facts, **limits})
 
 
 def _beyond_a_limit(reporter: Reporter) -> bool:

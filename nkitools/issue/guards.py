@@ -323,7 +323,10 @@ def _operator(check: Check, role: str, token: OperatorToken) -> Operator:
         found = OPERATORS.get(name)
     if found is None and name in ACTIVATIONS:
         check.refuse(
-            "NK306", f"`{role}`=nl.{name} is an activation function, not a math operator; nisa.activation takes it"
+            "NK306",
+            f"`{role}`=nl.{name} is an activation function, not a math operator; nisa.activation takes it",
+            remedy=f"Call nisa.activation(dst, op=nl.{name}, data).",
+            argument=role,
         )
     if found is None:
         check.refuse("NK306", f"`{role}`={token!r} is not a math operator of NKI")

@@ -62,7 +62,8 @@ def _settled(name: str, values: tuple[Any, ...], roles: tuple[int, ...], *, skip
             except OutOfBounds as error:
                 if skip:
                     return False
-                refuse("NK402", f"{name}: {error}", about=(value,))
+                remedy = "The index is a number of the chip: look at what was loaded or computed into it."
+                refuse("NK402", f"{name}: {error}", about=(value,), remedy=remedy)
     return True
 
 

@@ -13,6 +13,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.plan import Plan
+from nkitools.record.empty_loops import empty_loop
 from nkitools.record.undefined_elements import place_of, report_undefined
 from nkitools.rules.finding import report
 
@@ -27,11 +28,14 @@ def report_read(call: CarefulCall, tensor: NkiTensor, missing: Array) -> None:
 def _remedy_of_swapped(call: CarefulCall, tensor: NkiTensor) -> str:
     """Return that the operands of a copy are swapped, where nothing was written yet into its source; else ''.
 
-    Only where the destination is an argument, which is there to be read.
+    Only where the destination is an argument, which is there to be read, or a tile that something was written to, and
+    the source a tensor in HBM.
     """
     if not call.plan.name.startswith(("dma_", "tensor_copy")) or tensor.storage.holds_anything:
         return ""
-    if not any(written.storage.id in call.core.input_ids for written, _ in call.outputs):
+    swapped = any(written.storage.id in call.core.input_ids for written, _ in call.outputs)
+    to_result = not tensor.on_chip and any(each.on_chip and each.storage.holds_anything for each, _ in call.outputs)
+    if not swapped and not to_result:
         return ""
     return f"The operands are swapped: {call.plan.name}(dst, src). The destination comes first."
 
@@ -47,7 +51,9 @@ def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
             "nisa.core_barrier between, or by nisa.sendrecv."
         )
     written = tensor.storage.box[1] > 0 or tensor.storage.written is not None or tensor.storage.full
-    if missing.all() and written:
+    if missing.all() and (idle := empty_loop(core.record, tensor if cause is None else cause.source)):
+        return idle
+    if missing.all() and written and cause is None:
         return (
             "Other elements of the tensor are written: look at the index of this access and at the order of the turns "
             "(is a ring read one slot ahead?)."

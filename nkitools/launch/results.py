@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterable
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.own_indices import own_boxes
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import describe, name_of
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record
@@ -63,8 +64,13 @@ def check_results(
     for tensor in tensors_of(result):
         if tensor.buffer not in _HBM and not on_chip:
             message = f"the kernel returns {describe(tensor)}; results must be in HBM"
-            remedy = "Copy it into an nl.ndarray(..., buffer=nl.shared_hbm) with nisa.dma_copy and return that."
-            refuse("NK201", message, about=(tensor,), remedy=remedy)
+            remedy = (
+                f"Copy{name_of(tensor)} into an nl.ndarray(..., buffer=nl.shared_hbm) with nisa.dma_copy and return "
+                "that, or make it with buffer=nl.shared_hbm."
+            )
+            known = record.storages.get(tensor.storage.id)
+            with reporter.placed(record.sites[known.site]) if known is not None else nullcontext():
+                refuse("NK201", message, about=(tensor,), remedy=remedy)
         missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
         if missing is not None:
             tensor.storage.poison_unwritten()

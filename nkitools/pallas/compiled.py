@@ -10,7 +10,7 @@ from nkitools.pallas.calls import Call
 from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.compiler import Crashed, TimedOut, compiler, why_not
-from nkitools.pallas.lowering import Program, first_sentences, lower, place_in, rule_of
+from nkitools.pallas.lowering import Program, first_sentences, lower, place_in, remedy_of, rule_of
 from nkitools.pallas.measuring import count_bundles, least_vmem
 from nkitools.pallas.static import block_bytes, scratch_bytes, static_findings, vmem_limit
 from nkitools.pallas.whole_function import WholeFunction
@@ -179,4 +179,4 @@ def _refusal(call: Call, chip: Chip, text: str) -> Finding:
     rule = rule_of(text)
     place = call.place if rule == "PL103" else place_in(text, call.kernel_place)
     message = f"the compiler does not take kernel `{call.name}` on {chip.name}: {first_sentences(text)}"
-    return place.finding(rule, message)
+    return place.finding(rule, message, remedy=remedy_of(rule, text))

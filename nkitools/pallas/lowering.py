@@ -101,7 +101,8 @@ def finding_of_error(error: BaseException, call: Call) -> Finding:
     elif place == call.place:
         place = call.kernel_place
     name = type(error).__name__
-    return place.finding(rule, f"kernel `{call.name}` cannot be lowered for a TPU: {name}: {first_sentences(text)}")
+    message = f"kernel `{call.name}` cannot be lowered for a TPU: {name}: {first_sentences(text)}"
+    return place.finding(rule, message, remedy=remedy_of(rule, text))
 
 
 def remote_copy(call: Call) -> Place | None:
@@ -126,6 +127,19 @@ def _operand_place(text: str, call: Call) -> Place:
 def rule_of(text: str) -> str:
     """Return the rule that a message of JAX's lowering or of the compiler is about."""
     return next((rule for pattern, rule in _MEANINGS if re.search(pattern, text)), "PL301")
+
+
+# What to write where a message of the compiler names a thing of its own.
+_INSTEAD = (
+    ("assume_multiple", "Wrap the offset in pl.multiple_of(offset, 128), if it is a multiple of 128."),
+    ("[Ss]can with \\d+ extensive output", "Write each step's row into the output in a jax.lax.fori_loop."),
+    ("TPU support (is )?not installed|requires JAX TPU", "Install JAX with its TPU compiler: pip install 'jax[tpu]'."),
+)
+
+
+def remedy_of(rule: str, text: str) -> str:
+    """Return what to write for a message of the compiler that PL301 reports; '' for the rule's own remedy."""
+    return next((remedy for pattern, remedy in _INSTEAD if rule == "PL301" and re.search(pattern, text)), "")
 
 
 def first_sentences(text: str, limit: int = 400) -> str:

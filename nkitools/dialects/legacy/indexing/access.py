@@ -4,12 +4,14 @@ copy.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
+from nkitools.authors_code.source_text import nodes_of, text_of
 from nkitools.chip.core import CORE
 from nkitools.chip.layout import Layout
 from nkitools.chip.pictures import picture_of_range
@@ -18,9 +20,10 @@ from nkitools.chip.view_checks import describe, name_of
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
 from nkitools.dialects.legacy.indexing.masks import Box, Subscript
 from nkitools.facts.kept import Kept
-from nkitools.rules.finding import NO_FACTS, Drawing, KernelError, refuse
+from nkitools.rules.finding import NO_FACTS, Drawing, KernelError, authors_frame, refuse
 
 _new = object.__new__
+_MASKED = "The mask lets these positions in: compare the whole index, with the loop's counter, to the tensor's size."
 _MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."
 _CODE = "err_tensor_access_out_of_bound"
 
@@ -50,12 +53,21 @@ def bare_index_error(
     raise bare
 
 
+def _has_mask() -> bool:
+    """Return whether the author's call has a mask already."""
+    frame = authors_frame()
+    calls = (each for each in nodes_of(text_of(frame.f_code)) if isinstance(each, ast.Call))
+    here = (each for each in calls if each.lineno <= frame.f_lineno <= (each.end_lineno or 0))
+    return any(keyword.arg == "mask" for each in here for keyword in each.keywords)
+
+
 def _remedy() -> str:
     """Return what to do; in a grid of several different sizes its axes may be exchanged."""
     core = CORE.get()
+    advice = _MASKED if _has_mask() else _MASK
     if core is None or len(set(core.grid)) < 2:
-        return _MASK
-    return f"{_MASK} Are the axes of nl.program_id exchanged? The grid is {list(core.grid)}."
+        return advice
+    return f"{advice} Are the axes of nl.program_id exchanged? The grid is {list(core.grid)}."
 
 
 class Pattern:

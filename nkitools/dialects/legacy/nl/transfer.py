@@ -13,7 +13,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import describe, name_of
 from nkitools.dialects.legacy.aws_names.enums import dge_mode, oob_mode, translated
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_rows
@@ -64,11 +64,13 @@ def _copy(dst: NkiTensor, src: NkiTensor, mode: Keyword, dge: Keyword) -> None:
         dst.storage.excused |= {"NK403"}  # which rows are written is up to the data: AWS's own examples write half
 
 
-def check_in_hbm(what: str, role: str, tile: Tensor) -> None:
-    """NK201: loads and stores have an end in HBM."""
+def check_in_hbm(what: str, role: str, tile: Tensor, other: Any = None) -> None:
+    """NK201: loads and stores have an end in HBM; ``other``: the other end."""
     if tile.buffer not in HBM:
         message = f"{what}: `{role}` must be in HBM, it is {describe(tile.base)}"
         remedy = "Assign between tiles on chip (dst[...] = src), or use nl.copy."
+        if isinstance(other, Tensor) and other.buffer in HBM:
+            remedy = f"The arguments are exchanged: put{name_of(other.base)} first, the destination in HBM."
         facts = {"instruction": what.rpartition(".")[2], "argument": role, "memories": ("HBM",)}
         report("NK201", message, about=(tile.base,), remedy=remedy, facts=facts)
 
@@ -114,7 +116,7 @@ def store(dst: Tensor, value: Operand, *, mask: MaskLike = None, **kwargs: Keywo
     """
     check_keywords("nl.store", kwargs)
     check_tile("nl.store", "dst", dst)
-    check_in_hbm("nl.store", "dst", dst)
+    check_in_hbm("nl.store", "dst", dst, value)
     check_writable("nl.store", dst)
     lanes = lanes_of(mask, dst.shape, "nl.store")
     if lanes is not None and lanes.empty:

@@ -1,0 +1,55 @@
+"""Loops of the author that have run no time, and would have written to a tensor."""
+
+from __future__ import annotations
+
+import ast
+from types import FrameType
+
+from nkitools.authors_code.source_text import nodes_of, text_of
+from nkitools.chip.tensor import NkiTensor
+from nkitools.record.loop_counters import author_frames
+from nkitools.record.record import Record
+from nkitools.record.tensor_names import names_in_kernel
+from nkitools.rules.finding import authors_frame
+
+_PLAIN = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.operator, ast.unaryop,
+          ast.expr_context)  # fmt: skip
+
+
+def empty_loop(record: Record, tensor: NkiTensor | int) -> str:
+    """Return the remedy for a tensor, or the number of its storage, that a loop without turns should fill; else ''."""
+    frame, storage = authors_frame(), tensor if isinstance(tensor, int) else tensor.storage.id
+    names = set(names_in_kernel(frame, storage))
+    for each in author_frames(frame):
+        for node in nodes_of(text_of(each.f_code)):
+            if isinstance(node, ast.For) and _lies_in(node, each) and _writes(node, names) and _turns(node, each) == 0:
+                return (
+                    f"The loop at line {node.lineno} runs no time: `{ast.unparse(node.iter)}` is empty. Mend its "
+                    "bounds; a number of tiles that was rounded down is (size + tile - 1) // tile."
+                )
+    return ""
+
+
+def _lies_in(node: ast.For, frame: FrameType) -> bool:
+    return frame.f_code.co_firstlineno <= node.lineno <= frame.f_lineno
+
+
+def _writes(node: ast.For, names: set[str]) -> bool:
+    """Return whether a call in a loop names the tensor."""
+    calls = (each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call))
+    return any(isinstance(each, ast.Name) and each.id in names for call in calls for each in ast.walk(call))
+
+
+def _turns(node: ast.For, frame: FrameType) -> int:
+    """Return how many turns a loop over a range has, by the values of now; -1 where that is not known."""
+    call = node.iter
+    named = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2].endswith("range")
+    if not isinstance(call, ast.Call) or not named or call.keywords:
+        return -1
+    if not all(isinstance(each, _PLAIN) for argument in call.args for each in ast.walk(argument)):
+        return -1
+    try:
+        values = (eval(ast.unparse(each), frame.f_globals, frame.f_locals) for each in call.args)
+        return len(range(*values))
+    except Exception:
+        return -1
