@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nkitools.edits.source import Text
+from nkitools.edits.source import FUNCTIONS, Text
 from nkitools.facts import options, versions
 from nkitools.lint.changed_results import changed_results
 from nkitools.lint.context import Interface
@@ -27,7 +29,17 @@ class _AsModern(Project):
         found = super().module(path)
         if "legacy" not in found.dialects:
             return found
-        return parse(found.text.replace(f"{LEGACY}.nki", "nki"), found.path, dialect="modern")
+        return parse(_as_modern(found.text), found.path, dialect="modern")
+
+
+_FROM = re.compile(rf"from {LEGACY} import nki(?: as (\w+))?(?=\s*(?:#|$))", re.MULTILINE)
+
+
+def _as_modern(text: str) -> str:
+    """Return a text with the imports of the modern dialect, line by line."""
+    return _FROM.sub(lambda found: f"import nki{f' as {found[1]}' if found[1] else ''}", text).replace(
+        f"{LEGACY}.nki", "nki"
+    )
 
 
 def migration(paths: Sequence[Path], interface: Interface) -> list[Finding]:
@@ -39,6 +51,8 @@ def migration(paths: Sequence[Path], interface: Interface) -> list[Finding]:
     legacy = {each.file for each in _imports(paths, interface)}
     before = {_place(each) for each in _under(older, paths, interface) if each.file not in legacy}
     found = [*_imports(paths, interface), *_under(newest, paths, interface)]
+    lines = {(each.file, each.line) for each in found}
+    found += [each for path in paths for each in _harness(path) if (each.file, each.line) not in lines]
     kept = [each for each in found if each.rule in _ALWAYS or _place(each) not in before]
     texts = {file: Path(file).read_text(encoding="utf-8") for file in {each.file for each in kept}}
     written = [replace(each, remedy=_written(each, texts[each.file]) or each.remedy) for each in kept]
@@ -67,6 +81,31 @@ def _other_results(path: Path) -> list[Finding]:
     ]
 
 
+def _harness(path: Path) -> list[Finding]:
+    """Return a finding at each line that measures or simulates in a way that is gone, as nki.benchmark."""
+    try:
+        module = _AsModern().module(path)
+    except Unreadable:  # a finding of its own
+        return []
+    functions = (each for each in ast.walk(module.scope.node) if isinstance(each, FUNCTIONS))
+    decorators = (part for each in functions for decorator in each.decorator_list for part in ast.walk(decorator))
+    nodes = [(module.scope, each) for each in decorators]
+    nodes += [(scope, node) for scope in module.scope.all() for node in scope.nodes]
+    names = [(scope, node) for scope, node in nodes if isinstance(node, ast.Attribute | ast.Name)]
+    rows = [(versions.by_full_name().get(scope.qualified(node)), node) for scope, node in names]
+    return [
+        Finding.of(
+            "NK608",
+            f"nki.{row.name} was removed from NKI",
+            (module.path, node.lineno, ""),
+            remedy=row.instead,
+            column=module.column(node),
+        )
+        for row, node in rows
+        if row is not None and row.module == "nki" and row.until and isinstance(node.ctx, ast.Load)
+    ]
+
+
 def _under(version: str, paths: Sequence[Path], interface: Interface) -> list[Finding]:
     with options.override(nki_version=version):
         return lint(paths, "auto", interface, _AsModern()).findings
@@ -89,7 +128,24 @@ def _place(found: Finding) -> tuple[str, str, int, int]:
 def _written(found: Finding, text: str) -> str:
     """Return the line to write as a sentence, '' where it does not follow from the old one."""
     if _is_legacy_import(found):
-        line = Text(text).lines[found.line - 1].replace(f"{LEGACY}.nki", "nki").strip()
-    else:
-        line = line_to_write(text, found.file, found.line)
+        return _import_to_write(Text(text).lines[found.line - 1].strip())
+    line = line_to_write(text, found.file, found.line)
     return f"Write `{line}`." if line else ""
+
+
+def _import_to_write(line: str) -> str:
+    """Return what to write for a line that imports from the legacy dialect, as a sentence; names that are gone go."""
+    new = re.sub(r"^import nki as nki\b", "import nki", _as_modern(line))
+    try:
+        (node,) = ast.parse(new).body
+    except (SyntaxError, ValueError):  # one line of several
+        return f"Write `{new}`." if new != line else ""
+    if not isinstance(node, ast.ImportFrom):
+        return f"Write `{new}`." if new != line else ""
+    rows = {each.name: versions.by_full_name().get(f"{node.module}.{each.name}") for each in node.names}
+    gone = {name: row.instead for name, row in rows.items() if row is not None and row.until}
+    kept = [ast.unparse(each) for each in node.names if each.name not in gone]
+    if not gone:
+        return f"Write `{new}`."
+    start = f"Write `from {node.module} import {', '.join(kept)}`" if kept else "Leave the line out"
+    return f"{start}: {', '.join(gone)} is gone. {next(iter(gone.values()))}"

@@ -273,7 +273,7 @@ def test_a_legacy_file_is_compared_with_the_modern_dialect(tmp_path: Path) -> No
     path.write_text(LEGACY + "    i = nl.arange(128)\n")
     found = migration([path], Dialects())
     assert [(each.rule, each.line) for each in found] == [("NK608", 1), ("NK608", 2), ("NK608", 3), ("NK608", 8)]
-    assert found[0].remedy == "Write `import nki as nki`."
+    assert found[0].remedy == "Write `import nki`."
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -307,3 +307,35 @@ def test_names_of_collectives_in_a_kernel(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(f"import nki.collectives as ncc\n{MODERN}    ncc.all_redoce(x)\n    ncc.rank_id()\n")
     assert [(each.rule, each.line) for each in findings(path)] == [("NK607", 9)]
+
+
+HARNESS = """from neuronxcc import nki
+import neuronxcc.nki as own
+from neuronxcc.nki import baremetal, jit
+from neuronxcc.nki import profile
+
+
+@own.benchmark(warmup=1)
+@jit
+def kernel(x):
+    return x
+
+
+print(nki.baremetal()(kernel), own.simulate_kernel(kernel))
+"""
+
+
+def test_the_legacy_harness_is_named_with_what_replaces_it(tmp_path: Path) -> None:
+    """Each line that is named gets another line, or what to call; no import is told to stay as it is."""
+    path = tmp_path / "harness.py"
+    path.write_text(HARNESS)
+    found = {(each.line, each.message.split()[0].rstrip(":")): each.remedy for each in migration([path], Dialects())}
+    assert found[1, "neuronxcc.nki"] == "Write `import nki`."
+    assert found[2, "neuronxcc.nki"] == "Write `import nki as own`."
+    assert found[3, "neuronxcc.nki.baremetal"].startswith("Write `from nki import jit`: baremetal is gone.")
+    assert found[4, "neuronxcc.nki.profile"].startswith("Leave the line out: profile is gone.")
+    assert found[7, "nki.benchmark"].startswith("Call the kernel itself")
+    assert found[13, "nki.baremetal"].startswith("Call the kernel itself")
+    assert found[13, "nki.simulate_kernel"] == "Call nki.simulate(kernel)(...)."
+    lines = HARNESS.splitlines()
+    assert [line for (line, _), remedy in found.items() if remedy == f"Write `{lines[line - 1].strip()}`."] == []
