@@ -35,6 +35,7 @@ class Tally:
     findings: dict[str, FoldedFinding] = field(default_factory=dict)
     peak_bytes: int = 0  # of the run that took the most memory
     met: dict[str, dict[str, bool]] = field(default_factory=dict)  # by kernel, see `nkitools.report.never_met`
+    unrounded: int = 0  # runs that kept narrow floats in float32
 
     def add(self, runs: Iterable[Run], base: str) -> None:
         """Count ``runs``; files below the directory ``base`` are named relative to it."""
@@ -43,6 +44,7 @@ class Tally:
         for run in runs:
             self.kernels += 1
             self.prints += len(run.prints)
+            self.unrounded += run.precision == "full"
             self.peak_bytes = max(self.peak_bytes, run.peak_bytes)
             never_met.merge(self.met, {run.kernel: never_met.met_by(run)})
             ended_by = getattr(run.error, "finding", None)
@@ -70,6 +72,7 @@ class Tally:
 
         self.kernels += other.kernels
         self.prints += other.prints
+        self.unrounded += other.unrounded
         self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
         never_met.merge(self.met, other.met)
         for key, finding in other.findings.items():
@@ -112,6 +115,7 @@ class Tally:
                 counted(self.finding_count(), "finding") + (f" ({', '.join(apart)})" if apart else ""),
                 counted(self.prints, "device print"),
                 *large,
+                *([f"{self.unrounded} in full precision (NKI_PRECISE_FP=1 rounds as the chip)"] * (self.unrounded > 0)),
             )
         )
 
@@ -123,7 +127,7 @@ class Tally:
     def from_plain(cls, plain: dict[str, Any]) -> Tally:
         """Return what ``as_plain`` made."""
         findings = {key: FoldedFinding.from_plain(finding) for key, finding in plain["findings"].items()}
-        return cls(plain["kernels"], plain["prints"], findings, plain["peak_bytes"], plain["met"])
+        return cls(plain["kernels"], plain["prints"], findings, plain["peak_bytes"], plain["met"], plain["unrounded"])
 
 
 def tally_of(runs: Iterable[Run], base: str) -> Tally:

@@ -140,3 +140,12 @@ def test_a_tally_survives_the_way_to_another_process() -> None:
     again.merge(tally)
     assert again.sentence() == "2 kernels run, 4 findings, 0 device prints"
     assert tally.sentence() == "1 kernel run, 2 findings, 0 device prints"
+
+
+def test_runs_in_full_precision_are_told_apart() -> None:
+    """The legacy way in keeps narrow floats in float32: who compares its numbers sees it, also beyond a process."""
+    exact, rounded = Run("k", "builtin", "trn2", "full"), Run("k", "builtin", "trn2", "precise")
+    tally = tally_of([exact, rounded], "")
+    assert tally.sentence().endswith("0 device prints, 1 in full precision (NKI_PRECISE_FP=1 rounds as the chip)")
+    assert Tally.from_plain(tally.as_plain()).sentence() == tally.sentence()
+    assert "precision" not in tally_of([rounded], "").sentence()
