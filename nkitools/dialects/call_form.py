@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from nkitools.chip.core import CORE
 from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.rules.catalogue import removed_argument
-from nkitools.rules.finding import KernelError, error_of, refuse
+from nkitools.rules.finding import Finding, KernelError, error_of, refuse
 
 
 def with_call_forms(
@@ -46,8 +46,8 @@ def _checked(
         try:
             return function(*args, **kwargs)
         except KernelError as error:
-            _check_shape(called, function, args)
             found = error.finding
+            _check_shape(called, function, args, found)
             if not outside or found.rule != "NK611" or "code" in found.facts:
                 raise
             said, facts = f"{found.message} ({outside})", {**found.facts, "code": outside}
@@ -57,19 +57,25 @@ def _checked(
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             wrong = error
-        _check_shape(called, function, args)
-        wrong_call(called, inspect.signature(function), function.__qualname__, wrong)
+        try:
+            wrong_call(called, inspect.signature(function), function.__qualname__, wrong)
+        except KernelError as error:
+            _check_shape(called, function, args, error.finding)
+            raise
 
     return checked
 
 
-def _check_shape(called: str, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """NK609: a shape in pieces, in a call that fails: ``nl.zeros(128, 64, dtype=...)``."""
+def _check_shape(called: str, function: Callable[..., Any], args: tuple[Any, ...], found: Finding) -> None:
+    """NK609: a shape in pieces, in a call that ends with a finding: ``nl.zeros(128, 64, dtype=...)``."""
     sizes = list(takewhile(lambda each: isinstance(each, int), args))
     if len(sizes) > 1 and next(iter(inspect.signature(function).parameters), "") == "shape":
         from nkitools.facts.invented_names import shape_remedy
 
-        refuse("NK609", f"{called} takes a shape as one tuple", remedy=shape_remedy(sizes))
+        remedy = shape_remedy(sizes)
+        if found.rule == "NK609":
+            raise error_of(replace(found, remedy=f"{remedy} {found.remedy}")) from None
+        refuse("NK609", f"{called} takes a shape as one tuple", remedy=remedy)
 
 
 def wrong_call(name: str, form: inspect.Signature, raised_by: str, error: TypeError) -> NoReturn:

@@ -39,8 +39,9 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609, NK615. Source: nki.language.matmul (NKI 0.6).
     """
     _two_dimensional("matmul", x=x, y=y)
-    check_product(x, y, transposed=transpose_x is True)
-    if flag("matmul", "transpose_x", transpose_x):
+    transposed = flag("matmul", "transpose_x", transpose_x)
+    check_product(x, y, transposed=transposed)
+    if transposed:
         stationary = x
     else:
         remedy = "Load `x` transposed and pass transpose_x=True: nl.matmul(x, y, transpose_x=True)."

@@ -15,6 +15,7 @@ from nkitools.chip.core import CORE
 from nkitools.chip.memory import MemoryRegion
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.issue import shape_remedies  # noqa: F401 what a refused shape loads
 from nkitools.launch.launch import Launch
 from nkitools.launch.programs import run_launch
 from nkitools.record.reporter import StopRun

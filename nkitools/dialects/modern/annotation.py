@@ -39,7 +39,7 @@ class _TensorFunction(type):
                 tile = None
             if tile is not None:
                 return tile
-        if shape.__class__ is int and dtype.__class__ is int:
+        if shape.__class__ is int and dtype.__class__ is int and not more:
             return cls.function(shape, dtype, buffer)  # a shape in pieces, which it refuses
         if more:
             return cls.function(shape, dtype, buffer, name, address, *more, **unknown)

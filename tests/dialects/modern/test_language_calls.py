@@ -150,7 +150,7 @@ def shows_the_signature(name: str, finding: Any) -> bool:
     """Whether the remedy tells how the function is called."""
     parameters = list(signature_in(getattr(nl, name), options.language()).parameters)
     form = re.escape(f"The call form is nl.{name}(") + ".*".join(map(re.escape, parameters))
-    return re.match(form, finding.remedy) is not None
+    return re.search(form, finding.remedy) is not None
 
 
 def test_every_function_of_the_reference_is_called_here() -> None:

@@ -82,7 +82,7 @@ def test_a_tile_in_text_is_its_description() -> None:
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("T", "nisa.nc_transpose"), ("sum", "nl.sum(x"), ("item", "nl.device_print"), ("clip", "nki.isa")],
+    [("T", "nisa.nc_transpose"), ("sum", "nl.sum(x"), ("item", "nl.device_print"), ("clip", "nl.maximum(x")],
 )
 def test_attributes_of_numpys_arrays_have_a_remedy_of_their_own(name: str, remedy: str) -> None:
     """What to call in place of the attribute, or what a tensor has; ``getattr`` with a default and hasattr go on."""
