@@ -18,7 +18,7 @@ Operand = tuple[str, NkiTensor]
 
 @dataclass(frozen=True)
 class Change:
-    """What to change: the tensor, the sentence that says so, and its facts."""
+    """The tensor to change, the sentence that says so, and its facts."""
 
     tensor: NkiTensor
     remedy: str
@@ -56,7 +56,7 @@ def to_contract(stationary: NkiTensor, moving: NkiTensor) -> Change:
 
 
 def turned(tensor: NkiTensor, shape: Sequence[int]) -> Change:
-    """Return the change of a tile that is the transpose of what is wanted."""
+    """Return the change of a tile whose transpose is wanted."""
     sentence = (
         f"{_tensor(tensor)} is {list(tensor.shape)}, the transpose of the {list(shape)} that is needed: turn it with "
         "nisa.nc_transpose into a PSUM tile, or load it with nisa.dma_transpose."
