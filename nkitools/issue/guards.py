@@ -99,7 +99,8 @@ def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str, dic
     if rule == "NK101" and "partitions" in facts and tensor.shape == tensor.storage.shape:
         turns = -(-tensor.shape[0] // check.chip.partitions)
         shape = [check.chip.partitions, *tensor.shape[1:]]
-        remedy = f"Make{name_of(tensor)}{made_at(tensor)} as {shape} in a loop over {turns} tiles of rows."
+        made = f"{name_of(tensor)}{made_at(tensor)}"
+        remedy = f"Make{made} as {shape} in a loop over {turns} tiles of nl.tile_size.pmax rows."
     about = f"`{role}`, {describe(tensor)}, {sentence}"
     check.fail(rule, about, tensor, *others, argument=role, remedy=remedy, **facts)
     for _, each, *_ in broken:

@@ -126,7 +126,7 @@ CASES: dict[Callable[[Any], Any], tuple[str, str]] = {
     _product: ("NK109", "Make `p` (line N) as [32, 48]: dimension 0 is 48, it must be 32."),
     _matmul: ("NK102", "Pass transpose_x=True: the dimension of `a` to sum over is 0."),
     _moving_limit: ("NK105", "Loop over 2 pieces of `m` (line N) of 512 columns, each with a PSUM tile of [32, 512]"),
-    _tall: ("NK101", "Make `t` (line N) as [128, 64] in a loop over 2 tiles of rows."),
+    _tall: ("NK101", "Make `t` (line N) as [128, 64] in a loop over 2 tiles of nl.tile_size.pmax rows."),
     _reshape: ("NK109", "Begin the shape with 128, the partitions that `t` has (line N)."),
     _ap: ("NK109", "Write ap([[64, 128], [1, 64]]): the first pair is a stride of 64 and the number of partitions."),
     _axis: ("NK112", "Write axis=1, the last dimension; the free dimensions are 1."),
