@@ -69,7 +69,7 @@ def filled(form: str, places: dict[str, str]) -> str:
 @cache
 def meanings() -> dict[str, Meaning]:
     """Return the rows of functions and keywords by each of their names."""
-    rows = [Meaning(*(cell or "" for cell in row.values())) for row in rows_of(_TABLE)]
+    rows = [Meaning(*row.values()) for row in rows_of(_TABLE)]
     shared = {row.names: row for row in rows if row.names.startswith("@")}
     whole = [row._replace(**_of(shared[row.value])) if row.value in shared else row for row in rows]
     return {name: row for row in whole if row.names not in shared for name in row.names.split()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from itertools import islice
+from types import ModuleType
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -68,7 +69,11 @@ def forget() -> None:
         kept.clear()
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "nkitools"]
     for value in [each for module in modules for each in list(vars(module).values())]:
-        if hasattr(value, "cache_parameters") and value.cache_parameters()["maxsize"] is not None:
+        if (
+            not isinstance(value, ModuleType)
+            and hasattr(value, "cache_parameters")
+            and value.cache_parameters()["maxsize"] is not None
+        ):
             value.cache_clear()
     for forget_other in _others:
         forget_other()

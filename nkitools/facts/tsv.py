@@ -6,7 +6,10 @@ import os
 
 
 def rows_of(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Return the rows of a table, each by the names of its columns. ValueError for a row of another length."""
+    """Return the rows of a table, each by the names of its columns; cells that end a row may be left out.
+
+    ValueError for a row with more cells than names.
+    """
     with open(path, encoding="utf-8") as file:
         names, *rows = (line.split("\t") for line in file.read().splitlines() if line)
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    return [dict(zip(names, [*row, *[""] * (len(names) - len(row))], strict=True)) for row in rows]

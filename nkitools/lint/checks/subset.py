@@ -34,6 +34,7 @@ _UNKNOWN: dict[type[ast.AST], str] = {
     ast.Delete: "del",
     ast.GeneratorExp: "a generator expression",
     ast.Lambda: "a lambda expression",
+    ast.ListComp: "a list comprehension",
     ast.DictComp: "a dictionary comprehension",
     ast.Match: "match",
     ast.NamedExpr: "an assignment expression",
@@ -47,7 +48,6 @@ _IMPORT = ("an import inside of a function", "Import at the top of the file.")
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Import: _IMPORT,
     ast.ImportFrom: _IMPORT,
-    ast.ListComp: ("a list comprehension", "Fill the list in a loop: tiles.append(...)."),
     ast.Raise: ("`raise`", "Write an assert, or check on the host before the launch."),
 }
 

@@ -102,7 +102,7 @@ FUNCTIONS = {
         """
         @nki.jit
         def kernel(x):
-            widths = [each for each in range(6) if each % 2]  # 0.6: NK601
+            widths = [each for each in range(6) if each % 2]  # 0.6: lint NK616
             factor = widths[2]
         """,
         5,
@@ -112,7 +112,7 @@ FUNCTIONS = {
         """
         @nki.jit
         def kernel(x):
-            pairs = [(row, column) for row in range(2) for column in range(3)]  # 0.6: NK601
+            pairs = [(row, column) for row in range(2) for column in range(3)]  # 0.6: lint NK616
             factor = len(pairs)
         """,
         6,
@@ -123,7 +123,7 @@ FUNCTIONS = {
         @nki.jit
         def kernel(x):
             out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-            tiles = [nl.load(x[:, nl.ds(32 * part, 32)]) for part in range(2)]  # 0.6: NK601
+            tiles = [nl.load(x[:, nl.ds(32 * part, 32)]) for part in range(2)]  # 0.6: lint NK616
             for part, tile in enumerate(reversed(tiles)):  # 0.6: lint NK616, lint NK616
                 nl.store(out[:, nl.ds(32 * part, 32)], tile)
             return out
