@@ -51,6 +51,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "isolate": "process",
         "compare": None,
         "device_time": "on",
+        "why_budget": "5",
         "marks": False,
         "stand_in": "auto",
         "why": "on",
