@@ -52,7 +52,8 @@ def report_origin(
     if any(each.is_packed for each in inputs):
         product = None  # the codes of a NaN are theirs, so that only what the flags say is sure
     for output in outputs:
-        if not output.value.dtype.is_float:
+        # The second core of a pair follows the first one, whose elements say what came of what.
+        if not output.value.dtype.is_float or output.name not in plan.elements.results:
             continue
         result = output.array if product is None else product.reshape(output.array.shape)
         seen = frozenset(flags) if product is None else _ALL_FLAGS

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nkitools
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
@@ -166,3 +167,24 @@ def test_chunks_of_data_dependent_sizes(name: str, known: bool) -> None:
 
     arguments = [(np.arange(8, dtype=np.float32) + rank, ONE_EACH) for rank in range(4)]
     check_ways(partial(seen, kernel, *arguments, ranks=4, grid=2, chip="trn3", nki_version="0.7"), name)
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "collective_permute_implicit_reduce", "reduce_scatter"])
+def test_two_cores_say_once_where_an_infinity_comes_from(name: str) -> None:
+    """Sums beyond float32 on two ranks of two cores: one finding of each rank, by the core that moves the data."""
+
+    def kernel(x: Any) -> Any:
+        src, dst, out = (place(x.shape, x.dtype) for _ in range(3))
+        if nl.program_id(0) == 0:
+            nisa.dma_copy(dst=src, src=x)
+            nisa.dma_copy(dst=dst, src=x)
+        ON_RANKS[name](src, dst, "turn_0")
+        if nl.program_id(0) == 0:
+            nisa.dma_copy(dst=out, src=dst)
+        return out
+
+    large = np.full_like(X, 3e38)
+    run = nkitools.simulate(kernel, (large,), (large,), ranks=2, grid=2, rules="report")
+    found = [each for each in run.findings if each.rule == "NK404"]
+    assert {each.message.partition(":")[0] for each in found} == {name}
+    assert np.isinf(run.outputs[0]).any()
