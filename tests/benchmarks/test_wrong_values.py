@@ -11,7 +11,10 @@ import pytest
 
 from benchmarks.wrong_values.cases import BEYOND, FAMILIES, INNOCENT, SINGLE, Case, Mistake, cases, mended
 from benchmarks.wrong_values.judge import judged
+from tests import cases as counts
 
+# The kernels take two minutes: a fourth of them by default, all under `make soak`.
+EVERY = slice(None, None, 1 if counts.FULL else 4)
 ALL = {f"{each.family}/{each.name}": each for each in cases()}
 NKI = [name for name, each in ALL.items() if each.family in SINGLE and not each.is_pallas]
 PALLAS = [name for name, each in ALL.items() if each.family in SINGLE and each.is_pallas]
@@ -50,7 +53,8 @@ def test_the_set_stays_as_it_was() -> None:
     assert files == {each.path for each in cases()}
 
 
-@pytest.mark.parametrize("name", NKI)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", NKI[EVERY])
 def test_an_nki_kernel_is_wrong_in_its_values_alone(name: str, tmp_path: Path) -> None:
     """The wrong one runs without an error and differs on all arguments; the right one agrees on these and more."""
     case = ALL[name]
@@ -60,7 +64,8 @@ def test_an_nki_kernel_is_wrong_in_its_values_alone(name: str, tmp_path: Path) -
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", PALLAS)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", PALLAS[EVERY])
 def test_a_pallas_kernel_is_wrong_in_its_values_alone(name: str, tmp_path: Path) -> None:
     """The whole check of the wrong one finds no error, and its values differ; those of the right one agree."""
     case = ALL[name]
@@ -70,7 +75,8 @@ def test_a_pallas_kernel_is_wrong_in_its_values_alone(name: str, tmp_path: Path)
     assert rows(case, case.right_text, tmp_path, every(case)) == [{"agrees": True, "errors": []}] * 3
 
 
-@pytest.mark.parametrize("name", TWO)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", TWO[EVERY])
 def test_two_mistakes_are_two(name: str, tmp_path: Path) -> None:
     """Both mended the kernel is right on all arguments, with one of them mended on some it is not."""
     case = ALL[name]
@@ -83,14 +89,16 @@ def test_two_mistakes_are_two(name: str, tmp_path: Path) -> None:
         assert not found[0]["agrees"]
 
 
-@pytest.mark.parametrize("name", OTHER)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", OTHER[EVERY])
 def test_another_algorithm_differs(name: str, tmp_path: Path) -> None:
     """The kernel runs without an error, and computes something else."""
     case = ALL[name]
     assert rows(case, case.text, tmp_path, every(case)) == [{"agrees": False, "errors": []}] * 3
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", RIGHT[EVERY])
 def test_a_right_kernel_meets_a_wrong_reference_or_tolerance(name: str, tmp_path: Path) -> None:
     """The kernel is that of a case without its mistake; what its file says of it makes it fail."""
     case = ALL[name]
