@@ -129,6 +129,8 @@ def test_each_says_what_it_keeps_and_why_so_many() -> None:
 @pytest.mark.usefixtures("few")
 def test_a_process_that_meets_ever_new_kernels_does_not_grow() -> None:
     """Nothing that a module holds is longer after forty more kernels and shapes of both dialects."""
+    forget()
+    held = len(LAYOUTS)  # by what other tests of this process have left
     meet(100, 40)
     before = sizes()
     meet(200, 40)
@@ -137,7 +139,7 @@ def test_a_process_that_meets_ever_new_kernels_does_not_grow() -> None:
     # Those with a greater limit, by numbers of a function's cache, and layouts, which are looked through now and then.
     assert {name for name in grown if not _is_limited(name)} == set()
     assert all(len(kept) <= kept.most for kept in all_kept())
-    assert len(LAYOUTS) < 400
+    assert len(LAYOUTS) < 400 + 2 * held
 
 
 def _is_limited(name: str) -> bool:
