@@ -25,7 +25,7 @@ from tests import cases
 
 KERNELS = Path(gallery.__file__).parent
 EXAMPLES = [each for each in (*gallery.NKI, *gallery.LEGACY) if each.place.startswith("nki") and not each.ranks]
-MANY, SECONDS = (300, 60.0) if cases.FULL else (2, 20.0)
+MANY, SECONDS = (300, 60.0) if cases.FULL else (2, 8.0)
 
 
 class Mutant(NamedTuple):
