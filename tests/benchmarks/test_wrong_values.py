@@ -64,6 +64,7 @@ def test_an_nki_kernel_is_wrong_in_its_values_alone(name: str, tmp_path: Path) -
 
 
 @pytest.mark.frameworks
+@pytest.mark.process
 @pytest.mark.soak
 @pytest.mark.parametrize("name", PALLAS[EVERY])
 def test_a_pallas_kernel_is_wrong_in_its_values_alone(name: str, tmp_path: Path) -> None:

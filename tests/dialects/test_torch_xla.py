@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,16 @@ import pytest
 from nkitools.dialects import import_hint, stand_in
 from nkitools.rules.finding import NotModelled
 from nkitools.targets.packages import is_installed
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays() -> Iterator[None]:
+    """Each test begins and ends without torch_xla: others have a package of that name on the path."""
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "torch_xla"}
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_xla"]:
+        del sys.modules[name]
+    sys.modules.update(before)
 
 
 @pytest.fixture
@@ -108,18 +119,14 @@ def test_what_is_not_there_is_refused_by_name(torch: Any) -> None:
 
 def test_without_torch_a_sentence_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """ModuleNotFoundError, as without nkitools, with what to install."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_xla"]:
-        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(stand_in, "_installed_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="nkitools stands in for it where torch is") as caught:
         importlib.import_module("torch_xla")
     assert caught.value.name == "torch_xla"
 
 
-def test_who_only_looks_finds_what_is_installed(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_only_looks_finds_what_is_installed(torch: Any) -> None:
     """Neither `find_spec` nor an import that stands in an installed package is answered, nor nkitools' own question."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_xla"]:
-        monkeypatch.delitem(sys.modules, name)
     assert importlib.util.find_spec("torch_xla") is None
     library = compile("import torch_xla", "/usr/lib/python3/site-packages/library.py", "exec")
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'torch_xla'$"):
