@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
+from nkitools.dialects.import_hint import imports_nki
+from nkitools.facts.options import FIXTURES
 from nkitools.rules.top_level import bound_names
 
-_NKI = ("nki", "neuronxcc")
-_FIXTURES = frozenset({"run_kernel", "device_prints", "kernel_benchmark", "expect_finding", "kernels_ran", "nki_case"})
 _INPUTS = frozenset({"inputs", "arguments"})
 
 
@@ -26,10 +26,10 @@ def command_for(file: Path) -> str:
     except (SyntaxError, ValueError, OSError) as error:
         raise click.UsageError(f"{file} cannot be read as Python: {error}") from None
     name, modules = shlex.quote(str(file)), frozenset(_modules(tree))
-    is_nki = _has(modules, *_NKI)
+    is_nki = imports_nki(text)
     functions = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name not in _INPUTS]
     if any(each.startswith("test_") for each in functions) or "TestCase" in text:
-        knows_us = _has(modules, "nkitools") or not _FIXTURES.isdisjoint(_parameters(tree))
+        knows_us = _has(modules, "nkitools") or not _parameters(tree).isdisjoint(FIXTURES)
         return f"pytest {name}" if knows_us or not is_nki else f"pytest -o nki_stand_in=always {name}"
     if any(_runs(each, {*functions}) for each in tree.body):
         return f"nkitools run {name}" if is_nki else f"python {name}"
@@ -48,8 +48,8 @@ def _modules(tree: ast.Module) -> Iterator[str]:
             yield from (node.module, *(f"{node.module}.{each.name}" for each in node.names))
 
 
-def _has(modules: frozenset[str], *roots: str) -> bool:
-    return any(f"{module}.".startswith(f"{root}.") for module in modules for root in roots)
+def _has(modules: frozenset[str], root: str) -> bool:
+    return any(f"{module}.".startswith(f"{root}.") for module in modules)
 
 
 def _parameters(tree: ast.Module) -> set[str]:

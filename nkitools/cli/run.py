@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,6 +15,7 @@ from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.save_runs import saving
 from nkitools.cli.shared_options import chip_option, sum_order_option, version_option
 from nkitools.cli.terminal import SEVERITY_STYLES, console
+from nkitools.dialects.import_hint import imports_nki
 from nkitools.facts import options
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from nkitools.report.run_counts import Tally
 
 
-_IMPORTS = re.compile(rb"^\s*(?:import|from)\s+(?:nki|neuronxcc)\b", re.MULTILINE)
 _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "sum_order", "print_limit", "stand_in")
 
 
@@ -133,7 +132,7 @@ def _write_plain(path: Path, runs: list[Run]) -> None:
 
 def _has_kernels(script: str) -> bool:
     """Return whether a script imports what kernels are written in."""
-    return _IMPORTS.search(Path(script).read_bytes()) is not None
+    return imports_nki(Path(script).read_text(encoding="utf-8", errors="replace"))
 
 
 def _has_open_errors(tally: Tally) -> bool:

@@ -6,15 +6,22 @@ Light, as `nkitools` imports it.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 
-_ROOTS = frozenset({"nki", "neuronxcc"})
+ROOTS = frozenset({"nki", "neuronxcc"})
+_IMPORT = re.compile(r"^\s*(?:import|from)\s+(?:nki|neuronxcc)\b", re.MULTILINE)
 # Who loads the plugin of a pytest session that may have nothing to do with nkitools.
 _LOADERS_OF_PLUGINS = ("_pytest", "pluggy", "importlib.metadata", "importlib_metadata")
 _PLUGIN = "nkitools.pytest_plugin"
+
+
+def imports_nki(text: str) -> bool:
+    """Return whether the text of a file imports nki or neuronxcc."""
+    return _IMPORT.search(text) is not None
 
 
 def is_import() -> bool:
@@ -46,7 +53,7 @@ class ImportHint:
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return None. ModuleNotFoundError with the line to add, where a statement imports AWS's package."""
-        if fullname in _ROOTS and is_import():
+        if fullname in ROOTS and is_import():
             raise ModuleNotFoundError(
                 f"No module named '{fullname}'. nkitools stands in for it after this line, which comes before the "
                 "first import of it: import nkitools; nkitools.install_stand_in()",

@@ -31,6 +31,9 @@ _Task = TypeVar("_Task")
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off", "")
 
+# The fixtures of the pytest plugin: a file that names one uses nkitools.
+FIXTURES = ("device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "nki_case", "run_kernel")
+
 
 class Option(NamedTuple):
     """One option and every name that it goes by.

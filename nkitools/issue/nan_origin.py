@@ -52,7 +52,7 @@ def report_origin(
     if any(each.is_packed for each in inputs):
         product = None  # the codes of a NaN are theirs, so that only what the flags say is sure
     for output in outputs:
-        # The second core of a pair follows the first one, whose elements say what came of what.
+        # The second core of a pair records no elements: the first one moves the data of both.
         if not output.value.dtype.is_float or output.name not in plan.elements.results:
             continue
         result = output.array if product is None else product.reshape(output.array.shape)

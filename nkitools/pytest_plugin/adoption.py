@@ -18,15 +18,14 @@ from types import ModuleType
 
 import pytest
 
-from nkitools.facts.options import OPTIONS
+from nkitools.dialects import import_hint
+from nkitools.facts.options import FIXTURES, OPTIONS
 
-FIXTURES = ("device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "nki_case", "run_kernel")
 # The top-level names that the stand-in serves.
 _STOOD_IN_FOR = frozenset({"neuron_dtypes", "neuronxcc", "nki", "nki_cpu_simulator"})
 
 _IMPORTS = re.compile(r"""^\s*(?:import|from)\s+nkitools\b|import(?:orskip|_module)\(\s*["']nkitools\b""", re.MULTILINE)
 _NAMES = re.compile(rf"\b({'|'.join(FIXTURES)})\b")
-_IMPORTS_NKI = re.compile(r"^\s*(?:import\s+(?:nki|neuronxcc)\b|from\s+(?:nki|neuronxcc)[.\s])", re.MULTILINE)
 _OF_FILE = pytest.StashKey[bool]()
 _SESSION = pytest.StashKey["Adoption"]()
 
@@ -136,7 +135,7 @@ def imports_nki(item: pytest.Item) -> bool:
     if file is None or not adoption_of(item.config).is_adopted:
         return False
     if _OF_FILE not in file.stash:
-        file.stash[_OF_FILE] = bool(_IMPORTS_NKI.search(_text_of(file.path)))
+        file.stash[_OF_FILE] = import_hint.imports_nki(_text_of(file.path))
     return file.stash[_OF_FILE]
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from nkitools.dialects.import_hint import ROOTS
 from nkitools.pytest_plugin.adoption import adoption_of
-
-_ROOTS = ("nki", "neuronxcc")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -33,7 +32,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _add(report: Any, error: BaseException | None, node: pytest.Collector | pytest.Item) -> None:
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    if missing not in _ROOTS or adoption_of(node.config).is_adopted:
+    if missing not in ROOTS or adoption_of(node.config).is_adopted:
         return
     sentence = f"nkitools stands in for {missing} with `pytest -o nki_stand_in=always`, or with the ini key"
     report.sections.append(("nkitools", f"{sentence} `nki_stand_in = always`."))

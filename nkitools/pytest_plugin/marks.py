@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from nkitools.facts import options
-from nkitools.pytest_plugin.adoption import FIXTURES, imports_nki
+from nkitools.facts.options import FIXTURES
+from nkitools.pytest_plugin.adoption import imports_nki
 
 MARKS = {
     "sim": "the test runs in simulation; a test that asks for run_kernel has a variant with this mark",
