@@ -98,14 +98,12 @@ def forget_namesakes(root: Path) -> None:
     _roots.add(root)
     if str(root) in sys.path and others:
         sys.path.remove(str(root))
+    here = {each.stem for each in root.glob("*.py")} | {each.parent.name for each in root.glob("*/__init__.py")}
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        top = name.partition(".")[0]
-        if file is None or is_installed(file) or top == "nkitools":
+        file, top = getattr(module, "__file__", None), name.partition(".")[0]
+        if file is None or top not in here or top == "nkitools" or is_installed(file):
             continue
-        is_other = any(Path(file).is_relative_to(each) for each in others)
-        is_here = (root / f"{top}.py").is_file() or (root / top / "__init__.py").is_file()
-        if is_here and is_other and not Path(file).is_relative_to(root):
+        if not Path(file).is_relative_to(root) and any(Path(file).is_relative_to(each) for each in others):
             del sys.modules[name]
 
 
