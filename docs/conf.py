@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,6 +60,19 @@ def write_generated_pages(app: Any) -> None:
             path.write_text(text)
 
 
+def add_what_only_html_shows(app: Any, page: str, source: list[str]) -> None:
+    """Take the marks off comments ``<!-- html ... -->``, number the lines of marked code, and add the contents."""
+    text = re.sub(r"<!-- html\s(.*?)\s?-->", r"\1", source[0], flags=re.DOTALL)
+    numbered = re.compile(r"^<!-- shown: \S+ numbered -->\n```(\w+)\n", re.MULTILINE)
+    text = numbered.sub(r"```{code-block} \1\n:linenos:\n\n", text)
+    if page == "index":
+        for caption, listed in re.findall(r"^### (.*)\n\n((?:- .*\n)+)", text, re.MULTILINE):
+            entries = "\n".join(re.findall(r"\]\((.*?)\.md\)", listed))
+            text += f"\n:::{{toctree}}\n:caption: {caption}\n:maxdepth: 1\n:hidden:\n\n{entries}\n:::\n"
+    source[0] = text
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("source-read", add_what_only_html_shows)
     app.connect("builder-inited", write_generated_pages)

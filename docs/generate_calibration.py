@@ -26,7 +26,8 @@ def calibration_page() -> str:
         f"{good.rows} rows count: median error {good.median:.1%}, nine of ten within {good.p90:.1%}, rank correlation "
         f"{good.rank:.3f}. Fitted without the row's family, the median error is {good.left_out_median:.1%}. "
         f"{good.not_fitted} other rows are shown for the order of variants, and no fit has used them: their median "
-        f"error is {good.not_fitted_median:.1%}. What the numbers mean: [](../explanation/time.md).",
+        f"error is {good.not_fitted_median:.1%}. What the numbers mean: "
+        "[how time is estimated](../explanation/time.md).",
         "",
         "| kernel | family | chip | shape | published, us | estimate, us | error | without its family |",
         "|---|---|---|---|--:|--:|--:|--:|",

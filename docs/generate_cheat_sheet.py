@@ -22,7 +22,7 @@ import nki.language as nl
 ```
 
 A tile is `[partitions, elements]`: at most 128 partitions. Load from HBM (`nl.load`, `nisa.dma_copy`), compute in SBUF,
-multiply into PSUM, copy out of PSUM, store. All limits: [](chips.md).
+multiply into PSUM, copy out of PSUM, store. All limits: [chips](chips.md).
 """
 
 

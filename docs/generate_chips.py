@@ -13,8 +13,8 @@ from nkitools.facts.generations import DEFAULT_CHIP, FIELDS, TABLES, Generation
 INTRODUCTION = """\
 # Chips
 
-nkitools checks a kernel against one generation of the NeuronCore at a time; [](../how-to/chip.md) says how the chip
-is chosen.
+nkitools checks a kernel against one generation of the NeuronCore at a time;
+[choose the chip](../how-to/chip.md) says how.
 """
 _FIELD = re.compile(r"^    (\w+): .*  # (.*)$", re.MULTILINE)
 

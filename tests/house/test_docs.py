@@ -202,22 +202,6 @@ def test_the_interface_has_every_command_and_fixture() -> None:
     assert [name for name in given if not name.startswith("_") and f"| `{name}" not in page] == []
 
 
-def test_links_lead_somewhere() -> None:
-    """Every link of the documents to a file of the repository names one that is there, or that is generated."""
-    generated = {"calibration", "cheat_sheet", "chips", "coverage", "gallery", "instructions", "options", "rules"}
-    generated |= {"known-faults", "supported-versions"}
-    dead = []
-    made_in = {"instructions", "pictures"}
-    pages = [page for page in DOCS.rglob("*.md") if page.stem not in generated and page.parent.name not in made_in]
-    for page in (*pages, *DOCS.parent.glob("*.md")):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
-            path = page.parent / target
-            made = path.parent.name == "reference" and path.stem in generated
-            if "://" not in target and not made and not path.exists():
-                dead.append(f"{page.relative_to(DOCS.parent)}: {target}")
-    assert dead == []
-
-
 def test_the_pictures_show_real_runs() -> None:
     """The finding of the demo's mistake, and a bar for each instruction that takes time; neither needs a network."""
     finding = finding_picture()

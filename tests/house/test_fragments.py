@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from docs.shown_files import BLOCK
 from nkitools.cli import main
 from nkitools.facts.options import OPTIONS
 
@@ -28,11 +29,12 @@ PROGRAMS = {"README.md", "assignment.md", "estimate.md", "first-pallas-kernel.md
 
 
 def fragments(language: str) -> list[tuple[str, str]]:
-    """Return the blocks in a language of pages that are written by hand, each with its page."""
+    """Return the blocks in a language that pages have of their own: pasted files have tests of their own."""
     found = []
     for page in PAGES:
         if page.stem not in GENERATED:
-            blocks = re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+            text = BLOCK.sub("", page.read_text())
+            blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
             found += [(page.name, block) for block in blocks]
     return found
 
