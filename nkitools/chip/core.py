@@ -148,7 +148,7 @@ class Core:
         return storage
 
     def _check_order(self, sites: list[int], site: int) -> None:
-        """NK208: another program has made what this line makes as another one of its shared_hbm tensors."""
+        """NK208: programs create their shared_hbm tensors in different orders."""
         index, made = len(sites), [each.site for each in self.shared.storages]
         if site < 0 or made[index : index + 1] == [site]:
             return

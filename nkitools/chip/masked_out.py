@@ -93,9 +93,9 @@ def carry(target: NkiTensor, source: NkiTensor, missing: Array, use: Use | None)
 
 
 def cause_of(tensor: NkiTensor, missing: Array, cause: str) -> LeftOut | None:
-    """Return what left the first missing element undefined by a cause; None where that is not so for all of them.
+    """Return the write that left all missing elements undefined for this cause; None if some have another cause.
 
-    Of several the first whose use is known.
+    If there are several, the one for the first element, preferably one whose use is known.
     """
     first = tuple(int(axis[0]) for axis in np.nonzero(missing))
     rest, found = missing, None
@@ -110,7 +110,7 @@ def cause_of(tensor: NkiTensor, missing: Array, cause: str) -> LeftOut | None:
 
 
 def travelled(tensor: NkiTensor, missing: Array) -> Array | None:
-    """Return the missing elements that were computed from undefined ones of another tensor; None where none were."""
+    """Return the missing elements that were computed from undefined ones of another tensor; None if there are none."""
     mine, found = tensor.storage.id, None
     for each in tensor.storage.left_out:
         if each.source not in (-1, mine):

@@ -27,10 +27,10 @@ _STRIP = 64
 
 
 def picture_of(codes: Array, signs: Signs, across: str = "") -> Picture:
-    """Return the elements of a tensor by what each is (a mask has the codes 0 and 1).
+    """Return a picture of a tensor: the sign of each element by its code (a mask has the codes 0 and 1).
 
-    Dimension 0 goes down and the others go across; what has one dimension goes across. Rows that are alike share a line
-    while eight lines are enough. ``across`` is what those that go across are called.
+    Dimension 0 is vertical and the others are horizontal; a single dimension is horizontal. Equal rows share a line if
+    eight lines are enough. ``across`` labels the horizontal axis.
     """
     rows = codes.shape[0] if codes.ndim else 1
     flat = codes.reshape(rows, -1)

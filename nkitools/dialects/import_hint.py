@@ -44,9 +44,9 @@ def is_import_by_a_library() -> bool:
 
 
 class ImportHint:
-    """The last finder: what it is asked for nothing else has found. It finds nothing, and explains a failing import.
+    """The last finder of modules: Python asks it only after every other finder has failed, and it explains the failure.
 
-    A question that is no import (`importlib.util.find_spec`) is answered by None, as without it.
+    It returns None if no import asks (`importlib.util.find_spec`), as if it were not there.
     """
 
     def find_spec(

@@ -175,10 +175,10 @@ def _like(record: Record, access: SharedAccess, chart: _Chart) -> Iterator[Share
 
 
 def _contested(chart: _Chart) -> Array:
-    """Return whether programs race for each part.
+    """Return for each part whether programs race for it.
 
-    What all of them write alike they may write in any order. It clashes with what one of them writes besides; and with
-    what another one reads where it changes, since the reader may see it before or after its time.
+    Programs may write the same value to one place in any order. It is a race if one writes another value there, or if
+    one reads a place whose value the write changes: it may read before or after.
     """
     touched, alike, changing = (np.zeros(chart.numbers.size, np.uint16) for _ in range(3))
     written: Array = np.zeros(chart.numbers.size, np.bool_)

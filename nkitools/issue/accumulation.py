@@ -1,4 +1,4 @@
-"""PSUM accumulation: what matmuls add to there, and whether their sums are read.
+"""PSUM accumulation: checks what matmuls add to, and whether their sums are read.
 
 NK503: on NeuronCore-v2 and v3 a matmul may add only to results of matmuls. Source: nki.isa.nc_matmul, Accumulation
 mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is undefined
@@ -49,7 +49,7 @@ class Sum:
     reader: int = -1  # the position of the instruction that has read it for sure
 
     def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
-        """Return whether an access has elements in common with it; ``unless_sure`` where finding out is too hard."""
+        """Return whether an access shares elements with the sum; ``unless_sure`` if NumPy gives up on the question."""
         if array is self.array:
             return True
         if not _overlap(self.claim.region, region):
@@ -69,12 +69,12 @@ def _reach(layout: int, byte_offset: int, partition_bytes: int) -> Region:
 
 
 def _region(tensor: NkiTensor) -> Region:
-    """Partitions and bytes that a view reaches over: (first, end, first byte, end byte)."""
+    """Return the smallest box around a view: (first partition, end, first byte, end byte)."""
     return _reach(tensor.layout.id, tensor.byte_offset, tensor.storage.partition_bytes)
 
 
 def _place(tensor: NkiTensor) -> Region:
-    """Return the same in its memory, where the storage has a place of its own there."""
+    """Return the box around a view in PSUM itself if the storage has an address, else in the storage."""
     storage = tensor.storage
     first, end, byte, last = _region(tensor)
     if storage.physical is None:
@@ -131,9 +131,9 @@ def note_read(tensor: NkiTensor) -> None:
 
 
 def _note_writer(plan: Plan, tensor: NkiTensor) -> None:
-    """Remember who wrote a region of PSUM: a matmul that overwrites it makes it fit to be added to again.
+    """Remember who wrote a region of PSUM. A matmul that overwrites a region makes it fit to be added to again.
 
-    So does one that was added to what is there, which has been judged.
+    So does a matmul that accumulates: whether it may was checked before.
     """
     foreign = tensor.storage.foreign
     assert foreign is not None

@@ -72,7 +72,7 @@ def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
     if not unready and not plan.touches:
         return everything
     for tensor in unready:
-        tensor.storage.poison_unwritten()  # what was never written chooses the same lanes in every run
+        tensor.storage.poison_unwritten()  # a fixed pattern: the choice of lanes is the same in every run
     if call.full is not None:
         call.full.renew()
     values = [seen.read() if isinstance(seen, NkiTensor) else seen for _, seen, _ in call.data]
@@ -100,7 +100,7 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
         missing = call.tensors[0][0].unwritten()
         call.undefined = NOTHING_UNDEFINED if missing is None else Undefined({plan.operands[0]: missing})
         return
-    told: list[Storage] = []  # one finding for a tensor that is two operands
+    reported: list[Storage] = []  # one finding for a tensor that is two operands
     for number, ((tensor, role), touched) in enumerate(zip(call.tensors, call.touches, strict=True)):
         if isinstance(tensor, DynamicTensor) and tensor.lost is not None:
             _lose(call, tensor.lost)
@@ -119,8 +119,8 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
             tensor.storage.poison_unwritten()
             continue
         if reached is None:
-            if tensor.storage not in told:
-                told.append(tensor.storage)
+            if tensor.storage not in reported:
+                reported.append(tensor.storage)
                 tensor.storage.poison_unwritten()
                 report_read(call, tensor, missing)
             continue
@@ -129,7 +129,7 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
 
 
 def _lose(call: CarefulCall, index: NkiTensor) -> None:
-    """Let all results be undefined, of an input at a place that was never written; NK401 where it is a result."""
+    """Mark all results as undefined, since the index of an input was never written; NK401 if one leaves the chip."""
     missing = index.unwritten()
     if missing is None:
         return
@@ -145,7 +145,7 @@ def _lose(call: CarefulCall, index: NkiTensor) -> None:
 
 
 def _kept(call: CarefulCall, missing: Array) -> Array:
-    """Return which missing elements of a copy's source are put into its destination: not those of skipped rows."""
+    """Return the missing elements of a copy's source without those of rows that the copy skips."""
     dst = call.outputs[0][0]
     if not isinstance(dst, VectorTensor) or missing.size != dst.size:
         return missing
@@ -167,9 +167,9 @@ def _is_fence(call: CarefulCall) -> bool:
 
 
 def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Array | None:
-    """Return the elements of an input that are read and were never written; None where there are none.
+    """Return the elements of an input that are read and were never written; None if there are none.
 
-    Elements that were written and lost since are reported here (NK204), and no others then.
+    Elements that another tensor has overwritten are reported here (NK204); then the others are not.
     """
     missing = tensor.unwritten()
     if missing is not None and touched is not None:
@@ -183,7 +183,7 @@ def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Arr
 
 
 def _reached(call: CarefulCall, operand: str, missing: Array) -> dict[str, Array] | None:
-    """Return the elements of each result that are undefined since those of an operand are; None for a use."""
+    """Return the elements of each result that undefined elements of an operand make undefined; None for a use."""
     plan = call.plan
     if plan.lanes in ("use", "leave") or operand in plan.addresses:
         return None
@@ -206,7 +206,9 @@ def _rules(call: CarefulCall, result: str, operand: str) -> list[Rule]:
 
 
 def _mixes(call: CarefulCall, operand: str, missing: Array, touched: Array | None, reached: dict[str, Array]) -> bool:
-    """Return whether some result is made of defined and of undefined elements of an operand, or all of a product."""
+    """Return whether a result is computed from both defined and undefined elements of an operand, or a whole product is
+    undefined.
+    """
     if call.plan.lanes == "product":
         return all(undefined.all() for undefined in reached.values()) and not _is_masked_out(call, operand, missing)
     if call.plan.lanes != "apart" or missing.all():
@@ -224,7 +226,7 @@ def _is_masked_out(call: CarefulCall, operand: str, missing: Array) -> bool:
 
 
 def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...], values: Values) -> Array:
-    """Return which elements of a result of this shape are made of marked elements of an operand, by some rules."""
+    """Return the elements of a result that these rules compute from marked elements of an operand."""
     found: Array = np.zeros(shape, np.bool_)
     for rule in rules:
         found |= rule.results(marked, shape, values)

@@ -268,7 +268,7 @@ class Instruction(InstructionForm, Generic[P]):
         if is_grid(value):
             hint = " Pass .data of the grid, its selection as one tensor."
         if isinstance(value, np.ndarray):
-            hint = " NumPy arrays enter a kernel as its arguments."
+            hint = " Make tiles with nl.ndarray(...). NumPy arrays can only be passed in as arguments."
         elif isinstance(value, (list, tuple)) and role != SOURCES:
             hint = " A list does not become a tensor: pass a NumPy array of it to the kernel."
         self._wrong(

@@ -68,10 +68,14 @@ class Plan(RecordedPlan):
 
     compute: Callable[..., Any]  # gets the arrays of Dst, Src and Operand parameters; immediates as numbers
     elements: Elements  # which operand elements make which result elements
-    # Undefined input lanes: "travel" to the output lanes made of them, in a "copy" too, along a matmul's "product", or
-    # are a "use" (NK401). "Apart" they travel where no result is made of defined elements of the same operand as well.
-    # In an "exchange" compute also gets undefined=, and returns what is undefined of the results. What may "leave" the
-    # chip is only what an instruction documents as not modified (NK621).
+    # What becomes of undefined input elements:
+    #   use        reading one is NK401
+    #   travel     the outputs that are computed from one are undefined
+    #   copy       as travel; the instruction copies
+    #   product    as travel, along a matmul's rows and columns
+    #   apart      as travel, if no output is computed from defined elements of the same operand too
+    #   exchange   compute also gets undefined=, and returns which results are undefined
+    #   leave      as use, but elements that the instruction documents as not modified may leave the chip (NK621)
     lanes: str = "use"
     addresses: tuple[str, ...] = ()  # names of the operands that say where others lie: undefined ones are a use
     adds_to_matmuls_only: bool = False  # values that another instruction wrote are not added to (NK503)

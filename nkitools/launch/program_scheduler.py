@@ -267,7 +267,7 @@ class Baton:
             chosen = self._end(chosen)
 
     def _end(self, player: _Player) -> _Player | None:
-        """Return a player has ended; returns the next for this thread."""
+        """Mark the player as ended, and return the next one for this thread; None if there is none."""
         with self._guard:
             self._stop_if_over()
             player.state = _State.ENDED

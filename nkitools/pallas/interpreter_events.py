@@ -327,7 +327,7 @@ class Kernel(TracedKernel):
         self.rules.tell("PL209", message, source_places.of_source(dma.source_info, call.kernel_place), point, target)
 
     def remote_write(self, number: int) -> Dma | None:
-        """Return the copy to another device of that number; None where it is another, or none that is waited for."""
+        """Return the copy to another device that has this number; None for a local or an unknown one."""
         dma = next((each for each, _ in self.dmas.values() if int(each.id) == number), None)
         return dma if dma is not None and is_remote(dma) else None
 

@@ -118,7 +118,7 @@ def interpreted_outputs(
 
 
 def sees_tpu(left_out: dict[str, str]) -> bool:
-    """Return whether JAX sees a TPU; ``left_out`` says what it sees where there is none."""
+    """Return whether JAX sees a TPU; if not, note in ``left_out`` the platforms that it does see."""
     platforms = sorted({str(device.platform) for device in jax_module().devices()})
     if "tpu" not in platforms:
         left_out["device"] = f"no TPU: jax.devices() has {', '.join(platforms)} only"

@@ -61,12 +61,11 @@ def _of_block(operand: Operand) -> Iterator[Finding]:
     lanes_fit = sizes[-1] == shape[-1] or sizes[-1] % LANES == 0
     rows_fit = sizes[-2] == shape[-2] or sizes[-2] % SUBLANES == 0
     if not (lanes_fit and rows_fit):
-        wanted = [f"{SUBLANES} or is {shape[-2]}"] if not rows_fit else []
-        wanted += [f"{LANES} or is {shape[-1]}"] if not lanes_fit else []
+        wanted = [f"a multiple of {SUBLANES}, or the whole dimension ({shape[-2]})"] if not rows_fit else []
+        wanted += [f"a multiple of {LANES}, or the whole dimension ({shape[-1]})"] if not lanes_fit else []
         which = {(False, True): "second to last dimension", (True, False): "last dimension"}
         dimensions = which.get((rows_fit, lanes_fit), "last two dimensions")
-        words = " and of ".join(wanted)
-        message = f"{operand.text()}: the {dimensions} of a block must be a multiple of {words}"
+        message = f"{operand.text()}: the {dimensions} of a block must be {', and '.join(wanted)}"
         yield operand.place.finding("PL101", message)
         return
     rows = tile_rows(shape[-2], bits)
@@ -74,7 +73,7 @@ def _of_block(operand: Operand) -> Iterator[Finding]:
         yield operand.place.finding(
             "PL102",
             f"{operand.text()}: {operand.dtype} lies in tiles of {rows} rows, and a block of {sizes[-2]} rows takes "
-            f"part of one; it must be a multiple of {rows} or is {shape[-2]}",
+            f"part of one; it must be a multiple of {rows}, or the whole dimension ({shape[-2]})",
         )
 
 

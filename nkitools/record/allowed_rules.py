@@ -17,7 +17,7 @@ _allowances: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("nkitools_al
 
 
 def allowance(rule: str) -> str | None:
-    """Return why findings of the rule with this id are accepted ('': no reason given), None where they are not."""
+    """Return the reason for accepting findings of this rule ('' if none was given); None if they are not accepted."""
     known = _allowances.get()
     return next((reasons[rule] for reasons in reversed(known) if rule in reasons), None) if known else None
 
@@ -26,8 +26,8 @@ def allowance(rule: str) -> str | None:
 def allow_findings(*rules: str, reason: str = "") -> Iterator[None]:
     """Accept the findings of ``rules`` (ids, slugs or legacy codes) in the runs started inside.
 
-    They go to ``run.allowed`` in place of ``run.findings``. An error of an allowed rule raises nothing: the run goes on
-    where a result can still be computed; where none can, the error is raised as if it were not allowed.
+    They go to ``run.allowed`` in place of ``run.findings``. An error of an allowed rule raises nothing as long as a
+    result can still be computed; otherwise it is raised as if it were not allowed.
     Raises ValueError for an unknown rule and for NK607: what is not modelled has no result that could be accepted.
     """
     reasons = {rule_named(rule).id: reason for rule in rules}
@@ -38,9 +38,9 @@ def allow_findings(*rules: str, reason: str = "") -> Iterator[None]:
 
 
 def set_aside(run: Run) -> None:
-    """Move the allowed findings of a run to ``run.allowed``, where that has not been done yet.
+    """Move the allowed findings of a run to ``run.allowed``, unless that was done before.
 
-    The finding that ended the run stays: the run has not gone on from there.
+    The finding that ended the run stays.
     """
     if not _allowances.get():
         return

@@ -22,11 +22,11 @@ _OPERANDS = 1 << 16  # more than an instruction has
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The elements of a view that an access touches, where these are not all of them.
+    """The elements of a view that an access touches, if it does not touch all.
 
-    ``layout``: the view; of a gather or scatter all the rows or columns that may be chosen.
+    ``layout``: the view; for a gather or scatter all rows or columns that may be chosen.
     ``rows``, ``columns``: the indices that are chosen in dimension 0 or 1, ascending.
-    ``bits``: one bit for each element of the view in C order; None where rows or columns say it.
+    ``bits``: one bit for each element of the view in C order; None if ``rows`` or ``columns`` are given.
     """
 
     layout: Layout
@@ -36,7 +36,7 @@ class Part:
 
     @property
     def lanes(self) -> Array | None:
-        """A mask over the view; None where rows or columns are chosen."""
+        """A mask over the view; None if ``rows`` or ``columns`` are given."""
         if self.bits is None:
             return None
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), count=self.layout.elements)
@@ -56,7 +56,7 @@ class Part:
 
 
 class Transfer(NamedTuple):
-    """An instruction that has received what other programs sent, by a collective or sendrecv.
+    """An instruction that received data from other programs, by a collective or sendrecv.
 
     ``position``: of the instruction in its record.
     ``members``: the numbers of the programs that met, over all ranks.
@@ -108,7 +108,7 @@ class BesideRows:
         self.chosen[position * _OPERANDS + operand] = layout, rows.astype(np.int32)
 
     def _part(self, key: int) -> Part | None:
-        """Return what an operand touches, of rows that data have chosen each one once and in ascending order."""
+        """Return the elements that an operand touches; rows chosen by data are sorted, without repeats."""
         part = self._parts.get(key)
         if part is None and key in self.chosen:
             layout, rows = self.chosen[key]
@@ -141,7 +141,7 @@ class BesideRows:
         self._parts[position * _OPERANDS + operand] = part
 
     def keep_as_run(self, position: int, operand: int, part: Part) -> None:
-        """Keep which elements it has touched in this run, where data has chosen among those of `keep`."""
+        """Keep the elements that an operand touched in this run: data chose them among those of `keep`."""
         self._as_run[position * _OPERANDS + operand] = part
 
     def take_parts(self, position: int, operands: int) -> list[OperandPart]:
@@ -165,19 +165,18 @@ class BesideRows:
             (self._as_run if is_as_run else self._parts)[position * _OPERANDS + operand] = part
 
     def part(self, position: int, operand: int) -> Part | None:
-        """Return the elements that an operand touches whatever its data are; None for all of its view."""
+        """Return the elements that an operand may touch, for any data; None for its whole view."""
         return self._part(position * _OPERANDS + operand)
 
     def part_as_run(self, position: int, operand: int) -> Part | None:
-        """Return the elements that an operand has touched in this run; None for all of its view."""
+        """Return the elements that an operand touched in this run; None for its whole view."""
         key = position * _OPERANDS + operand
         return self._as_run.get(key) or self._part(key)
 
     def parts(self, *, as_run: bool = False) -> Iterable[tuple[int, int, Part]]:
         """Yield every part with the position of its instruction and the number of its operand.
 
-        ``as_run``: those that data have chosen in this run come after the parts of the same operands that hold for any
-        data.
+        ``as_run``: also the parts that data chose in this run, after those that hold for any data.
         """
         for key in self.chosen:
             self._part(key)
@@ -185,12 +184,14 @@ class BesideRows:
             yield *divmod(key, _OPERANDS), part
 
     def depends(self, position: int, sources: Sequence[int]) -> None:
-        """Let the instruction at ``position`` depend on those that made a register's value."""
+        """Let the instruction at ``position`` depend on the instructions that computed a register's value."""
         for source in sources:
             self.flow.extend((position, source))
 
     def overwrites(self, position: int, writers: Iterable[int], readers: Iterable[int]) -> None:
-        """Let the instruction at ``position`` come after those that wrote and read the register that it writes."""
+        """Let the instruction at ``position`` come after the instructions that wrote or read the register that it
+        writes.
+        """
         for writer in writers:
             self.output.extend((position, writer))
         for reader in readers:

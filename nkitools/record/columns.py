@@ -1,4 +1,4 @@
-"""The record by columns: what questions about a whole run are asked of, with NumPy, once it has ended."""
+"""The record as NumPy columns, for questions about a whole run after its end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Columns:
 
     @cached_property
     def starts(self) -> Array:
-        """Return where each instruction's row begins."""
+        """Return the index at which each instruction's row begins."""
         found = rows.head_places(self._rows)
         self.record.keep_starts(found)
         return found
@@ -54,7 +54,7 @@ class Columns:
 
     @cached_property
     def sites(self) -> Array:
-        """The number of its site; -1 for none."""
+        """The number of each instruction's site; -1 for none."""
         return rows.site_of(self.heads)
 
     @cached_property
@@ -123,11 +123,11 @@ class Columns:
         return np.searchsorted([number for number, _ in self._known], self.plans)
 
     def of_each_plan(self, answer: Callable[[RecordedPlan], bool]) -> Array:
-        """Return what ``answer`` says of its plan for each instruction."""
+        """Return ``answer(plan)`` for each instruction."""
         return np.array([answer(plan) for _, plan in self._known], np.bool_)[self._which]
 
     def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
-        """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""
+        """Return ``answer(plan)`` for each instruction, joined: ``answer`` gives a value for each operand."""
         if not self.plans.size:
             return np.zeros(0, dtype)
         answers = [answer(plan) for _, plan in self._known]
@@ -148,11 +148,11 @@ class Columns:
 
 
 def adds(plan: RecordedPlan) -> bool:
-    """Return whether an instruction adds to what its destination holds, or leaves some of that as it was."""
+    """Return whether an instruction adds to its destination, or keeps some of its old values."""
     return bool(not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh)
 
 
 def programs_at(record: Record, positions: Array) -> Array:
-    """Return which of the entries of ``record.programs`` issued each instruction; -1 where none is known."""
+    """Return the index in ``record.programs`` of the program that issued each instruction; -1 if unknown."""
     begun = np.array([position for position, _ in record.programs], np.int64)
     return np.asarray(np.searchsorted(begun, positions, "right") - 1)

@@ -1,7 +1,7 @@
-"""The instructions that made, overwrote and read the elements of each instruction: exact, element by element.
+"""Dependences between instructions, exact to the element: who wrote, overwrote and read the elements of each.
 
-Memory is cut into pieces that every access touches all together or not at all (`nkitools.record.dataflow`). Nothing is
-computed before it is asked for.
+Memory is cut into pieces: every access touches all of a piece or nothing of it (`nkitools.record.dataflow`). The
+dependences are computed when they are first used.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from nkitools.record.record import Record
 
 @dataclass(frozen=True, eq=False)
 class CompressedRows:
-    """A row of sources for each instruction: those of instruction n are ``sources[starts[n]:starts[n + 1]]``, sorted.
+    """The sources of each instruction: those of instruction n are ``sources[starts[n]:starts[n + 1]]``, sorted.
 
-    ``starts``, ``sources``: int64; one start more than there are instructions.
+    ``starts``, ``sources``: int64; there is one start more than instructions.
     """
 
     starts: Array
@@ -53,11 +53,12 @@ class CompressedRows:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """The dependences inside of one record, before each is there once.
+    """The dependences inside of one record, repeats included.
 
-    ``operands``: how many the record has. ``places``: where the operand of each access lies in the rows.
+    ``operands``: their number in the record. ``places``: the index of each access's operand in the rows.
     ``readers``: the accesses that read, in the instructions ``reads.targets``.
-    ``every``: flow, output and anti. To targets of output the number of instructions is added, to those of anti twice.
+    ``every``: flow, output and anti. The targets of output are shifted by the number of instructions, those of anti by
+    twice that.
     """
 
     operands: int
@@ -70,14 +71,14 @@ class _Found:
 class Dependences:
     """The dependences of a run. Positions count through its instructions, those of ranks one after the other.
 
-    ``flow``: the instructions that wrote the elements which each one reads, as the last ones before it; -1 an argument
-    or a constant, -2 memory that was never written. ``output``: those that wrote the elements which it overwrites.
-    ``anti``: those that have read these elements since they were written.
+    ``flow``: for each instruction, the last writers of the elements that it reads; -1 an argument or a constant, -2
+    memory that was never written. ``output``: the last writers of the elements that it overwrites. ``anti``: the
+    instructions that read these elements since then.
 
     Under a predicate of data (`nisa.tensor_copy_predicated`, say) an instruction may have written any element of its
-    destination: who reads one later depends on it and on the writer before it, and it reads all of its operands. A
-    matmul that accumulates reads its destination. Indices and registers are operands. What a collective or sendrecv has
-    received depends on the sender's instruction, which may have a later position.
+    destination: a later reader depends on it and on the writer before it, and it reads all of its operands. A matmul
+    that accumulates reads its destination. Indices and registers are operands. Data that a collective or sendrecv
+    received depend on the sender's instruction, which may have a later position.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -141,7 +142,9 @@ class Dependences:
         return kinds
 
     def _received(self) -> list[Edges]:
-        """Return what was received by collectives and sendrecv: the n-th meeting of a group is one for all of them."""
+        """Return the edges from senders to receivers of collectives and sendrecv: each member's n-th meeting is the
+        same one.
+        """
         meetings: dict[tuple[tuple[int, ...], int], dict[int, int]] = {}
         received: list[tuple[tuple[tuple[int, ...], int], int, tuple[int, ...]]] = []
         times: dict[tuple[tuple[int, ...], int], int] = {}
@@ -181,10 +184,9 @@ def _within(record: Record) -> _Found:
 
 
 def _reads(accesses: Accesses, writers: Writers) -> Array:
-    """Return the places of the writers whose elements are read, and note those that are `GIVEN`.
+    """Return the indices of the writers whose elements are read, and mark arguments and constants as `GIVEN`.
 
-    A read that only adds to what was written (`ADDS`) reads nothing where nothing was written, or through another
-    storage.
+    An access that only adds (`ADDS`) reads nothing if nothing was written, or if another storage was.
     """
     at, _, kinds, sources = writers
     kinds = kinds & (READS | ADDS)

@@ -6,9 +6,9 @@ from nkitools.facts.light_classes import NamedTuple
 
 
 class LoopTurns(NamedTuple):
-    """A loop on the device that has ended, in one program.
+    """A finished loop on the device, in one program.
 
-    From position ``repeats_from`` of the record to ``end`` the program's instructions repeat those of the first turn.
+    The program's instructions from position ``repeats_from`` to ``end`` of the record repeat those of the first turn.
     """
 
     program: tuple[int, ...]

@@ -18,12 +18,12 @@ from nkitools.rules.shown_text import preformatted
 
 @dataclass(frozen=True, eq=False)
 class SlicePart:
-    """Some elements of a tensor that an instruction on the way has read or made.
+    """Elements of a tensor that an instruction on the way read or wrote.
 
-    ``operand``: the parameter's name, ``index`` for what chooses elements or says where they lie.
-    ``tensor``, ``memory``, ``dtype``, ``shape``: of the tensor. ``rank``: whose memory it is, None without ranks.
-    ``indices``: those of the elements in the tensor's own dimensions, a row each.
-    ``values``: of these elements, in the dtype in which they were read; None where they are not known.
+    ``operand``: the parameter's name, or ``index`` for a tensor that chooses or addresses elements.
+    ``tensor``, ``memory``, ``dtype``, ``shape``: of the tensor. ``rank``: the rank that owns it, None without ranks.
+    ``indices``: of the elements, in the tensor's own dimensions, a row each.
+    ``values``: of these elements, in the dtype in which they were read; None if unknown.
     ``sources``: positions in ``run.instructions`` of the last writers; -1 an argument or a constant, -2 never written.
     """
 
@@ -46,10 +46,10 @@ class SlicePart:
 
 @dataclass(frozen=True, eq=False)
 class SliceStep:
-    """An instruction on the way: its position in ``run.instructions``, the elements made and those read.
+    """An instruction on the way: its position in ``run.instructions``, the elements that it wrote and read.
 
-    ``marks``: what its values show: where NaN, infinity, saturation or cancellation entered.
-    ``terms``: of a sum of one element its terms; None for what is no sum, or not known to be one.
+    ``marks``: NaN, infinity, saturation or cancellation that entered here.
+    ``terms``: the terms of a sum that makes one element; None if it is no sum, or not known as one.
     """
 
     position: int
@@ -65,9 +65,9 @@ class SliceDetails:
     """The contents of a slice, with the values of its elements.
 
     ``asked``: the elements. ``steps``: the instructions, the last one first. ``arguments``, ``constants``,
-    ``unwritten``: where the way ends. ``without_values``: why no values are known; '' where they are.
-    ``is_exact``: whether each element is one that counts; not so where an index on the device chooses elements and its
-    values are not known.
+    ``unwritten``: the ends of the way. ``without_values``: why values are unknown; '' if they are known.
+    ``is_exact``: whether every element contributes; False if an index on the device chooses elements and its values
+    are unknown.
     """
 
     asked: SlicePart
@@ -80,10 +80,10 @@ class SliceDetails:
 
 
 class Slice:
-    """Everything that some elements of a run were made of.
+    """The instructions and data that some elements of a run were computed from.
 
-    ``positions``: of the instructions on the way in ``run.instructions``, ascending. Everything else is found when it
-    is first asked for, as values may take a second run; see `SliceDetails`. ``text_lines``: makes the text.
+    ``positions``: of the instructions on the way in ``run.instructions``, ascending. The rest is computed when it is
+    first used, since values may take a second run; see `SliceDetails`. ``text_lines``: makes the text.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Slice:
 
     @cached_property
     def details(self) -> SliceDetails:
-        """Return what the slice holds, with values."""
+        """Return the contents of the slice, with values."""
         return self._make()
 
     @property
@@ -120,12 +120,12 @@ class Slice:
 
     @property
     def unwritten(self) -> tuple[SlicePart, ...]:
-        """Return the elements on the way that nothing has ever written."""
+        """Return the elements on the way that were never written."""
         return self.details.unwritten
 
     @property
     def without_values(self) -> str:
-        """Return why no values are known; '' where they are."""
+        """Return why values are unknown; '' if they are known."""
         return self.details.without_values
 
     @property
@@ -150,7 +150,7 @@ class Slice:
         return preformatted(self.text())
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the slice for JSON: ``asked``, ``steps``, the last one first, and where the way ends."""
+        """Return the slice for JSON: ``asked``, ``steps``, the last one first, and the ends of the way."""
         return {
             "asked": _plain_part(self.asked),
             "steps": [

@@ -41,7 +41,7 @@ def _writes(node: ast.For, names: set[str]) -> bool:
 
 
 def _turns(node: ast.For, frame: FrameType) -> int:
-    """Return how many turns a loop over a range has, by the values of now; -1 where that is not known."""
+    """Return the number of turns of a loop over a range, by the current values of variables; -1 if unknown."""
     call = node.iter
     named = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2].endswith("range")
     if not isinstance(call, ast.Call) or not named or call.keywords:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 class Reference:
     """The expected outputs, in the same containers, and their allowed difference.
 
-    Where ``rtol`` or ``atol`` is stated an element agrees that is within ``atol + rtol * abs(expected)``, as in NumPy
-    and torch. Without both the dtype of the output decides, see `nkitools.comparison.dtype_table`.
+    If ``rtol`` or ``atol`` is given, an element agrees within ``atol + rtol * abs(expected)``, as in NumPy and torch.
+    Without both the dtype of the output decides, see `nkitools.comparison.dtype_table`.
     """
 
     values: Argument
-    rtol: float | None = None  # relative; 0 where only atol is stated
-    atol: float | None = None  # absolute; 0 where only rtol is stated
+    rtol: float | None = None  # relative; 0 if only atol is given
+    atol: float | None = None  # absolute; 0 if only rtol is given
     equal_nan: bool = True  # whether a NaN agrees with a NaN
     function: Callable[..., Any] | None = None  # returns the expected outputs for any arguments
     expect: Mapping[str, Callable[..., Any]] | None = None  # the same of tensors in the kernel, by their names

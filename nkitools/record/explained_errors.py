@@ -15,10 +15,10 @@ _MUCH = 10  # times the explained error: what a comparison allows beyond that hi
 class ExplainedError:
     """The error of one output.
 
-    An element may be off by ``atol + rtol * abs(right)``, as NumPy and torch have it, within the bounds of
-    `nkitools.comparison.bounds`; ``beyond`` is what is explained where that is more. ``largest`` is the largest error
-    that was seen, at ``index``. ``through``: the coarsest dtype that instructions of the run rounded numbers to, where
-    that is coarser than the output's.
+    An element may be off by ``atol + rtol * abs(right)``, as in NumPy and torch, within the bounds of
+    `nkitools.comparison.bounds`; ``beyond`` is the explained error if it exceeds these bounds. ``largest`` is the
+    largest error that was seen, at ``index``. ``through``: the coarsest dtype that instructions of the run rounded
+    numbers to, if it is coarser than the output's.
     """
 
     name: str
@@ -38,20 +38,20 @@ class ExplainedError:
         return (self.rtol, self.atol) if self.beyond is None else self.beyond
 
     def sentence(self, rtol: float, atol: float) -> str:
-        """Return what is wrong with a tolerance for this output; nothing where it fits."""
+        """Return a sentence on what is wrong with a tolerance for this output; '' if it fits."""
         return self.too_narrow(rtol, atol) or self._too_wide(rtol, atol)
 
     def too_narrow(self, rtol: float, atol: float) -> str:
-        """Return where a tolerance allows less than the error that was seen; nothing where it allows all of it."""
+        """Return a sentence if a tolerance allows less than the error that was seen; '' otherwise."""
         allowed = self._allowed(rtol, atol)
         below = np.where(np.isfinite(allowed), self.seen - allowed, 0)
         if not below.size or below.max() <= 0:
             return ""
         at = tuple(int(axis) for axis in np.unravel_index(int(below.argmax()), below.shape))
         return (
-            f"{self.name}: rtol={rtol:g}, atol={atol:g} lies below the error that this run's dtypes and sums explain, "
-            f"{self.seen[at]:.1g} at {list(at)} where {allowed[at]:.1g} is allowed: the comparison will flake. "
-            f"They explain rtol={self.explained[0]:.1g}, atol={self.explained[1]:.1g}."
+            f"{self.name}: rtol={rtol:g}, atol={atol:g} is tighter than the rounding of this run's dtypes and sums "
+            f"({self.seen[at]:.1g} at {list(at)}, where {allowed[at]:.1g} is allowed): the comparison will flake. "
+            f"Use rtol={self.explained[0]:.1g}, atol={self.explained[1]:.1g}."
         )
 
     def _too_wide(self, rtol: float, atol: float) -> str:
@@ -63,8 +63,8 @@ class ExplainedError:
         much = f"{most / least:.0f} times" if least else "more than"
         return (
             f"{self.name}: rtol={rtol:g}, atol={atol:g} allows {much} the error that this run's dtypes and sums "
-            f"explain: the comparison would not see a lost tile. They explain "
-            f"rtol={self.explained[0]:.1g}, atol={self.explained[1]:.1g}."
+            f"explain: the comparison would not see a lost tile. "
+            f"Use rtol={self.explained[0]:.1g}, atol={self.explained[1]:.1g}."
         )
 
     def _allowed(self, rtol: float, atol: float) -> Array:
@@ -98,7 +98,7 @@ class ExplainedErrors:
         raise KeyError(f"{output!r} is none of {', '.join(each.name for each in self.outputs)}")
 
     def sentences(self, rtol: float, atol: float) -> list[str]:
-        """Return what is wrong with a tolerance: it will flake, or it would not see a lost tile."""
+        """Return a sentence for each output whose tolerance is too tight, or so wide that a lost tile would pass."""
         return [text for each in self.outputs if (text := each.sentence(rtol, atol))]
 
     def __str__(self) -> str:

@@ -47,12 +47,12 @@ _LOOP = np.dtype([("outer", np.int64), ("name", object), ("value", np.int64)])
 
 
 class InstructionColumns(NamedTuple):
-    """The instructions of a run by columns. Texts and tuples are Python's, the same object for equal ones.
+    """The instructions of a run as NumPy columns. Equal texts and tuples are one Python object.
 
-    ``instructions``: the fields of `InstructionRecord`. ``operand`` is the place in ``operands`` of the first one,
-    ``operands`` their number; ``loop`` a place in ``loops``, -1 outside of all; ``rank`` -1 without ranks.
-    ``operands``: the fields of `OperandRecord`, and ``instruction``, its place.
-    ``loops``: the turns of loops: the name and the value of the counter, and the place of the turn around it, ``outer``
+    ``instructions``: the fields of `InstructionRecord`. ``operand`` is the index in ``operands`` of the first operand,
+    ``operands`` their number; ``loop`` is an index in ``loops``, -1 outside of loops; ``rank`` is -1 without ranks.
+    ``operands``: the fields of `OperandRecord`, and ``instruction``, the index of its instruction.
+    ``loops``: the turns of loops: the name and value of the counter, and ``outer``, the index of the turn around it
     (-1: none).
     """
 
@@ -76,7 +76,7 @@ def columns_of(records: Sequence[Record]) -> InstructionColumns:
 
 
 def _fill_instructions(made: Array, columns: Columns, operand: int, loop: int) -> None:
-    """Fill the entries of a record's instructions; so many operands and turns are those of other records."""
+    """Fill the entries of a record's instructions, after ``operand`` operands and ``loop`` turns of earlier records."""
     record = columns.record
     numbers, which = _numbered(columns.plans)
     plans = [record.plans[number].plan for number in numbers]
@@ -97,7 +97,7 @@ def _fill_instructions(made: Array, columns: Columns, operand: int, loop: int) -
 
 
 def _fill_operands(made: Array, columns: Columns, instruction: int) -> None:
-    """Fill the entries of a record's operands; so many instructions are those of other records."""
+    """Fill the entries of a record's operands, after ``instruction`` instructions of earlier records."""
     storages, which_storage = _numbered(columns.storages)
     numbers, which = _numbered(columns.layouts)
     layouts = [LAYOUTS[number] for number in numbers]
@@ -112,7 +112,7 @@ def _fill_operands(made: Array, columns: Columns, instruction: int) -> None:
 
 
 def _fill_loops(made: Array, record: Record, loop: int) -> None:
-    """Fill the entries of a record's turns; so many turns are those of other records."""
+    """Fill the entries of a record's turns, after ``loop`` turns of earlier records."""
     parents, sites, values = record.loop_states.columns()
     made["outer"] = np.where(parents < 0, parents, parents + loop)
     made["name"] = _objects(record.counter_names((site,))[0] for site in range(len(record.sites.all)))[sites]

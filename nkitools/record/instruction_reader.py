@@ -1,4 +1,4 @@
-"""Instructions as a run shows them, read from a record one after the other: what many of them share is read once."""
+"""Instructions as a run shows them, read from a record one after the other; fields that many share are read once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def instructions_between(record: Record, first: int, last: int) -> Iterator[Inst
 
 
 def _shared(record: Record, position: int) -> dict[str, Any]:
-    """Return the fields that an instruction has in common with all others of its plan at its site."""
+    """Return the fields that all instructions of one plan at one site share."""
     row = record.row(position)
     site = record.sites[row.site]
     return {
@@ -107,10 +107,10 @@ class _Operands:
 
 
 class _Counters:
-    """The counters of loops. Turns of one loop that follow each other have their names and the loops around in common.
+    """The counters of loops, kept for consecutive turns of one loop, which share names and outer loops.
 
-    ``first``, ``behind``, ``value``, ``step``: of these turns, as `LoopStates.row_of` has them.
-    ``turn``: the counters of one of them; ``name``: that of the innermost loop's counter.
+    ``first``, ``behind``, ``value``, ``step``: of these turns, as `LoopStates.row_of` returns them.
+    ``turn``: the counters of one of them; ``name``: of the innermost loop's counter.
     """
 
     def __init__(self, record: Record) -> None:

@@ -48,9 +48,9 @@ class RecordedPlan:
 
 
 class Counters:
-    """Numbers that the record notes of each instruction: its attributes are those of the next one.
+    """Numbers that the record keeps for each instruction: the attributes are those of the next instruction.
 
-    A file that was saved before a counter was there has the number that stands here for all instructions.
+    A file that was saved before a counter existed gets the default here for all instructions.
     """
 
     loop: int = -1  # the loop state: the counters of the loops around the instruction
@@ -61,7 +61,7 @@ COUNTERS = tuple(Counters.__annotations__)
 
 @dataclass(frozen=True)
 class OperandRecord:
-    """One operand of an issued instruction: its tensor, and the region of it."""
+    """One operand of an issued instruction: its tensor and region."""
 
     tensor: str
     memory: str

@@ -40,7 +40,7 @@ class Instructions(Sequence[InstructionRecord]):
         return found
 
     def __repr__(self) -> str:
-        """Return how many there are, and the first of them with their lines."""
+        """Return the number of instructions, and the first of them with their lines."""
         lines = [
             f"  {number}: {one.name} at {shown_file(one.file, whole=False)}:{one.line}"
             for number, one in enumerate(self[:_LISTED])

@@ -1,7 +1,6 @@
-"""The layouts that are kept: those of records, and those that anything else refers to.
+"""The layouts that are in use: those of records, and those that other objects refer to.
 
-Records name layouts by number. So the table of all layouts loses some only between runs, after a look at each record
-that there is.
+Records name layouts by number. So layouts are forgotten only between runs, after a look at each record in memory.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ _lock = Lock()
 
 
 class Names(Protocol):
-    """A record, as far as it names layouts."""
+    """An object that names layouts by number: a record."""
 
     def layout_numbers(self) -> set[int]:
-        """Return the numbers of its layouts, and maybe others."""
+        """Return the numbers of the layouts that the object names, and maybe others."""
 
 
 class _Kept:
@@ -46,7 +45,7 @@ def note_record(record: Names) -> None:
 
 
 def begin_run() -> None:
-    """Keep all layouts until `end_run`; before it, forget those of no use where they have become many."""
+    """Keep all layouts until `end_run`; if there are too many, first forget the unused ones."""
     with _lock:
         if len(layout.LAYOUTS) > _kept.most:
             _forget_unused()
@@ -54,7 +53,7 @@ def begin_run() -> None:
 
 
 def _forget_unused() -> None:
-    """Forget the layouts that no record names and nothing else refers to, where no run goes on."""
+    """Forget the layouts that no record names and nothing else refers to, unless a run goes on."""
     if not _kept.runs:
         layout.forget_unused({number for record in _kept.records for number in record.layout_numbers()})
         _kept.most = max(LEAST, 2 * len(layout.LAYOUTS))

@@ -20,11 +20,11 @@ from nkitools.record.rows import Access
 
 @dataclass(frozen=True)
 class Writer:
-    """The last instruction that wrote an element: its position in the record, the shape of the written tile, and the
-    place.
+    """The last instruction that wrote an element: its position in the record and the shape of the written tile.
 
-    ``index`` is the element's in that tile. ``is_certain`` is False where a mask or run-time indices chose the elements
-    it wrote, which the record does not keep: then it may be an earlier one, and of a scatter there is no ``index``.
+    ``index`` is the element's index in that tile; None for a scatter. ``is_certain`` is False if a mask or run-time
+    indices chose the written elements: the record does not keep the choice, so an earlier instruction may be the
+    writer.
     """
 
     position: int
@@ -50,7 +50,7 @@ class _Write(NamedTuple):
 
 
 def last_writer(record: Record, access: Access, index: tuple[int, ...]) -> Writer | None:
-    """Return the last writer of the element at ``index`` of a view; None where none did (an argument)."""
+    """Return the last writer of the element at ``index`` of a view; None if it was never written (an argument)."""
     byte = access.byte_offset + sum(at * stride for at, stride in zip(index, access.layout.strides, strict=True))
     writes, (last,) = _last_writes(record, Columns(record), access.storage, np.array([byte]))
     if last < 0:
@@ -68,7 +68,7 @@ def last_writers(record: Record, columns: Columns, access: Access) -> Array:
 
 
 def _last_writes(record: Record, columns: Columns, storage: int, asked: Array) -> tuple[list[_Write], Array]:
-    """Return the writes to a storage, and which of them was the last one to each of some bytes; -1 for none."""
+    """Return the writes to a storage, and the number of the last write to each byte of ``asked``; -1 for none."""
     accesses = Accesses(record, columns)
     accesses.take(np.flatnonzero((accesses.storages == storage) & ((accesses.kinds & (WRITES | MAY_WRITE)) != 0)))
     views = accesses.shown(np.arange(accesses.views.storages.size), accesses.views.byte_offsets)
@@ -87,17 +87,14 @@ def _last_writes(record: Record, columns: Columns, storage: int, asked: Array) -
 
 
 def index_of(layout: Layout, byte: int) -> tuple[int, ...] | None:
-    """Return the index of the element that has this byte, counted from the view's first element; None where none has.
-
-    Any of several where elements share bytes.
-    """
+    """Return the index of an element with this byte, counted from the view's first element; None if none has it."""
     behind = byte - bytes_of(layout)
     found = np.argwhere((behind >= 0) & (behind < layout.dtype.itemsize))
     return tuple(found[0].tolist()) if len(found) else None
 
 
 def bytes_of(layout: Layout) -> Array:
-    """Return where each element of a view begins, counted from the view's first element."""
+    """Return the first byte of each element of a view, counted from the view's first element."""
     found: Array = np.zeros((), np.int64)
     for size, stride in zip(layout.shape, layout.strides, strict=True):
         found = np.add.outer(found, np.arange(size) * stride)

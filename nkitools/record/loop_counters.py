@@ -21,7 +21,7 @@ _DICTS = frozenset({"locals", "vars"})  # functions that return the dict
 
 
 def author_frames(frame: FrameType | None) -> list[FrameType]:
-    """Return the kernel's frames from ``frame`` outward to the launch; none where ``frame`` is not a kernel's."""
+    """Return the kernel's frames from ``frame`` outward to the launch; [] if ``frame`` is not a kernel's."""
     found: list[FrameType] = []
     while frame is not None:
         if frame.f_globals.get("__name__") == LAUNCH:
@@ -47,19 +47,19 @@ def moment_of(frame: FrameType | None) -> Moment:
 
 
 def qualified(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return names for counters (function and name of each), outermost first: ``function.name`` where an inner one
-    has the name.
+    """Return names for counters (function and name of each), outermost first: ``function.name`` if an inner counter has
+    the same name.
     """
     inner = {name: index for index, (_, name) in enumerate(found)}
     return tuple(name if inner[name] == index else f"{function}.{name}" for index, (function, name) in enumerate(found))
 
 
 def counters(frame: FrameType | None, variables: Mapping[str, object] | None = None) -> dict[str, int]:
-    """Counter names and values of the for loops around ``frame``'s line and around its callers', outermost first.
+    """Return names and values of the counters of the for loops around ``frame``'s line and its callers', outermost
+    first.
 
-    ``variables``: those of ``frame``, where they were asked for already.
-
-    Where a caller's counter has the name of an inner one, it is shown as ``function.name``.
+    ``variables``: those of ``frame``, if the caller has them. A caller's counter that has the name of an inner one is
+    called ``function.name``.
     """
     if frame is None:
         return {}
@@ -87,11 +87,11 @@ class Place(NamedTuple):
     asks: bool  # the function asks for the dict of its variables
 
     def values(self, frame: FrameType, variables: Mapping[str, object] | None = None) -> list[object]:
-        """Return the values of the counters in a frame that stands there, None for one without a value.
+        """Return the values of the counters in a frame at this place, None for a counter without a value.
 
-        Until Python 3.13 a function's frame keeps the dict of its variables that it is asked for, and with it the
-        memory of every tensor that the function has given up since. The dict is emptied, unless the function asks for
-        it itself.
+        Until Python 3.13 reading a frame's variables makes a dict that lives as long as the frame, and with it the
+        memory of every tensor that the function has given up since. So the dict is emptied, unless the function itself
+        reads it.
         """
         if not self.names:
             return []
@@ -103,7 +103,7 @@ class Place(NamedTuple):
         return values
 
     def counters(self, frame: FrameType, variables: Mapping[str, object] | None = None) -> dict[str, int] | None:
-        """Return the counters by their names; None where not all are integers, or ``frame`` is not the kernel's own."""
+        """Return the counters by their names; None if one is no integer, or if ``frame`` is not the kernel's own."""
         outer = frame.f_back
         if outer is None or outer.f_globals.get("__name__") != LAUNCH:
             return None
@@ -116,7 +116,7 @@ class Place(NamedTuple):
 
 
 def place_of(frame: FrameType) -> Place:
-    """Return the place where an author's frame stands."""
+    """Return the place in the code at which an author's frame is."""
     code, offset = frame.f_code, frame.f_lasti
     known = _places.get((id(code), offset))  # the code's hash would take longer than the rest
     if known is None:

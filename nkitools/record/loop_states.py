@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class LoopStates:
-    """The loop states of a run; those that follow each other in one loop share a row, which keeps long loops small.
+    """The loop states of a run. Consecutive states of one loop share a row, to keep long loops small.
 
     A row has the state around the loop, the loop's site, the counter of the row's first state, and the loop's step.
     """
@@ -48,7 +48,7 @@ class LoopStates:
         return self.firsts[row - 1], behind, parent, site, value, step
 
     def columns(self) -> NDArray[np.int64]:
-        """Return what `at` does for each state, as three rows of numbers."""
+        """Return the result of `at` for each state, as three rows of numbers."""
         firsts, rows = np.array(self.firsts, np.int64), np.array(self.rows, np.int64).reshape(-1, 4)
         lengths = np.diff(firsts, append=self.count)
         parents, sites, values, steps = np.repeat(rows, lengths, axis=0).T

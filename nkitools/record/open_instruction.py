@@ -1,8 +1,8 @@
-"""An instruction that is carried out, while it is open where it writes: to a tile of its own, or to an author's tile.
+"""An executed instruction whose destination is not known yet.
 
 A call of the legacy dialect returns its result as a value. ``tile[...] = nl.load(x)`` is one DMA into ``tile``: the
-instruction of the call stays open until the assignment says where it writes. What follows closes it, and then it has
-written to a tile of its own: the next instruction, a print, the turn of another program, the kernel's end.
+instruction of the call stays open until the assignment names the destination. Any other event closes it with a new tile
+as its destination: the next instruction, a print, the turn of another program, the kernel's end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _new = object.__new__
 class OpenInstruction:
     """The last instruction of a call that returns a value, until the next one begins.
 
-    What most of them leave as it is stands in the class: one is made for each value.
+    Fields that rarely change are defaults of the class, since an object is made for each value.
     """
 
     plan: Any  # None: the call has issued nothing, or nothing that may write elsewhere
@@ -58,7 +58,7 @@ class OpenRows(Rows):
     def commit(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Take an instruction: its plan, the author's site, the words of its operands.
 
-        It is added, or kept open where it writes to the tile that the running call returns.
+        It is added to the record, or kept open if it writes to the tile that the running call returns.
         """
         if self.only_adds:
             self.add(plan, site, operands)
@@ -96,9 +96,9 @@ class OpenRows(Rows):
         self.only_adds = False
 
     def end_value(self, tile: Storage, *, is_masked: bool) -> OpenInstruction | None:
-        """Return the open instruction of a call that returns a tile; None where there is none.
+        """Return the open instruction of a call that returns a tile; None if there is none.
 
-        Under a mask there always is one: an assignment that follows takes over only the lanes that the mask left.
+        Under a mask there always is one: a following assignment takes over only the lanes that the mask left.
         """
         self._value = None
         self.only_adds = not self.observers
@@ -144,9 +144,9 @@ class OpenRows(Rows):
             self._add(opened)
 
     def assign(self, copy: Callable[[], object]) -> bool:
-        """Let the open instruction write where ``copy``, an instruction that copies its value, writes, and close it.
+        """Give the open instruction the destination of ``copy``, an instruction that copies its value, and close it.
 
-        False where the copy was refused: the instruction has then written to a tile of its own.
+        Returns False if the copy was refused: the destination is then a new tile.
         """
         opened, self.open = self.open, None
         assert opened is not None
@@ -162,7 +162,9 @@ class OpenRows(Rows):
         return not is_refused
 
     def _redirect(self, opened: OpenInstruction, operands: list[int]) -> None:
-        """Close an instruction whose value has been copied: it writes where the copy, with these operands, has."""
+        """Close an instruction whose value was copied: its destination becomes that of the copy, which has these
+        operands.
+        """
         self._assigned = None
         opened.operands = with_destination(opened.operands, operands)
         copied = self.beside.take_parts(len(self.states), operand_count(operands))

@@ -19,8 +19,8 @@ Position: TypeAlias = "slice | EllipsisType | Argument"  # of an element, a part
 class Outputs(Protocol):
     """A kernel's results: an array, or several of them in a tuple, list or dict.
 
-    An array is of the kind of the arguments: NumPy's, torch's or jax's. A checker knows what all of them have, takes it
-    where NumPy takes an array, and lets it be unpacked; of other names it knows nothing.
+    An array is of the kind of the arguments: NumPy's, torch's or jax's. A type checker knows the names that all three
+    have, accepts it as an array of NumPy's, and lets it be unpacked; other names are unknown to it.
     """
 
     @property

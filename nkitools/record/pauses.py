@@ -1,4 +1,4 @@
-"""Programs that are interleaved: after an instruction that touches HBM, where programs meet, others may go on."""
+"""Interleaved programs: after an instruction that touches HBM, and when programs meet, another program may run."""
 
 from __future__ import annotations
 

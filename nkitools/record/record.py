@@ -53,7 +53,7 @@ class StorageRecord:
 
 
 class Meeting(NamedTuple):
-    """Programs that waited for each other; ``storage`` -1: what it orders are the accesses to all storages."""
+    """Programs that waited for each other. It orders their accesses to ``storage``; -1: to all storages."""
 
     position: int
     programs: tuple[tuple[int, ...], ...]
@@ -61,18 +61,17 @@ class Meeting(NamedTuple):
 
 
 class Observer:
-    """Looks at a record while its run goes on: values for watches, checksums for races, pauses between programs.
+    """A base class for objects that follow a record during its run: values for watches, checksums for races, pauses.
 
-    This one does nothing; an observer overrides what it needs.
-
-    Each method gets the record, so that an observer refers to none and keeps none alive.
+    The methods here do nothing; an observer overrides what it needs. Each method gets the record, so that no observer
+    keeps a record alive.
     """
 
     def allocated(self, record: Record, storage: Storage) -> None:
         """Look at a storage that was just made, or at one that holds an argument."""
 
     def issued(self, record: Record, row: Row) -> None:
-        """Look at what the last instruction has done; the record has its row already."""
+        """Look at the last instruction, whose row the record already has."""
 
     def printed(self, record: Record) -> None:
         """Get ready for a device print, which the record keeps next."""
@@ -84,12 +83,12 @@ class Observer:
 class Record(OpenRows):
     """The history of one run.
 
-    For schedules: ``labels`` are the programs, positions (-1 where a run-time address skipped it) and names of named
-    instructions, in a loop on the device those of its first turn; ``ordered`` the programs and stretches that
-    ``nl.no_reorder()`` keeps in order; ``skipped_loop`` whether a loop on the device had no turn.
+    For schedules: ``labels`` has program, position (-1 if a run-time address skipped it) and name of each named
+    instruction, for a loop on the device those of its first turn. ``ordered`` has the programs and ranges of positions
+    that ``nl.no_reorder()`` keeps in order. ``skipped_loop``: whether a loop on the device had no turn.
 
-    For the bodies of loops on the device, where ``compares_bodies``: ``compared_bodies`` are those whose first turn was
-    looked at, ``changed_bodies`` those that have changed Python objects outside (`nkitools.language.body_state`).
+    For the bodies of loops on the device, if ``compares_bodies``: ``compared_bodies`` are those whose first turn was
+    checked, ``changed_bodies`` those that changed Python objects outside (`nkitools.language.body_state`).
     """
 
     def __init__(self) -> None:
@@ -156,7 +155,7 @@ class Record(OpenRows):
         return self.sites.current(2)
 
     def tests_while(self) -> bool:
-        """Return whether what the author's code asks now decides a ``while``."""
+        """Return whether the truth value that the author's code needs now decides a ``while``."""
         frame = author_frame(2)
         return frame is not None and is_while_test(frame.f_code, frame.f_lasti)
 
@@ -166,21 +165,21 @@ class Record(OpenRows):
         return frame is not None and is_tested(frame.f_code, frame.f_lasti)
 
     def tests_attribute(self) -> bool:
-        """Return whether the truth value that the author's code asks now is that of an attribute."""
+        """Return whether the truth value that the author's code needs now is that of an attribute."""
         frame = author_frame(2)
         return frame is not None and is_attribute_test(frame.f_code, frame.f_lasti)
 
     def naming_site(self) -> int:
-        """Return the site that names what is made now."""
+        """Return the site whose assignment gives the object that is being made its name; see `Sites.naming`."""
         return self.sites.naming(2)
 
     def place_of(self, site: int) -> str:
-        """Return the file's name and the line of a site, '' where it is not known."""
+        """Return the file's name and the line of a site; '' if unknown."""
         found = self.sites.all[site] if site >= 0 else None
         return f"{shown_file(found.file, whole=False)}:{found.line}" if found is not None and found.line else ""
 
     def allocated(self, storage: Storage, known: StorageRecord | None = None) -> StorageRecord:
-        """Remember a storage, and return the facts about it; ``known`` where another storage has the same ones."""
+        """Keep the facts about a storage and return them; ``known``: the same facts, from another storage."""
         if storage.id < self.oldest:
             self.begin_storage(storage.id)
         self.storages[storage.id] = found = known or StorageRecord(
@@ -207,7 +206,7 @@ class Record(OpenRows):
             self.storages[storage] = replace(known, tile_shape=tile_shape, elements=elements)  # others may share it
 
     def turn_of(self, program: tuple[int, ...]) -> None:
-        """Begin the turn of ``program``: later instructions belong to it, in the loops where it stood."""
+        """Begin the turn of ``program``: later instructions belong to it, inside the loops that it was in."""
         self.begin_instruction()
         if self.programs:
             before = self.programs[-1][1]
@@ -216,10 +215,9 @@ class Record(OpenRows):
         self.loop = self._loops_of.get(program, -1)
 
     def met(self, programs: Sequence[tuple[int, ...]], storage: int = -1) -> None:
-        """Order these programs, which stand still in a meeting.
+        """Note that these programs wait for each other.
 
-        The accesses that each issued before, to any storage or to the one named only, come before those that the others
-        issue from here on.
+        Accesses that each issued before, to ``storage`` or to any, come before those that the others issue afterwards.
         """
         self.meetings.append(Meeting(len(self.states), tuple(programs), storage))
 
@@ -241,7 +239,7 @@ class Record(OpenRows):
             self.loop = parent
 
     def add_print(self, record: Print) -> None:
-        """Keep a device print, whose value may still be the tensor's memory, and show it where that is wanted."""
+        """Keep a device print, whose value may still be the tensor's memory, and show it if prints are shown."""
         self.close()
         for observer in self.observers:
             observer.printed(self)
@@ -265,12 +263,12 @@ class Record(OpenRows):
 
     @property
     def has_rows_only(self) -> bool:
-        """Return whether one program has issued it all, with nothing beside its rows and no loop on the device."""
+        """Return whether the record is only rows, of one program and without loops on the device."""
         alone = len(self.programs) <= 1 and not self.keeps_parts and not self.keeps_all_parts
         return alone and self.beside.is_empty and not (self.meetings or self.device_loops or self.changed_bodies)
 
     def returned(self, tensors: Sequence[NkiTensor]) -> None:
-        """Keep where the kernel's results lie, once all programs have ended; observers have then seen all."""
+        """Keep the places of the kernel's results after all programs have ended, and let go of the observers."""
         self.outputs = [Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors]
         for observer in self.observers:
             observer.returned(self, tensors)
@@ -294,7 +292,7 @@ class Record(OpenRows):
         return dict(zip(self.counter_names(sites), values, strict=True))
 
     def ranges_of(self, state: int) -> dict[str, str]:
-        """Return what the ranges of a loop state are called, by the names of their counters."""
+        """Return the kinds of ranges around a loop state (``affine_range``), by the names of their counters."""
         sites, _ = self._around(state)
         return {name: self.ranges.get(site, "") for name, site in zip(self.counter_names(sites), sites, strict=True)}
 
@@ -318,7 +316,7 @@ class Record(OpenRows):
         return names
 
     def outer_loop(self, state: int) -> int:
-        """Return the loop state around another one, -1 where there is none."""
+        """Return the loop state around another one; -1 if there is none."""
         return self.loop_states.at(state)[0]
 
     def program_at(self, position: int) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ MAX_PICTURES = 8
 
 
 class _Said(NamedTuple):
-    """A message of a place: its rule, its text, the storages in it with their names, and what counts its times."""
+    """A message that a place has made: its rule, its text, the storages in it with their names, and its counter."""
 
     rule: str
     message: str
@@ -36,11 +36,10 @@ class _Said(NamedTuple):
 
 
 class Reporter:
-    """Acts on broken rules as the level says.
+    """Reports broken rules: it keeps findings and raises errors, as the level and the run's ``findings`` decide.
 
-    What is kept and what is raised decide the ``findings`` of the run. Of one rule at one site the first 1000 findings
-    have their own messages; others are counted with the last of these. A message that a site has had before is not
-    written again.
+    The first 1000 findings of one rule at one site have their own messages; later ones are counted with the last of
+    them. A message that a site has made before is only counted.
     """
 
     def __init__(self, findings: Findings, record: Record) -> None:
@@ -120,7 +119,7 @@ class Reporter:
         self._said[said] = known
 
     def _is_repeated(self, said: tuple[Any, ...], frame: FrameType) -> bool:
-        """Count a message with its earlier times; False where it is a place's first one, or names other tensors."""
+        """Count a message that the place has made before; return False if it is new, or names other tensors."""
         known = self._said.get(said)
         if known is None:
             *place, text = said
@@ -134,7 +133,7 @@ class Reporter:
         return self._count(known, frame)
 
     def _count(self, known: _Said, frame: FrameType) -> bool:
-        """Count a message with its earlier times; False where it names other tensors now, or is accepted otherwise."""
+        """Count a known message; return False if it now names other tensors, or another allowance accepts it."""
         if known.kept.reason != allowance(known.rule):
             return False
         variables = frame.f_locals
@@ -147,7 +146,7 @@ class Reporter:
         return True
 
     def counts(self, frame: FrameType, about: int) -> bool:
-        """Count a report about a storage that a place has made before, see `note`; False where it has to be made."""
+        """Count a report about a storage that the place has made before (see `note`); return False if it is new."""
         known = self._noted.get((id(frame.f_code), frame.f_lasti, about))
         if known is None:
             return False
@@ -166,7 +165,9 @@ class Reporter:
         return True
 
     def note(self, frame: FrameType, about: int) -> None:
-        """Let `counts` count what the author's ``frame`` has reported last, which is always the same of a storage."""
+        """Let `counts` count repeats of the last report of the author's ``frame``, which is always the same for one
+        storage.
+        """
         said = self.latest
         if said is not None and all(storage == about for storage, _ in said.names) and frame is author_frame(2):
             name = said.names[0][1] if said.names else ""
@@ -181,9 +182,9 @@ class Reporter:
         program: tuple[int, ...] = (),
         loops: dict[str, int] | None = None,
     ) -> Iterator[None]:
-        """Place the reports inside at a site that the author has left; ``frame`` is the author's where it is known.
+        """Place the reports inside the block at an earlier site of the author's; ``frame`` is the author's, if known.
 
-        ``program`` and ``loops`` are those of the time that a report is about, where that has passed.
+        ``program`` and ``loops``: of the moment that the reports are about, if it has passed.
         """
         self._place = site, frame
         self._moment = None if loops is None else (program, loops)

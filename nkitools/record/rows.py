@@ -67,7 +67,7 @@ def words_of(tensors: Iterable[NkiTensor]) -> list[int]:
 
 
 def operand_count(words: Sequence[int]) -> int:
-    """Return how many operands have these words."""
+    """Return the number of operands that these words describe."""
     return len(words) // OPERAND_WORDS
 
 
@@ -97,14 +97,14 @@ def plan_of(heads: Words) -> Words:
 
 
 def head_places(words: Array) -> Array:
-    """Return where the row of each instruction begins in the words of all rows."""
+    """Return the index in the words of all rows at which each instruction's row begins."""
     return (words < 0).nonzero()[0]
 
 
 def _older_operands(words: Array, limit: int) -> Iterator[tuple[int, int, int]]:
     """Yield the operands of some rows whose first word is less than ``limit``, in order.
 
-    Of each the number of its row, where the row begins, and the number of the operand.
+    Each is the number of its row, the index at which the row begins, and the number of the operand.
     """
     heads = head_places(words)
     lengths = np.diff(heads, append=words.size)
@@ -131,12 +131,12 @@ def layout_column(words: Array) -> Array:
 
 
 def operand_place(starts: Array, operands: Array) -> Array:
-    """Return where operands begin, by the beginnings of their rows and by their numbers in these."""
+    """Return the indices at which operands begin, from the beginnings of their rows and their numbers in the rows."""
     return np.asarray(starts + 1 + OPERAND_WORDS * operands)
 
 
 def operand_at(places: Array, positions: Array) -> Array:
-    """Return the number among the operands of all rows of those that begin at ``places``, in rows at ``positions``."""
+    """Return the numbers, counted through all rows, of the operands at ``places`` in the rows at ``positions``."""
     return np.asarray((places - positions - 1) // OPERAND_WORDS)
 
 
@@ -150,13 +150,13 @@ class Access(NamedTuple):
 
 
 def packed_operands(packed: bytes) -> list[bytes]:
-    """Return the parts of a packed row that say where its operands lie."""
+    """Return the parts of a packed row that describe its operands."""
     step = OPERAND_WORDS * _WORD
     return [packed[at : at + step] for at in range(_WORD, len(packed), step)]
 
 
 def access_of(packed: bytes, written: bool) -> Access:
-    """Return where an operand of a packed row lies."""
+    """Return the view of an operand of a packed row."""
     word, byte_offset = _unpacked(packed)
     return Access(word >> _HALF, LAYOUTS[word & _LOW], byte_offset, written)
 
@@ -178,17 +178,17 @@ class Row(NamedTuple):
         return storages_of(self.words)
 
     def access(self, operand: int) -> Access:
-        """Return where the operand of this number lies."""
+        """Return the view of the operand with this number."""
         at = OPERAND_WORDS * operand
         word = self.words[at]
         return Access(word >> _HALF, LAYOUTS[word & _LOW], self.words[at + 1], self.plan.written[operand])
 
     def accesses(self) -> list[Access]:
-        """Return where the operands lie."""
+        """Return the views of the operands."""
         return [self.access(operand) for operand in range(len(self.words) // OPERAND_WORDS)]
 
     def writes(self) -> list[Access]:
-        """Return where the operands lie that the instruction writes to; none where it only names its operands."""
+        """Return the views that the instruction writes to; [] if it only names its operands."""
         if self.plan.names_only:
             return []
         return [self.access(operand) for operand, is_written in enumerate(self.plan.written) if is_written]
@@ -204,7 +204,7 @@ class Planned:
 
     @classmethod
     def of(cls, plan: RecordedPlan, operands: int | None = None) -> Planned:
-        """Return a plan with the length of its rows, for its own number of operands or another one."""
+        """Return a plan with the length of its rows, for its own number of operands or for ``operands``."""
         words = 1 + OPERAND_WORDS * (len(plan.written) if operands is None else operands)
         return cls(plan, words, _packer(words))
 
@@ -366,7 +366,7 @@ class Rows(Counters):
             start += edges[-1] // _WORD
 
     def row_numbers(self) -> list[int]:
-        """Return a number for each instruction, the same for those of one plan and site on the same operands."""
+        """Return a number for each instruction: equal if plan, site and operands are equal."""
         known: dict[bytes, int] = {}
         return [known.setdefault(packed, len(known)) for _, packed in self.packed_rows(0, self.count)]
 
@@ -389,11 +389,11 @@ class Rows(Counters):
         return self.plans[plan_of(self.row_words[self._start(position)])].plan
 
     def accesses(self, position: int) -> list[Access]:
-        """Return where the operands of the instruction at ``position`` lie."""
+        """Return the views of the operands of the instruction at ``position``."""
         return self.row(position).accesses()
 
     def _start(self, position: int) -> int:
-        """Return where the row of an instruction begins."""
+        """Return the index at which the row of an instruction begins."""
         known = self._starts
         if not known:
             known.append(0)
@@ -404,7 +404,7 @@ class Rows(Counters):
         return self._walk(known[position // _STRIDE], position % _STRIDE)
 
     def keep_starts(self, starts: Array) -> None:
-        """Keep where the rows of the first instructions begin, found for all of them at once."""
+        """Keep the indices at which rows begin, if they were computed for all rows at once."""
         self._starts = array("q", starts[::_STRIDE].tobytes())
 
     def _walk(self, start: int, steps: int) -> int:

@@ -1,4 +1,4 @@
-"""A run, with what can be done with it: it is saved, loaded and shown."""
+"""The run of a kernel: answers about it, saving, loading and showing it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _LISTED = 4  # outputs that the text of a run names
 class Run(RunContents):
     """The result of one simulated (or measured) kernel call.
 
-    ``precision``: ``precise`` where every value is rounded to its dtype, ``full`` where the low-precision ones are kept
-    in float32, in which ``outputs`` and ``prints`` then are. A run of communicating ranks has the outputs of each in a
-    tuple; its prints, findings and instructions name their ``rank``. ``record`` is then the first rank's.
-    ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`). ``settings``: the
-    settings of its launch, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``sum_order``.
-    ``kept_sources``: the sources of a run out of a file.
+    ``precision``: ``precise`` if every value is rounded to its dtype; ``full`` if low-precision values are kept in
+    float32, and ``outputs`` and ``prints`` with them. A run of communicating ranks has a tuple of outputs, one entry a
+    rank; its prints, findings and instructions name their ``rank``; ``record`` is the first rank's. ``expected``: the
+    findings, also allowed ones, that a test asked for (`expect_finding`). ``settings``: the settings of the launch, if
+    nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``sum_order``. ``kept_sources``: the sources, if the
+    run was loaded from a file.
     """
 
     @cached_property
     def dependences(self) -> Dependences:
-        """Return which instructions made, overwrote and read what each one touches; computed when first asked for.
+        """Return for each instruction which others wrote, overwrote and read its elements; computed at first use.
 
         ``flow``, ``output`` and ``anti``, each compressed rows (``starts``, ``sources``, int64) over positions in
         ``instructions``; -1 is an argument, -2 memory that was never written.
@@ -50,36 +50,37 @@ class Run(RunContents):
         return Dependences(self.all_records)
 
     def why(self, output: Output = 0, index: Index = ()) -> Slice:
-        """Return everything that an element, or a region, of a result was made of: its exact backward slice.
+        """Return the backward slice of an element or region of a result: every instruction and datum that it comes
+        from.
 
         ``output``: the name of a tensor in HBM, the number of a result, or an array that is a result or an argument.
-        ``index``: as an array takes it, ``(3, 17)`` or ``(slice(0, 4), 17)``; of whole dimensions where it is shorter.
-        The values are those of a second run on the arguments as they were, or of a watched run that was saved; where
-        they are not known the slice says why. IndexError, ValueError, TypeError for what is not there.
+        ``index``: as for an array, ``(3, 17)`` or ``(slice(0, 4), 17)``; missing dimensions are whole. The values come
+        from a second run on the original arguments, or from a watched run that was saved; if they are unknown, the
+        slice says why. IndexError, ValueError or TypeError for an output or index that does not exist.
         """
         return cast("Slice", answer("slice", self, output, index))
 
     def estimate(self) -> Estimate:
-        """Return the time that the kernel would take on the run's chip, with its error band, and what bounds it.
+        """Return the estimated time of the kernel on the run's chip, with its error band, and what bounds it.
 
-        It is computed when it is asked for, and no part of a run. ValueError for a run without instructions.
+        The run itself does not compute it. ValueError for a run without instructions.
         """
         return cast("Estimate", answer("estimate", self))
 
     def tolerance(self) -> ExplainedErrors:
-        """Return the error of each output that this run's dtypes, sums and functions explain.
+        """Return the error of each output that this run's dtypes, sums and functions explain, as ``rtol`` and ``atol``.
 
-        ``rtol`` and ``atol`` of each output; ``sentences(rtol, atol)`` says whether a test's own tolerance lies below
-        that, so that it will flake, or far above it, so that it would not see a lost tile. The kernel runs five times
-        more on the arguments as they were. ValueError where that cannot be: a run of ranks, out of a file, of a device.
+        ``sentences(rtol, atol)`` says if a test's own tolerance is too tight, so that the test will flake, or so wide
+        that it would not see a lost tile. The kernel runs five times more on the original arguments. ValueError if it
+        cannot: a run of ranks, from a file, or on a device.
         """
         return cast("ExplainedErrors", answer("tolerance", self))
 
     def to_json(self, *, compress: bool = True) -> str:
-        """Return everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.
+        """Return the whole run as one line of JSON, for `Run.from_json`; arrays keep every bit.
 
-        ``compress``: whether arrays are compressed (zlib) where that makes them shorter. The keys are explained in
-        `nkitools.record.saved.saving`.
+        ``compress``: compress arrays (zlib) if that makes them shorter. `nkitools.record.saved.saving` explains the
+        keys.
         """
         from nkitools.record.saved.saving import run_as_json
 
@@ -106,14 +107,13 @@ class Run(RunContents):
         return f"<Run of {self.kernel} on {self.chip} ({self.target}): {', '.join(said)}>"
 
     def _repr_html_(self) -> str:
-        """Return the page of the run in a frame, which notebooks show where this is the last value of a cell."""
+        """Return the page of the run in a frame, which notebooks show if the run is the last value of a cell."""
         return str(answer("notebook_frame", self))
 
     def save(self, path: str | os.PathLike[str], *, compress: bool = True) -> None:
-        """Write everything of the run to a file, a zip, for `nkitools.load_run`. OSError where it cannot be written.
+        """Write the whole run to a file, a zip, for `nkitools.load_run`. OSError if it cannot be written.
 
-        ``compress``: whether the file is compressed where that makes it shorter. How it is laid out says
-        `nkitools.record.saved.saving`.
+        ``compress``: compress the file if that makes it shorter. `nkitools.record.saved.saving` explains the format.
         """
         from nkitools.record.saved.saving import save_run
 
@@ -123,10 +123,10 @@ class Run(RunContents):
 def load_run(path: str | os.PathLike[str], *, most_bytes: int = 4 << 30) -> Run:
     """Return the run that ``run.save(path)`` has written.
 
-    It answers as the run did: outputs, prints, findings, instructions, sources. Arrays of torch and jax are NumPy's,
-    and other objects among the outputs are namespaces of their fields, or their texts. Raises `SavedRunError` (a
-    ValueError) for what is no whole saved run that this version can read and for arrays of more than ``most_bytes``
-    in all, OSError where the file cannot be read.
+    It has the same outputs, prints, findings, instructions and sources. Arrays of torch and jax become NumPy's; other
+    objects among the outputs become namespaces of their fields, or their texts. Raises `SavedRunError` (a ValueError)
+    if the file is no complete saved run that this version can read, or has more than ``most_bytes`` of arrays, OSError
+    if the file cannot be read.
     """
     from nkitools.record.saved.loading import SavedRunError, run_of_file
 
@@ -139,7 +139,9 @@ def load_run(path: str | os.PathLike[str], *, most_bytes: int = 4 << 30) -> Run:
 
 
 def must_be_run(value: Any, asks: str) -> None:
-    """TypeError where ``value`` is no run (the path of one, say, or its outputs); ``asks`` says who wants one."""
+    """Raise TypeError if ``value`` is no run (but a path, say, or outputs); ``asks`` names the function that takes a
+    run.
+    """
     if not isinstance(value, Run):
         raise TypeError(
             f"{asks} takes a run, it is given {type(value).__name__}. "

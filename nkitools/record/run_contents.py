@@ -1,4 +1,4 @@
-"""The contents of a run: what came out of a kernel, and everything that happened on the way."""
+"""The contents of a run: the results of a kernel, and everything that happened on the way."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ class RunContents:
 
     @property
     def reduced_writes(self) -> int:
-        """Return how many values, those of arguments and results too, are summaries only, as the budget was used up."""
+        """Return the number of written values, arguments and results that were kept as summaries only, for lack of
+        budget.
+        """
         return sum(record.reduced_writes for record in self.all_records)
 
     @property
@@ -120,14 +122,14 @@ class RunContents:
 
     @property
     def all_records(self) -> tuple[Record, ...]:
-        """The record of every rank, or the one record; none where nkitools has not simulated it."""
+        """The record of every rank, or the one record; () if nkitools has not simulated the run."""
         return self.records or (() if self.record is None else (self.record,))
 
     @property
     def rounded(self) -> dict[str, int]:
-        """In full precision: which instructions took low-precision operands as rounded all the same, how many times.
+        """In full precision: the names of instructions that used rounded operands all the same, and how many times.
 
-        Those that work on the bits of their dtype, and those given a view of another dtype than the tensor's own.
+        They work on the bits of a dtype, or got a view with another dtype than the tensor's.
         """
         return dict(sum((record.rounded for record in self.all_records), Counter()))
 

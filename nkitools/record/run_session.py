@@ -44,10 +44,10 @@ class Kept:
 class Findings:
     """The findings of a run while it goes on.
 
-    ``run.findings`` and ``run.set_aside`` are the only lists that hold findings of a run; the times that
-    `repeated` has noted are counted with them by `settle`, at the end of the run at the latest. Level ``off`` keeps and
-    raises nothing, ``report`` keeps, ``error`` also raises errors, ``strict`` raises warnings too. A fatal NK607 (not
-    modelled) is kept and raised at every level.
+    ``run.findings`` and ``run.set_aside`` are the only lists of a run's findings. `repeated` notes repeats, which
+    `settle` adds to the findings' counts, at the end of the run at the latest. Level ``off`` keeps and raises nothing,
+    ``report`` keeps, ``error`` also raises errors, ``strict`` raises warnings too. A fatal NK607 (not modelled) is kept
+    and raised at every level.
     """
 
     def __init__(self, run: Run, level: str) -> None:
@@ -64,21 +64,21 @@ class Findings:
 
     @property
     def has_error(self) -> bool:
-        """Return whether an error that is not accepted has been found."""
+        """Return whether the run has an error that is not accepted."""
         return any(finding.severity == "error" for finding in self.run.findings)
 
     def verdict(self, rule: str, severity: str, *, fatal: bool = False) -> Verdict:
-        """Return what becomes of a finding; a ``fatal`` one leaves nothing to compute, so it is never accepted."""
+        """Return the verdict on a finding. A ``fatal`` one leaves nothing to compute, so it is never accepted."""
         unmodelled = fatal and rule == "NK607"
         reason = None if fatal else allowance(rule)
         ends = is_raised(severity, self.level) or (fatal and self.level != "report")
         return Verdict(unmodelled or self.level != "off", reason, unmodelled or (ends and reason is None))
 
     def keep(self, finding: Finding, verdict: Verdict) -> Kept | None:
-        """Keep ``finding`` as ``verdict`` says: one of a kind that came before is counted with that.
+        """Keep ``finding`` as ``verdict`` says; a repeat of an earlier finding is counted with it.
 
-        One that is raised stands for itself: the error carries it. Returns what `repeated` counts its next times with,
-        None for one whose first places are not all known.
+        A raised finding stays separate, since the error carries it. Returns the counter for `repeated`; None if not all
+        first places of the finding are known yet.
         """
         if not verdict.kept:
             return None
@@ -103,7 +103,7 @@ class Findings:
         kept.program, kept.loops, kept.message = program, loops, message
 
     def settle(self) -> None:
-        """Count with the findings what `repeated` has noted."""
+        """Add the repeats that `repeated` has noted to the findings' counts."""
         for kept in list(self._unsettled.values()):
             self._count(kept)
 
@@ -172,7 +172,7 @@ _current: ContextVar[Findings | None] = ContextVar("nkitools_findings", default=
 
 
 def current_findings() -> Findings | None:
-    """Return the findings of the run that goes on here, None outside of a run."""
+    """Return the findings of the current run; None outside of a run."""
     return _current.get()
 
 

@@ -1,7 +1,7 @@
 """Checksums of the values that the programs of a launch write into shared HBM.
 
-Programs that write the same values to the same place do redundant work, and no harm (NK508). Programs that write
-different ones race (NK502). The views alone do not show the difference.
+Programs that write equal values to one place do redundant work, and no harm (NK508). Programs that write different
+values race (NK502). The views alone do not show the difference.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class Site:
     """A place in the author's source.
 
     ``bound`` is the name that the expression's value is assigned to, or the counter of the loop that begins there; ''
-    where it goes elsewhere. ``returned``: it is what the function returns; ``element``: of a tuple or list that it
-    returns the one of that number.
+    otherwise. ``returned``: the function returns the value; ``element``: the function returns a tuple or list, and the
+    value is the element with this number.
     """
 
     file: str
@@ -49,7 +49,7 @@ class Site:
 
     @property
     def is_handed_on(self) -> bool:
-        """Return whether the function's caller gets what is made there."""
+        """Return whether the function returns the value."""
         return self.returned or self.element is not None
 
 
@@ -69,7 +69,7 @@ def author_frame(depth: int = 1) -> FrameType | None:
 
 
 def caller_of(frame: FrameType) -> FrameType | None:
-    """Return the author's frame that called ``frame``; None where that is the launch."""
+    """Return the author's frame that called ``frame``; None if the launch called it."""
     outer = frame.f_back
     while outer is not None and outer.f_globals.get("__name__") != LAUNCH:
         if not is_internal(outer.f_code.co_filename):
@@ -79,7 +79,7 @@ def caller_of(frame: FrameType) -> FrameType | None:
 
 
 def site_at(code: CodeType, line: int | None, instruction: int) -> Site:
-    """Return the site of a code object's instruction; ``line`` is None where Python has none for it."""
+    """Return the site of a code object's instruction; ``line`` is None if Python has no line for it."""
     return _site_in(code.co_filename, code, line_at(code, instruction, line), instruction)
 
 
@@ -113,7 +113,7 @@ class Sites:
         self.all: list[Site] = []
 
     def current(self, depth: int = 2) -> int:
-        """Return the number of the author's current site (-1 where there is none)."""
+        """Return the number of the author's current site; -1 if there is none."""
         known, frame = _internal.get, cast("FrameType | None", sys._getframe(depth - 1))
         while frame is not None:  # as in `author_frame`, whose call would take a third of the time
             code = frame.f_code
@@ -126,10 +126,9 @@ class Sites:
         return -1
 
     def naming(self, depth: int = 2) -> int:
-        """Return the site that names what is made now: the current one, or where a helper only returns it, the
-        caller's.
+        """Return the site whose assignment names the object that is being made.
 
-        Of a tuple that a helper returns it is the caller's for that element.
+        That is the current site, or the caller's if a helper only returns the object, alone or in a tuple.
         """
         number = self.current(depth + 1)
         if number < 0 or not (self.all[number].returned or self.all[number].element is not None):
@@ -146,7 +145,7 @@ class Sites:
         return found if self.all[found].bound else number
 
     def _element(self, frame: FrameType, number: int, element: int) -> int:
-        """Return the site that names an element of a call's result; the call's site where it gets no name."""
+        """Return the site that names an element of a call's result; the call's site if the element gets no name."""
         name = unpacked_name(frame.f_code, frame.f_lasti, element)
         if not name:
             return number
@@ -175,7 +174,7 @@ class Sites:
 
 
 def source_texts(files: Iterable[str]) -> dict[str, str]:
-    """Return the text of each of ``files`` as the code that ran has it, without those that cannot be read."""
+    """Return the text of each of ``files`` as it was when the code was loaded, without those that cannot be read."""
     found = {file: shown_text(file) for file in sorted(set(files))}
     return {file: text for file, text in found.items() if text}
 
@@ -190,7 +189,7 @@ def entries_of(error: BaseException) -> list[TracebackType]:
 
 
 def traceback_of(entries: Iterable[TracebackType]) -> TracebackType | None:
-    """Return a traceback of some entries of another one, the outermost first; None where there are none."""
+    """Return a traceback made of some entries of another one, outermost first; None for no entries."""
     made: TracebackType | None = None
     for each in reversed(list(entries)):
         line = line_at(each.tb_frame.f_code, each.tb_lasti, each.tb_lineno)

@@ -18,7 +18,7 @@ from nkitools.rules.finding import MADE_AT, UNNAMED
 
 
 def tensor_of(value: Any) -> NkiTensor | None:
-    """Return the tensor that ``value`` is, or that it wraps where it is a dialect's."""
+    """Return ``value`` if it is a tensor, or the tensor that it wraps if it is a dialect's; None otherwise."""
     if isinstance(value, NkiTensor):
         return value
     if not str(type(value).__module__).startswith("nkitools."):
@@ -57,7 +57,9 @@ def _name_in(frame: FrameType, storage: int) -> str:
 
 
 def name_of(frame: FrameType | None, storage: int, record: Record) -> str:
-    """Return the author's name for a storage: of the kernel's innermost frame with one, else of where it was made."""
+    """Return the author's name for a storage: a variable of the kernel's innermost frame that has one, else the name at
+    its creation.
+    """
     for each in author_frames(frame):
         name = _name_in(each, storage)
         if name:
@@ -66,7 +68,7 @@ def name_of(frame: FrameType | None, storage: int, record: Record) -> str:
 
 
 def are_named(names: Sequence[tuple[int, str]], frame: FrameType, variables: Mapping[str, Any], record: Record) -> bool:
-    """Return whether the author's names for some storages are these; ``variables``: those of ``frame``."""
+    """Return whether these are the author's names for some storages; ``variables``: those of ``frame``."""
     for storage, name in names:
         value = variables.get(name)
         if value.__class__ is NkiTensor and value.storage.id == storage:
@@ -77,9 +79,10 @@ def are_named(names: Sequence[tuple[int, str]], frame: FrameType, variables: Map
 
 
 def names_in_kernel(frame: FrameType | None, storage: int) -> list[str]:
-    """All variables of the kernel's frames that hold a storage, and the one that a caller will assign it to.
+    """Return all variables of the kernel's frames that hold a storage.
 
-    That is the case where a function returns it by name, ``result = ...; return result``.
+    If a function is about to return it by name, ``result = ...; return result``, the variable that the caller will
+    assign it to counts too.
     """
     found: list[str] = []
     comes_back = False
@@ -110,7 +113,7 @@ def with_names(message: str, frame: FrameType | None, record: Record) -> str:
 
 
 def facts_of(about: Sequence[Any], facts: Mapping[str, Any], frame: FrameType | None, record: Record) -> dict[str, Any]:
-    """Return the facts of a finding with those of the first tensor that it is about, under the author's names."""
+    """Return the facts of a finding, and of the first tensor that it is about, with the author's names."""
     tensor = tensor_of(about[0]) if about else None
     found = {**({} if tensor is None else _facts_of_tensor(tensor, record)), **facts}
     for name, value in found.items():

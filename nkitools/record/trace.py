@@ -49,11 +49,11 @@ class TracedBuffer:
 
 @dataclass(frozen=True)
 class Event:
-    """One event: what happened, at which step of the grid, on which device and core, at which line of the author's.
+    """One event: its kind, step of the grid, device, core, and line of the author's.
 
-    ``engine``: ``pipeline``, ``kernel``, ``dma``, ``semaphore``; ``tcm``, ``stream``, ``element`` of an operator.
-    ``value``: what the written part held afterwards, None where that is not kept. ``begun``: the number of the event
-    that began what this one ends (of a DMA), -1 for another event. ``note``: a number in words, such as a count.
+    ``engine``: ``pipeline``, ``kernel``, ``dma``, ``semaphore``; of an operator ``tcm``, ``stream``, ``element``.
+    ``value``: the contents of the written part afterwards, None if not kept. ``begun``: if this event ends a DMA, the
+    number of the event that began it, else -1. ``note``: a number in words, such as a count.
     """
 
     kind: str
@@ -72,11 +72,11 @@ class Event:
 
 @dataclass(eq=False)
 class Trace:
-    """The events of one kernel in the order in which they were simulated, which is no time.
+    """The events of one kernel in the order of their simulation, which is not their order in time.
 
-    ``kind``: ``grid`` (Pallas) or ``cores`` (custom operators). ``points``: of each step the point of the grid.
-    ``given``: what arguments held at first, by the number of the buffer, as far as the budget goes.
-    ``left_out``: how many events came after the most that are kept; ``without_value``: writes beyond the budget.
+    ``kind``: ``grid`` (Pallas) or ``cores`` (custom operators). ``points``: the point of the grid of each step.
+    ``given``: the first contents of arguments, by the number of the buffer, as far as the budget goes.
+    ``left_out``: the number of events that were not kept; ``without_value``: the number of writes beyond the budget.
     """
 
     kind: str
@@ -94,7 +94,7 @@ class Trace:
     budget: int = 0  # bytes of values that may still be kept
 
     def add(self, event: Event) -> int:
-        """Add an event and return its number; -1 where there are too many of them."""
+        """Add an event and return its number; -1 if there are too many events."""
         if len(self.events) >= MOST_EVENTS:
             self.left_out += 1
             return -1
@@ -109,7 +109,7 @@ class Trace:
         return len(self.events) - 1
 
     def give(self, buffer: int, value: Array) -> None:
-        """Keep what an argument holds at first."""
+        """Keep the first contents of an argument."""
         if value.nbytes <= self.budget:
             self.budget -= value.nbytes
             self.given[buffer] = value.copy()
@@ -120,5 +120,5 @@ class Trace:
 
 
 def traces_of(run: Any) -> list[Trace]:
-    """Return the traces of a run; runs of other kinds have none."""
+    """Return the traces of a run; [] for a kind of run without traces."""
     return list(getattr(run, "traces", ()))

@@ -31,9 +31,9 @@ def report_result(record: Record, tensor: NkiTensor, missing: Array) -> bool:
 def report_undefined(
     record: Record, name: str, reader: str, tensor: NkiTensor, missing: Array, here: int, remedy: str
 ) -> None:
-    """Report undefined elements at the first instruction that has used them, where they have travelled from it.
+    """Report undefined elements at the first instruction that used them, if they travelled to the site ``here``.
 
-    ``name``: what reads them at the site ``here``, and ``reader`` the same as a clause.
+    ``name``: the reader at ``here``; ``reader``: the reader as a clause.
     """
     some = f"{np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
     mask = cause_of(tensor, missing, MASK)
@@ -62,7 +62,7 @@ def report_undefined(
 
 
 def _facts_of(record: Record, cause: LeftOut | None) -> dict[str, Any]:
-    """Return the facts of the tensor that lacks the elements, where that is not the one that is read."""
+    """Return the facts of the tensor that lacks the elements; {} if it is the tensor that is read."""
     known = None if cause is None or cause.cause == MASK else record.storages.get(cause.source)
     if known is None or cause is None:
         return {}

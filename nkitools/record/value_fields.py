@@ -7,7 +7,7 @@ from typing import Any
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the parts of a named tuple, a dataclass, or an object of NKI that carries arrays; None of other values."""
+    """Return the fields of a named tuple, a dataclass or an object of NKI with arrays; None for other values."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return dict(value._asdict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

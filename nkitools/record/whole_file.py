@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes | memoryview) -> None:
-    """Write a file under a temporary name beside ``path``, and give the file its name then; a text as UTF-8.
+    """Write a file under a temporary name beside ``path``, then rename it to ``path``; a text as UTF-8.
 
-    A failure, such as a full disk, leaves the earlier file or none. OSError where the file cannot be written.
+    A failure, such as a full disk, leaves the earlier file or none. OSError if the file cannot be written.
     """
     data = content.encode("utf-8", errors="replace") if isinstance(content, str) else content
     path = Path(os.path.realpath(path))

@@ -145,7 +145,7 @@ def size(row: Row) -> tuple[float, str]:
 
 
 def pareto(rows: Iterable[Row]) -> list[Row]:
-    """Return the passing cases than which none is both faster and more exact, the fastest first."""
+    """Return the Pareto front of the passing cases by time and error, the fastest first."""
     known = [row for row in rows if row["outcome"] == "pass" and row["estimate_us"] is not None]
     front: list[Row] = []
     for row in sorted(known, key=lambda each: (each["estimate_us"], _error(each))):

@@ -43,11 +43,11 @@ class Way(ABC):
         """Wait until the device has finished."""
 
     def to_host(self, value: Argument) -> Any:
-        """Return an output in the framework's own kind on the host: as it is, where that can be read there."""
+        """Return an output on the host, as the framework's own kind of array; unchanged if the host can read it."""
         return value
 
     def call(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Any:
-        """Run ``kernel`` once; its outputs on the host, and there too what it wrote into its arguments."""
+        """Run ``kernel`` once and return its outputs on the host; copy back what it wrote into its arguments."""
         there, named = mapped(args, self.to_device), mapped(dict(kwargs), self.to_device)
         outputs = kernel(*there, **named)
         self.finish(outputs)
@@ -55,7 +55,7 @@ class Way(ABC):
         return mapped(outputs, self.to_host)
 
     def write_back(self, here: Argument, there: Argument) -> None:
-        """Bring to the arguments ``here`` what the kernel wrote into their copies ``there``, if they are copies."""
+        """Copy what the kernel wrote into the copies ``there`` back to the arguments ``here``, if they are copies."""
         return
 
     def repeated(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Callable[[], Any]:

@@ -1,8 +1,8 @@
-"""The reuse of memory on chip: a tile whose bytes another one has had waits for the last reader of that one.
+"""The reuse of memory on chip: a tile waits for the last reader of the tile that had its bytes before.
 
-The tensors of a run get their places in the order in which they are first written, as long as SBUF and PSUM have room.
-Then each takes the bytes of the tensors whose last use is the longest ago. Tensors with an address have the places
-that the author gave them, which the dependences of the run know.
+Tensors get bytes in the order of their first writes, as long as SBUF and PSUM have room. Then each tensor takes the
+bytes of those whose last use is the longest ago. Tensors with an address stay where the author put them; the
+dependences of the run have their order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPILLED = 8  # of a full memory the part that is made free at once
 
 
 def reuse_edges(columns: Columns, chip: Generation, cores: Array) -> tuple[Array, Array]:
-    """Return pairs of instructions: the first write to a tile, and an access to what had its bytes before.
+    """Return pairs of instructions: the first write to a tile, and an access to the tile that had its bytes before.
 
     ``cores``: the core of each instruction, which has an SBUF and a PSUM of its own.
     """

@@ -12,7 +12,7 @@ Node = tuple[int, int]
 
 
 class Meetings:
-    """The instructions that met each one that has received data."""
+    """For each instruction that received data, the instructions that sent it."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records

@@ -136,4 +136,4 @@ def test_a_tolerance_that_is_too_small(author: Any) -> None:
     result = author.run(test=dedent(test))
     result.assert_outcomes(failed=1)
     (line,) = [each for each in block(result, "nki why") if each.startswith("tolerance: ")]
-    assert "rtol=0.0001, atol=0 lies below the error that this run's dtypes and sums explain" in line
+    assert "rtol=0.0001, atol=0 is tighter than the rounding of this run's dtypes and sums" in line

@@ -34,11 +34,11 @@ _kept = Kept[bytes, Pieces](
 
 
 class Views(NamedTuple):
-    """The distinct views of a record: where each lies, which of its elements are meant, and the view of each access.
+    """The distinct views of a record: memory, layout and elements of each, and the view of each access.
 
-    ``memories``: the memory whose bytes its storage shares with others, or the storage; ``starts``: its first byte
-    there. ``parts``: places in `Accesses.parts`, -1 for all elements. ``which``: the view of each access.
-    ``order``: the accesses, those of a view together.
+    ``memories``: the memory whose bytes the view's storage shares with others, else the storage. ``starts``: its first
+    byte there. ``parts``: indices into `Accesses.parts`, -1 for all elements. ``which``: the view of each access.
+    ``order``: the accesses, sorted by view.
     """
 
     memories: Array
@@ -54,10 +54,10 @@ class Views(NamedTuple):
 class Accesses:
     """The accesses of a record, in the order of their instructions, the reads of each one before its writes.
 
-    ``places``: where each operand lies in the rows; an index that is no operand as if it followed them all.
-    ``positions``: the instruction. ``kinds``: what it does (`nkitools.record.dataflow.last_accesses`).
-    ``storages``, ``layouts``, ``byte_offsets``: the view, and ``numbers`` which of `parts` of it, -1 for all.
-    ``as_run``: where data have chosen elements, the parts are those of this run, as far as they were kept.
+    ``places``: the index of each operand in the rows; an index that is no operand counts as if it came after them all.
+    ``positions``: the instruction. ``kinds``: read, write or add (`nkitools.record.dataflow.last_accesses`).
+    ``storages``, ``layouts``, ``byte_offsets``: the view. ``numbers``: its elements, an index into `parts`, -1 for all.
+    ``as_run``: if data chose elements, the parts are those of this run, as far as they were kept.
     """
 
     def __init__(self, record: Record, columns: Columns, *, as_run: bool = False) -> None:
@@ -109,12 +109,12 @@ class Accesses:
 
     @cached_property
     def share_memory(self) -> bool:
-        """Return whether some storages have addresses, so that others may lie in the same bytes."""
+        """Return whether some storages have addresses, so that they may share bytes."""
         return max(map(attrgetter("place"), self.record.storages.values()), default=-1) >= 0
 
     @cached_property
     def views(self) -> Views:
-        """The distinct views, those of one memory one after the other."""
+        """The distinct views, sorted by memory."""
         memories, starts = self._memories() if self.share_memory else (self.storages, self.byte_offsets)
         columns = memories, self.storages, self.layouts, starts, self.byte_offsets, self.numbers
         found = distinct((*columns[not self.share_memory : 4], *([self.numbers + 1] if self.parts else [])))
@@ -124,7 +124,7 @@ class Accesses:
         return Views._make([*shown, self.numbers[found[0]], *found[1:]])
 
     def _memories(self) -> tuple[Array, Array]:
-        """Return for each access the memory that its storage shares with others, and where its view begins there."""
+        """Return for each access the memory that its storage shares with others, and its view's first byte there."""
         storages, which = np.unique(self.storages, return_inverse=True)
         known = [self.record.storages.get(each) for each in storages.tolist()]
         shared = [(-1, 0) if each is None or each.place < 0 else (each.place, _origin(each)) for each in known]
@@ -138,7 +138,7 @@ class Accesses:
         return np.fromiter(map(given.__getitem__, numbers), np.bool_, len(numbers))
 
     def pieces(self) -> Pieces:
-        """Return the pieces of the views; a piece of one memory has another number than those of the others."""
+        """Return the pieces of the views, numbered through all memories."""
         count = self.views.memories.size
         known, forms, cuts = dict[bytes, Pieces](), Forms(), list[tuple[int, int, Pieces]]()
         looks = np.concatenate((self.views.layouts, self.views.starts, self.views.parts)).reshape(3, -1).T
@@ -172,7 +172,7 @@ class Accesses:
         return pieces_of(self.shown(members, self.views.starts[members]), pitches, forms)
 
     def shown(self, members: Array | slice, starts: Array) -> list[View]:
-        """Return what some of the views show, each beginning at a byte."""
+        """Return some of the views, with the first byte of each."""
         layouts, parts = self.views.layouts[members], self.views.parts[members]
         return [
             View(LAYOUTS[layout], start, None if part < 0 else self.parts[part])
@@ -204,9 +204,9 @@ def row_lengths(storage: StorageRecord | None) -> tuple[int, ...]:
 
 
 def _touched(plan: RecordedPlan) -> tuple[int, ...]:
-    """Return the operands of a plan, those that are read first, and what it does with the elements of each.
+    """Return the operands of a plan, those that are read first, as numbers: the operand's index and the kind of access.
 
-    The lowest `_KIND_BITS` are the kind of that. It is 0 for an operand whose elements it does not touch.
+    The lowest `_KIND_BITS` bits are the kind: 0 if the elements are not touched.
     """
     if plan.names_only:
         return tuple(operand << _KIND_BITS for operand in range(len(plan.written)))
@@ -214,8 +214,8 @@ def _touched(plan: RecordedPlan) -> tuple[int, ...]:
 
 
 def writes_of(plan: RecordedPlan) -> int:
-    """Return what a plan does with the elements of its outputs."""
-    # Where data choose, what they left out holds what it held: later readers may read either.
+    """Return the kind of access that a plan makes to its outputs."""
+    # Elements that data leave out keep their old values: later readers may read either.
     writes = MAY_WRITE if plan.chooses is not None and plan.touches else WRITES
     if adds(plan):
         writes |= ADDS if plan.wants_fresh and not plan.adds_always else READS
@@ -251,7 +251,8 @@ def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
 
 
 def distinct(columns: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Return where each distinct row of some columns stands first, which of them each row is, and the rows sorted.
+    """Return as `numpy.unique` does, for rows of columns: the first index of each distinct row, the number of each
+    row's distinct row, and the order of the rows.
 
     No number in a column is negative.
     """

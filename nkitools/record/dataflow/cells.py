@@ -1,4 +1,4 @@
-"""A memory cut into a grid at the edges of views: where the elements of views lie, and how many bytes they have."""
+"""A memory cut into a grid at the edges of views, to find which elements views touch."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from nkitools.record.dataflow.pieces import View, boxes_of, ranges
 
 
 class Cells(NamedTuple):
-    """Rectangles of a memory that each of some views touches as a whole or not at all, numbered by their first bytes.
+    """Rectangles of a memory, numbered by their first bytes: each view touches a rectangle as a whole or not at all.
 
     ``pitch``: the bytes of a row of the memory.
-    ``rows``, ``columns``: where the rectangles begin, and where the last ones end: in rows, and in bytes of a row.
+    ``rows``, ``columns``: the edges of the rectangles, in rows and in bytes of a row.
     ``by_view``: the numbers of each view's cells.
     """
 
@@ -39,7 +39,7 @@ class Cells(NamedTuple):
         return int(self.rows[row]) * self.pitch + int(self.columns[column])
 
     def elements(self, cells: Array, count: int, itemsize: int) -> Array:
-        """Return for each of the first ``count`` elements of the memory whether some cells hold bytes of it."""
+        """Return for each of the first ``count`` elements of the memory whether one of the cells has bytes of it."""
         rows, columns = np.divmod(cells, self.columns.size)
         heights = np.diff(self.rows)[rows]
         firsts = ranges(self.rows[rows], heights) * self.pitch

@@ -47,13 +47,13 @@ _Dimensions = Sequence[tuple[int, int]]  # size and stride of each
 
 
 class Forms:
-    """The boxes of views, kept for those that come again at other places."""
+    """The boxes of views, kept for views of the same form at other places."""
 
     def __init__(self) -> None:
         self._forms: dict[tuple[Layout, Part | None, int], _Form | None] = {}
 
     def boxes(self, layout: Layout, part: Part | None, byte: int, pitch: int) -> list[Box] | None:
-        """Return the boxes of a view that begins at ``byte``; None where rows of this length do not make it boxes."""
+        """Return the boxes of a view that begins at ``byte``; None if it is not boxes in rows of ``pitch`` bytes."""
         key = (layout, part, pitch)
         if key not in self._forms:
             self._forms[key] = _form(layout, part, pitch)
@@ -126,7 +126,7 @@ def _masked(part: Part, pitch: int) -> list[tuple[Runs, Runs]]:
 
 
 def _split(dimensions: Iterable[tuple[int, int]], pitch: int) -> list[tuple[int, int]]:
-    """Return the dimensions, those that run over several whole rows as two."""
+    """Return the dimensions; one that covers several whole rows becomes two."""
     found = []
     for size, stride in dimensions:
         if size < 2 or not stride:

@@ -22,10 +22,10 @@ _BATCH = 1 << 17  # accesses to pieces that are looked at together: they stay in
 
 
 class Writers(NamedTuple):
-    """The last writers of the elements that each access touches, a place in these columns for each pair of both.
+    """The last writers of the elements that each access touches: columns, one entry for each pair of access and writer.
 
-    ``accesses``: places in the columns of all accesses; ``positions``, ``kinds``: their instructions and kinds.
-    ``sources``: the positions of the writers, `UNWRITTEN` where there is none.
+    ``accesses``: the accesses; ``positions``, ``kinds``: their instructions and kinds.
+    ``sources``: the positions of the writers, `UNWRITTEN` if there is none.
     """
 
     accesses: Array
@@ -59,10 +59,10 @@ def joined(edges: Sequence[Edges]) -> Edges:
 
 
 def last_accesses(pieces: Pieces, views: Array, order: Array, positions: Array, kinds: Array) -> tuple[Writers, Edges]:
-    """Return the writers of the pieces of each access, and the readers since then of the pieces that are overwritten.
+    """Return the last writers of each access's pieces, and for overwritten pieces the readers since the last writer.
 
-    ``views``, ``positions``, ``kinds``: the view, the instruction and the kind of each access, sorted by position, and
-    the reads of an instruction before its writes. ``order``: the accesses, those of a view together and in their order.
+    ``views``, ``positions``, ``kinds``: the view, the instruction and the kind of each access, sorted by position, the
+    reads of an instruction before its writes. ``order``: the accesses, sorted by view, then as they are.
     An instruction that touches a piece twice may be among its own sources.
     """
     if pieces.are_apart:
@@ -78,9 +78,9 @@ def last_accesses(pieces: Pieces, views: Array, order: Array, positions: Array, 
 def _in_stretches(
     pieces: Pieces, views: Array, lengths: Array, positions: Array, kinds: Array
 ) -> Iterator[tuple[Writers, Edges]]:
-    """Yield what `last_accesses` returns for one stretch of the accesses after the other, so that memory suffices.
+    """Yield the result of `last_accesses` for one stretch of the accesses after the other, to save memory.
 
-    Each stretch is joined by those of the earlier accesses that play a part in it: `_Earlier`.
+    Each stretch also gets the earlier accesses that matter to it: `_Earlier`.
     """
     earlier, total, first = _Earlier(pieces, views, kinds), lengths.cumsum(), 0
     most = max(_BATCH, pieces.pieces.size)
@@ -98,11 +98,11 @@ def _in_stretches(
 
 
 class _Earlier:
-    """The accesses before a stretch, from the last one on that has written all of a piece.
+    """The accesses before a stretch that matter to it: for each piece, its last writer and all later accesses.
 
-    ``writers``: that access for each piece, -1 where there is none.
-    ``views``, ``starts``: the views that each piece is in, those of piece n are ``views[starts[n]:starts[n + 1]]``.
-    ``keys``: all accesses, sorted by view, those that only read before those that write.
+    ``writers``: the last access that wrote each piece whole, -1 if none did.
+    ``views``, ``starts``: the views of piece n are ``views[starts[n]:starts[n + 1]]``.
+    ``keys``: all accesses, sorted by view, reads before writes.
     """
 
     def __init__(self, pieces: Pieces, views: Array, kinds: Array) -> None:
@@ -116,8 +116,8 @@ class _Earlier:
     def of(self, touched: Array, kinds: Array, first: int) -> tuple[Array, Array]:
         """Return pieces with accesses before ``first`` that a stretch depends on.
 
-        ``touched``, ``kinds``: the pieces of the stretch's accesses, sorted, and what these do. What has only read a
-        piece plays a part where the piece is written.
+        ``touched``, ``kinds``: the pieces of the stretch's accesses, sorted, and the kinds of access. An earlier read
+        matters only if the stretch writes the piece.
         """
         begins = np.flatnonzero(np.diff(touched, prepend=-1))
         pieces = touched[begins]
@@ -126,7 +126,7 @@ class _Earlier:
         return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
 
     def _since(self, pieces: Array, writes: int, first: int) -> tuple[Array, Array]:
-        """Return pieces with the accesses since the last writer of each, those that write, or the others."""
+        """Return pieces with the accesses since the last writer of each: the writes (``writes=1``) or the reads."""
         counts = self.starts[pieces + 1] - self.starts[pieces]
         groups = (self.views[ranges(self.starts[pieces], counts)] * 2 + writes) << self._bits
         pieces = pieces.repeat(counts)
@@ -153,9 +153,9 @@ def _sorted(pieces: Array, accesses: Array, count: int) -> tuple[Array, Array]:
 
 
 def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array, first: int = 0) -> tuple[Writers, Edges]:
-    """Return what `last_accesses` does for some pieces, which are sorted, and their accesses, sorted in each piece.
+    """Return the result of `last_accesses` for sorted pieces and their accesses, sorted in each piece.
 
-    ``first``: the access from which on they are asked for.
+    ``first``: accesses before this one get no entries.
     """
     positions, kinds, numbers = positions[accesses], kinds[accesses], np.arange(accesses.size)
     # The first of the accesses from the one behind the last that wrote all of the piece up to each access.

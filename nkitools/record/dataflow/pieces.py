@@ -1,6 +1,6 @@
-"""A memory cut into pieces: bytes that every access touches all together, or not at all.
+"""A memory cut into pieces: every access touches all bytes of a piece or none.
 
-What is asked of elements, who wrote them last, is then asked of pieces: mostly one or a few for each view.
+The last writer is then looked up for pieces in place of elements: most views have one or a few.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Pieces(NamedTuple):
 
     @property
     def are_apart(self) -> bool:
-        """Return whether no view shares elements with another one: each is a piece of its own."""
+        """Return whether no two views share elements, so that each view is a piece."""
         return self.pieces.size == self.total == self.starts.size - 1
 
     def by_view(self, views: Iterable[View]) -> dict[View, Array]:
@@ -62,11 +62,11 @@ def boxes_of(views: Sequence[View], pitches: Sequence[int], forms: Forms) -> tup
 
 
 def _of_plain(views: Sequence[View]) -> Pieces | None:
-    """Return the pieces of views by slices without steps; None where they are not that, or too many.
+    """Return the pieces of views that are slices without steps; None if one is not, or if there are too many.
 
-    A byte is written as a number with a digit for each stride of the views: partition, row, element, byte of an
-    element, say. Each view is then a stretch of each digit. The edges of all stretches make a grid. Cells of it that
-    the same views hold are one piece.
+    A byte's address is written with one digit for each stride of the views (partition, row, element, byte, say). Each
+    view is then a range of each digit. The edges of all ranges make a grid, and cells of it that belong to the same
+    views are one piece.
     """
     layouts = {each.layout for each in views}
     dimensions = {each for layout in layouts for each in zip(layout.shape, layout.strides, strict=True)}
@@ -91,7 +91,7 @@ def _of_plain(views: Sequence[View]) -> Pieces | None:
 
 
 def _of_grid(boxes: Sequence[Sequence[range]]) -> Pieces | None:
-    """Return the pieces of boxes of cells; None where there are too many cells."""
+    """Return the pieces of boxes of cells; None if there are too many cells."""
     if sum(prod(map(len, box)) for box in boxes) > _MOST_CELLS * len(boxes):
         return None
     owners: dict[tuple[int, ...], list[int]] = {}
@@ -108,7 +108,9 @@ def _of_grid(boxes: Sequence[Sequence[range]]) -> Pieces | None:
 
 
 def _spans(layout: Layout, units: Sequence[int], radices: Sequence[int]) -> list[int]:
-    """Return how many values each digit of a view's bytes takes, and the view's lowest byte; none where others do."""
+    """Return the number of values that each digit of a view's addresses takes, and the lowest address; [] if it has
+    gaps.
+    """
     spans, low = dict.fromkeys(units, 1), 0
     for size, stride in ((layout.dtype.itemsize, 1), *zip(layout.shape, layout.strides, strict=True)):
         if size > 1 and stride:
@@ -128,8 +130,8 @@ def _spans(layout: Layout, units: Sequence[int], radices: Sequence[int]) -> list
 def _cut(boxes: Sequence[Sequence[Box]]) -> Pieces:
     """Return the pieces of views that may overlap in any way.
 
-    Rows fall into classes of those that the same boxes hold, and so do the bytes of a row. A box is then some classes
-    of rows by some classes of bytes: cells. Cells that the same views hold are one piece.
+    Rows that lie in the same boxes are one class, and so are bytes of a row. A box is then some classes of rows by some
+    classes of bytes: cells. Cells that belong to the same views are one piece.
     """
     flat = [(number, box) for number, each in enumerate(boxes) for box in each]
     owners = np.array([number for number, _ in flat], np.int64)
@@ -174,7 +176,7 @@ def _signs(count: int, seed: int) -> Array:
 
 
 def _classes(sets: Sequence[tuple[Runs, int]]) -> Pieces:
-    """Return the classes of numbers that the same sets hold, each set being runs moved by a number."""
+    """Return classes of numbers: those in the same sets are one class. Each set is runs, shifted by a number."""
     keys: dict[tuple[int, int], int] = {}
     which = np.array([keys.setdefault((id(runs), shift), len(keys)) for runs, shift in sets], np.int64)
     distinct = {number: sets[at] for at, number in reversed(list(enumerate(which.tolist())))}
@@ -191,7 +193,7 @@ def _classes(sets: Sequence[tuple[Runs, int]]) -> Pieces:
 
 
 def _by_set(found: Pieces, which: Array) -> Pieces:
-    """Return the pieces of sets, where several sets may be the same one."""
+    """Return the pieces of each set; several sets may be equal."""
     lengths = np.diff(found.starts)[which]
     places = ranges(found.starts[which], lengths)
     return Pieces(np.concatenate(([0], np.cumsum(lengths))), found.pieces[places], found.total)

@@ -18,20 +18,20 @@ from nkitools.rules.shown_text import shown, shown_file
 class Print:
     """One ``device_print``: its values, its time and its place.
 
-    ``value``: the elements, in their dtype; ``shape`` and ``dtype`` (its name) are the printed tensor's, by default
-    those of ``value``. ``mask``: which elements the print's mask left out (their values mean nothing), ``unwritten``:
-    which elements were never written, each None where there are none. ``loops``: the counters of the loops around the
-    print, outermost first. ``memory`` is '' and ``program`` the core of a custom operator. ``tensor``: the name of the
-    written tensor, where a probe (``watch``) saw it. ``order``: which print of its run it is; ``issued``: how many
-    instructions had been issued before it.
+    ``value``: the elements, in their dtype. ``shape`` and ``dtype`` (a name): of the printed tensor, by default those
+    of ``value``. ``mask``: the elements that the print's mask left out (their values mean nothing). ``unwritten``: the
+    elements that were never written. Both are None if there are none. ``loops``: the counters of the loops around the
+    print, outermost first. In a custom operator ``memory`` is '' and ``program`` the core. ``tensor``: the name of the
+    written tensor, if a probe (``watch``) made the record. ``order``: the number of the print in its run. ``issued``:
+    the number of instructions before it.
 
-    Of a value beyond the limit (option ``print_limit``) only the ``summary`` and the corners are kept: ``value`` are
-    then the first and last three elements of each dimension, and ``is_whole`` is False. A print of text alone has a
-    value without elements.
+    A value beyond the limit (option ``print_limit``) is kept as its ``summary`` and corners: ``value`` then has the
+    first and last three elements of each dimension, and ``is_whole`` is False. A print of text alone has a value
+    without elements.
 
-    Two prints are equal that have the same content in the same turn: prefix, shape, dtype, values (NaN is equal to
-    NaN), mask, program, rank and loop counters. The place in the source, the memory and the order play no part, so that
-    prints of different kernels can be compared; program 0 of no grid is program 0.
+    Two prints are equal if prefix, shape, dtype, values (NaN equals NaN), mask, program, rank and loop counters are.
+    The place in the source, the memory and the order do not count, so that prints of different kernels can be compared.
+    Without a grid the program is program 0.
     """
 
     prefix: str
@@ -79,25 +79,25 @@ class Print:
 
     @cached_property
     def summary(self) -> Summary:
-        """Minimum, maximum, mean, counts, corners and a coarse picture, computed when first asked for.
+        """Minimum, maximum, mean, counts, corners and a coarse picture, computed at first use.
 
-        Masked elements and unwritten ones count as ``unwritten`` and as nothing else.
+        Masked and unwritten elements count only as ``unwritten``.
         """
         return self.reduced or summary_of(self.value, missing_of(self.mask, self.unwritten))
 
     @property
     def min(self) -> float | None:
-        """The smallest finite element; None where there is none (of packed dtypes: of their codes)."""
+        """The smallest finite element (of packed dtypes: the smallest code); None if there is none."""
         return self.summary.minimum if self.size else None
 
     @property
     def max(self) -> float | None:
-        """The largest finite element; None where there is none."""
+        """The largest finite element; None if there is none."""
         return self.summary.maximum if self.size else None
 
     @property
     def mean(self) -> float | None:
-        """The mean of the finite elements, in float64; None where there are none."""
+        """The mean of the finite elements, in float64; None if there are none."""
         return self.summary.mean if self.size else None
 
     @property
@@ -112,11 +112,11 @@ class Print:
 
     @property
     def masked(self) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]:
-        """The value as a masked array: what the print's mask left out is masked."""
+        """The value as a masked array: elements that the print's mask left out are masked."""
         return np.ma.MaskedArray(self.value, np.ma.nomask if self.mask is None else self.mask)
 
     def place(self) -> str:
-        """``program 0, m=0, n=1, giou.py:41``; where there are ranks, ``rank 2`` comes first."""
+        """``program 0, m=0, n=1, giou.py:41``; with ranks ``rank 2`` comes first."""
         program = ", ".join(str(index) for index in self.program) or "0"
         counters = [f"{name}={value}" for name, value in self.loops.items()]
         where = [f"{shown_file(self.file, whole=False)}:{self.line}"] if self.file else []
@@ -130,12 +130,12 @@ class Print:
         return shown(f"{self.prefix} [{self.place()}] {self.described()}")
 
     def described(self) -> str:
-        """``SBUF float32 [128, 4]``, with the tensor's name where a line is watched."""
+        """``SBUF float32 [128, 4]``, with the tensor's name if a line is watched."""
         name = f"`{self.tensor}`" if self.tensor not in ("", self.prefix) else ""
         return " ".join(filter(None, (name, self.memory, self.dtype, str(list(self.shape)))))
 
     def notes(self) -> list[str]:
-        """Return what the values do not show: how many were masked or never written, and what is not kept."""
+        """Return notes on masked elements, unwritten elements and elements that are not kept."""
         found = []
         for elements, what in ((self.mask, "masked"), (self.unwritten, "never written")):
             if elements is not None and self.reduced is None:
@@ -147,7 +147,7 @@ class Print:
         return found
 
     def numbers(self) -> str:
-        """``min -1 max 2.5 mean 0.25``, and how many elements are NaN or infinite, where some are."""
+        """``min -1 max 2.5 mean 0.25``, and the numbers of NaN and infinite elements, if there are any."""
         if self.is_text:
             return ""
         found = [
@@ -159,12 +159,12 @@ class Print:
         return " ".join([*found, *(f"{count} {what}" for count, what in counts if count)])
 
     def text(self) -> str:
-        """Return the header, then the array elided as NumPy does; the notes, where there are any, between them."""
+        """Return the header, the notes and the array, shortened as NumPy does."""
         notes = [f"({note})" for note in self.notes()]
         return "\n".join([self.header(), *notes, *([] if self.is_text else [self.values_text()])])
 
     def values_text(self) -> str:
-        """Return the values alone, elided as NumPy does; what a mask left out is ``--``."""
+        """Return the values alone, shortened as NumPy does; masked elements are ``--``."""
         return elided(self.value, self.mask, self.shape)
 
     def __repr__(self) -> str:
@@ -183,9 +183,9 @@ class Print:
         return self.prefix, self.program or (0,), self.rank, self.loops
 
     def same_values(self, other: Print) -> bool:
-        """Return whether both have the same shape, dtype and elements, and masks that leave out the same; NaN is NaN.
+        """Return whether both prints have equal shapes, dtypes, elements and masks; NaN equals NaN.
 
-        One element is one element: NKI prints it as a tile [1, 1], JAX and printf as a number.
+        A tile [1, 1], as NKI prints one element, equals a number, as JAX and printf print it.
         """
         if (self.dtype, self.is_whole) != (other.dtype, other.is_whole):
             return False
@@ -203,7 +203,7 @@ class Print:
 
 
 def missing_of(*masks: Array | None) -> Array | None:
-    """Return the elements that some of the masks leave out; None for none."""
+    """Return the union of some masks; None if all are None."""
     found: Array | None = None
     for mask in masks:
         if mask is not None:

@@ -1,4 +1,4 @@
-"""Receivers of device prints: `capture_prints` keeps those of every run inside, a terminal shows them."""
+"""Receivers of device prints: `capture_prints` keeps the prints of every run inside a block."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class LivePrints(PrintFilters, Sequence[Print]):
-    """The device prints of some runs so far, one run after the other: a view, which grows while they print.
+    """The device prints of some runs so far, one run after the other: a view that grows while the runs print.
 
-    Like the sequence that it has at the moment (`Prints`): index, slice, ``prints["preds"]``, ``where``, ``program``,
-    ``rank``, ``at``, ``values``, equality.
+    It can do what `Prints` can: index, slice, ``prints["preds"]``, ``where``, ``program``, ``rank``, ``at``,
+    ``values``, equality.
     """
 
     name = "prints"
@@ -33,7 +33,7 @@ class LivePrints(PrintFilters, Sequence[Print]):
         return joined(run.prints for run in self._runs()) if self._kept is None else self._kept
 
     def end(self) -> None:
-        """Keep what there is now, and let go of the runs."""
+        """Keep the prints so far, and let go of the runs."""
         self._kept = self.now
 
     def __call__(self, prefix: str | None = None) -> Prints:
@@ -64,10 +64,10 @@ class LivePrints(PrintFilters, Sequence[Print]):
 
 @contextmanager
 def capture_prints() -> Iterator[LivePrints]:
-    """Capture the device prints of every run inside, by whatever way in, also of one that fails.
+    """Capture the device prints of every run inside a block, also of a run that fails.
 
-    ``with nkitools.capture_prints() as prints:`` gives a sequence of `Print` that grows with each print and keeps what
-    it has when the block ends. Nested blocks each get them. Prints reach stdout as they would without.
+    ``with nkitools.capture_prints() as prints:`` gives a sequence of `Print` that grows with each print and stays as it
+    is when the block ends. Nested blocks each get all prints. Prints still reach stdout.
     """
     with collect_runs() as runs:
         prints = LivePrints(lambda: runs)

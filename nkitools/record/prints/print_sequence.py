@@ -31,7 +31,7 @@ class PrintFilters:
         raise NotImplementedError
 
     def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Wanted) -> Prints:
-        """Those whose loop counters have these values: ``where(m=0)``, ``where(m=range(2), n=1)``.
+        """Return the prints whose loop counters have these values: ``where(m=0)``, ``where(m=range(2), n=1)``.
 
         Counters that Python cannot name are given as ``where(**{"tile.m": 0})``. ``condition`` is called with each
         print: ``where(lambda one: one.nan_count)``.
@@ -46,15 +46,15 @@ class PrintFilters:
         return self.now._those(fits, f"where {', '.join([*said, *(['the condition holds'] if condition else [])])}")
 
     def program(self, *index: int) -> Prints:
-        """Those of one program: ``program(1)``, of a grid of two dimensions ``program(0, 1)``."""
+        """Return the prints of one program: ``program(1)``, in a grid of two dimensions ``program(0, 1)``."""
         return self.now._those(lambda one: (one.program or (0,)) == index, f"of program {', '.join(map(str, index))}")
 
     def rank(self, rank: int) -> Prints:
-        """Those of one of the communicating ranks."""
+        """Return the prints of one of the communicating ranks."""
         return self.now._those(lambda one: one.rank == rank, f"of rank {rank}")
 
     def at(self, place: int | str) -> Prints:
-        """Those of one line: ``at(57)`` or ``at("giou.py:57")``."""
+        """Return the prints of one line: ``at(57)`` or ``at("giou.py:57")``."""
         file, _, line = str(place).rpartition(":")
         return self.now._those(
             lambda one: str(one.line) == line and (not file or is_file(one.file, file)), f"at line {place}"
@@ -72,9 +72,9 @@ class PrintFilters:
 
 
 class Prints(PrintFilters, list["Print"]):
-    """Device prints in order. Like a list, and ``prints["preds"]`` are those of one prefix.
+    """Device prints in order: a list, and ``prints["preds"]`` are the prints with one prefix.
 
-    The filters give what fits, in a sequence of the same kind, which is empty where nothing does:
+    Filters return a sequence of the same kind, empty if no print fits, so that they can be chained:
     ``prints["preds"].where(m=0).program(1).rank(0)``. Two sequences (or lists) of equal prints are equal; see `Print`.
     """
 
@@ -171,7 +171,7 @@ def joined(sequences: Iterable[Sequence[Print]]) -> Prints:
 
 
 def as_prints(prints: list[Print]) -> Prints:
-    """Return the same list where it is one of these, else one with the same prints."""
+    """Return a list of prints as `Prints`, itself if it is one."""
     return prints if isinstance(prints, Prints) else Prints(prints)
 
 

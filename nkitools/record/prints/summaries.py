@@ -1,4 +1,4 @@
-"""A large array in few numbers: what is not kept by value is kept as this."""
+"""Summaries of large arrays, kept in place of their values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _AT_ONCE = 1 << 18  # elements that are read together, so that 4 GiB cost no fur
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """An array by blocks: of each the smallest, the mean and the largest finite element, and what else is in it.
+    """An array by blocks: the smallest, the mean and the largest finite element of each.
 
-    ``rows`` and ``columns`` say where the blocks begin, in the array as a matrix (`as_matrix`); numbers are float32,
-    NaN where a block has no finite element. ``nan``, ``inf`` and ``unwritten`` say whether a block has such elements.
+    ``rows`` and ``columns``: the first rows and columns of the blocks in the array as a matrix (`as_matrix`). Numbers
+    are float32, NaN for a block without finite elements. ``nan``, ``inf``, ``unwritten``: whether a block has such
+    elements.
     """
 
     rows: Array
@@ -38,10 +39,10 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Minimum, maximum and mean of the finite elements (None where there are none), and counts of the others.
+    """Minimum, maximum and mean of the finite elements (None if there are none), and counts of the others.
 
-    Unwritten elements count as nothing else. ``corners``: up to three elements from each end of each axis. ``blocks``:
-    the coarse picture, of at most 32 x 32 blocks; none at all in a summary of numbers only.
+    Unwritten elements have only their own count. ``corners``: up to three elements from each end of each axis.
+    ``blocks``: the coarse picture, of at most 32 x 32 blocks; empty in a summary of numbers only.
     """
 
     minimum: float | None
@@ -56,9 +57,9 @@ class Summary:
 
 
 class Counts(NamedTuple):
-    """The numbers of some elements: of the finite ones the smallest, the largest and the sum, and how many are what."""
+    """The smallest, the largest and the sum of finite elements, and the counts of each kind of element."""
 
-    low: float  # inf where there is no finite element
+    low: float  # inf if there is no finite element
     high: float
     total: float
     finite: int
@@ -84,7 +85,7 @@ def as_numbers(values: Array) -> Array:
 
 
 def counts_of(numbers: Array, unwritten: Array | None = None) -> Counts:
-    """Return the counts of some numbers, ``unwritten`` being a mask of the elements that hold nothing."""
+    """Return the counts of some numbers; ``unwritten`` is a mask of the elements that were never written."""
     with np.errstate(all="ignore"):  # what is no number is what is counted here
         total = float(np.sum(numbers, dtype=np.float64))
         if unwritten is None and numbers.size and math.isfinite(total):
@@ -111,10 +112,10 @@ def numbers_only(values: Array, unwritten: Array | None = None) -> Summary:
 
 
 def summary_of(values: Array, unwritten: Array | None = None, *, means_only: bool = False) -> Summary:
-    """Return the summary of an array, ``unwritten`` being a mask of the elements that hold nothing.
+    """Return the summary of an array; ``unwritten`` is a mask of the elements that were never written.
 
-    A little of the array is read at a time, without a copy of it. A dimension that repeats one element (stride 0) is
-    looked at once, whatever its size. ``means_only``: of the blocks, as `blocks_of` says.
+    The array is read in parts, without a copy of it. A dimension that repeats one element (stride 0) is read once.
+    ``means_only``: for the blocks, as in `blocks_of`.
     """
     seen = np.atleast_1d(_once(values) if unwritten is None else values)
     hidden = None if unwritten is None else np.atleast_1d(unwritten)
@@ -163,7 +164,7 @@ def _stretches(starts: Array, size: int, others: int) -> Iterator[tuple[slice, s
 
 
 def starts_of(size: int, blocks: int) -> Array:
-    """Return where blocks of (nearly) equal size begin."""
+    """Return the first elements of blocks of (nearly) equal size."""
     count = max(1, min(size, blocks))
     return np.arange(count) * size // count
 
@@ -182,7 +183,7 @@ def blocks_of(values: Array, unwritten: Array | None, rows: int, columns: int, *
 def _pictures(
     numbers: Array, missing: Array | None, down: Array, across: Array, sizes: Array, *, means_only: bool
 ) -> tuple[Array, ...]:
-    """Return the fields of `Blocks` behind its rows and columns."""
+    """Return the fields of `Blocks` that follow its rows and columns."""
     with np.errstate(all="ignore"):
         total = _reduced(np.add, numbers, down, across)
         if missing is not None or not np.isfinite(total).all():
@@ -196,7 +197,7 @@ def _pictures(
 
 @lru_cache(maxsize=256)
 def _cut(rows: int, columns: int, down: int, across: int) -> tuple[Array, Array, Array]:
-    """Return where the blocks of a matrix begin, down and across, and how many elements each has."""
+    """Return the first rows and columns of the blocks of a matrix, and the number of elements of each block."""
     first, second = starts_of(rows, down), starts_of(columns, across)
     sizes = np.outer(np.diff(first, append=rows), np.diff(second, append=columns))
     for each in (first, second, sizes):
@@ -205,7 +206,7 @@ def _cut(rows: int, columns: int, down: int, across: int) -> tuple[Array, Array,
 
 
 def _careful_pictures(numbers: Array, missing: Array | None, down: Array, across: Array) -> tuple[Array, ...]:
-    """Return the same where some elements are no numbers."""
+    """Return the same fields for an array in which some elements are NaN, infinite or missing."""
     counts = np.isfinite(numbers) if missing is None else np.isfinite(numbers) & ~missing
     nan, infinite = np.isnan(numbers), np.isinf(numbers)
     if missing is None:

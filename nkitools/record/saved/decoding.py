@@ -1,4 +1,4 @@
-"""Values out of the JSON that `nkitools.record.saved.encoding` makes; ValueError where something does not fit."""
+"""Reads values from the JSON that `nkitools.record.saved.encoding` makes; ValueError for JSON of another form."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Reader:
             )
 
     def array(self, encoded: Mapping[str, Any]) -> Array:
-        """Return the array, writable and of its own memory. ValueError where bytes and shape do not fit."""
+        """Return the array, writable and in memory of its own. ValueError if bytes and shape do not fit."""
         dtype = dtype_of(encoded["dtype"])
         shape = tuple(_size(size) for size in encoded["shape"])
         nbytes = math.prod(shape) * dtype.itemsize

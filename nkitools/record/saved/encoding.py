@@ -66,7 +66,7 @@ class Writer:
         return {name: self.array(_narrowed(np.asarray(each))) for name, each in columns.items()}
 
     def _placed(self, data: bytes) -> dict[str, Any]:
-        """Put the bytes of an array where they are kept, and return what says where that is."""
+        """Store the bytes of an array, and return the JSON that refers to them."""
         packed = _packed(data) if self.compress else None
         placed: dict[str, Any] = {} if packed is None else {"packing": "zlib"}
         data = data if packed is None else packed
@@ -123,7 +123,7 @@ def _narrowed(values: Array) -> Array:
 
 
 def _packed(data: bytes) -> bytes | None:
-    """Return ``data`` compressed; None where that is not worth while."""
+    """Return ``data`` compressed; None if that saves too little."""
     if len(data) > 2 * _SAMPLE:
         sample = data[len(data) // 2 :][:_SAMPLE]
         if len(zlib.compress(sample, 1)) > _WORTH * len(sample):
@@ -146,7 +146,7 @@ def _dtype_name(dtype: np.dtype[Any]) -> Any:
 
 
 def dtype_of(name: Any) -> np.dtype[Any]:
-    """Return the dtype that a file calls ``name``. ValueError for objects and what is none."""
+    """Return the dtype that a file calls ``name``. ValueError for objects and unknown names."""
     if isinstance(name, Mapping):
         return np.dtype([(str(field), dtype_of(inner)) for field, inner in name["fields"]])
     kind = getattr(ml_dtypes, name, None)
@@ -174,7 +174,7 @@ def as_array(value: Any) -> Array | None:
 
 
 def _torch_array(tensor: Any) -> Array:
-    """Return a torch tensor of any dtype: through its bits where NumPy alone has no such dtype."""
+    """Return a torch tensor of any dtype as an array: by its bits if NumPy alone lacks the dtype."""
     import torch
 
     tensor = tensor.contiguous()

@@ -28,9 +28,9 @@ class SavedRunError(ValueError):
 
 
 class SavedError(Exception):
-    """The exception that ended a run, out of a file: of a class that has the name of its own, with its text.
+    """A stand-in for the exception that ended a saved run: its class has the original's name, and it has its text.
 
-    ``finding``: what it carried, None where it was no rule's.
+    ``finding``: the finding that the original carried, None if it was no rule's.
     """
 
     finding: Finding | None = None
@@ -57,7 +57,7 @@ def run_of_file(content: bytes, kind: type[_Run], most_bytes: int = MOST_BYTES) 
 
 
 def _member(file: ZipFile, name: str) -> bytes:
-    """Return a member of a file; those of saved runs are not compressed, so that no small file is a large one."""
+    """Return a member of a zip. Compressed members are refused, so that no small file becomes a large one."""
     member = file.getinfo(name)
     if member.compress_type != ZIP_STORED:
         raise ValueError(f"{name} is compressed")
@@ -65,7 +65,7 @@ def _member(file: ZipFile, name: str) -> bytes:
 
 
 def _bytes_of(member: bytes) -> memoryview:
-    """Return what follows the head of an array of uint8 in NumPy's format, version 1.0."""
+    """Return the bytes after the header of a uint8 array in NumPy's format, version 1.0."""
     return memoryview(member)[10 + int.from_bytes(member[8:10], "little") :]
 
 
@@ -147,7 +147,7 @@ def _run(plain: Mapping[str, Any], kind: type[_Run], reader: Reader) -> _Run:
 
 
 def _error(plain: Mapping[str, Any] | None, findings: list[Finding], reader: Reader) -> BaseException | None:
-    """Return a `KernelError` where there was one, else a stand-in with its class's name."""
+    """Return a `KernelError` if the run ended with one, else a stand-in with the class's name."""
     if plain is None:
         return None
     name, text, place = str(plain["type"]), str(plain["text"]), plain["finding"]

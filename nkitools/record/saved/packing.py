@@ -1,4 +1,4 @@
-"""The compact record as columns of numbers and small tables, and back: what a saved run keeps of its instructions.
+"""Converts the compact record to columns of numbers and small tables, and back, for saved runs.
 
 One column has an entry for each instruction (``plan``, ``site``, and counters, as ``loop``) or for each operand, one
 instruction after the other (``storage``, ``layout``, ``byte_offset``); their entries are places in the tables
@@ -37,7 +37,7 @@ _REGISTERS = ("flow", "output", "anti")
 
 
 def packed_beside(record: Record, storages: Mapping[int, int], writer: Writer) -> dict[str, Any]:
-    """Return what is beside the rows of a record; ``storages``: their places."""
+    """Return the data beside the rows of a record; ``storages``: the index of each storage in the table."""
     beside, places = record.beside, dict[Any, int]()
     touched = [(position, operand, _place(places, part)) for position, operand, part in beside.parts()]
     plans = {number: at for at, number in enumerate(record.plans)}
@@ -71,7 +71,7 @@ def _place(places: dict[Any, int], part: Part) -> int:
 
 
 def _elements(part: Part) -> dict[str, Array]:
-    """Return which elements of its layout a part is."""
+    """Return the elements of its layout that a part has."""
     if part.bits is not None:
         return {"lanes": np.frombuffer(part.bits, np.uint8)}
     return {name: each for name in ("rows", "columns") if (each := getattr(part, name)) is not None}
@@ -82,7 +82,7 @@ def _columns(names: tuple[str, ...], rows: Iterable[Any]) -> dict[str, Array]:
 
 
 def beside_from(packed: Mapping[str, Any], record: Record, reader: Reader) -> BesideRows:
-    """Return what `packed_beside` has packed. ValueError for places out of range."""
+    """Return the data that `packed_beside` has packed. ValueError for indices out of range."""
     beside, layouts = BesideRows(), reader.field(list[Layout], packed["layouts"])
 
     def rows(name: str, *sizes: int | None) -> list[list[int]]:
@@ -110,7 +110,7 @@ def _part_from(beside: BesideRows, packed: Mapping[str, Any], layouts: list[Layo
 
 
 def _rows(columns: Mapping[str, Array], *sizes: int | None) -> list[list[int]]:
-    """Return the rows of columns; each column counts below its size, where it has one."""
+    """Return the rows of columns. ValueError for a number beyond its column's size, if the column has one."""
     for column, size in zip(columns.values(), sizes, strict=True):
         if size is not None and column.size and not 0 <= column.min() <= column.max() < size:
             raise ValueError("what is kept beside the instructions names a place that is not there")
@@ -163,7 +163,7 @@ class _Tables:
         self.layouts: Array = np.unique(self._columns.layouts)
 
     def storage(self, number: int) -> int:
-        """Return the place of a storage; -1 for none, and for one that the record does not know."""
+        """Return the index of a storage; -1 for none, and for a storage that the record does not have."""
         return self.places.get(number, -1)
 
     def _unnamed(self) -> dict[int, StorageRecord]:
@@ -179,7 +179,7 @@ class _Tables:
         return found
 
     def placed(self) -> list[StorageRecord]:
-        """Return the storages; the memories that they share have numbers behind those of storages."""
+        """Return the storages; the memories that they share are numbered after them."""
         shared = dict.fromkeys(each.place for each in self.storages.values() if each.place >= 0)
         numbers = {-1: -1, **{place: len(self.storages) + at for at, place in enumerate(shared)}}
         return [replace(each, place=numbers[each.place]) for each in self.storages.values()]

@@ -20,8 +20,8 @@ array of uint8: the bytes of arrays one after the other (see `nkitools.record.sa
   `nkitools.record.saved.packing`. In each ``writes``, ``inputs`` and ``results`` are objects with the fields of
   `nkitools.record.watch.written.Written`, empty without a watch; their ``storage`` is a place in its ``storages``
 - ``reference``: null, or ``{"values", "rtol", "atol", "equal_nan", "rules"}``: what the outputs should have been, a
-  value like ``outputs``, and by what it was compared
-- ``more``: what runs of its kind have beside, of custom operators for example ``cores``: an object of values
+  value like ``outputs``, and the rules of the comparison
+- ``more``: further fields of runs of its kind, for custom operators ``cores``, say: an object of values
 - ``sources``: the text of the author's files, as they were when the run was saved, by their paths
 """
 

@@ -1,7 +1,6 @@
-"""Probes: every write to a named tensor, or by a line of the source, recorded as if it had been printed there.
+"""Probes: every write to a named tensor, or by a line of the source, becomes a device print.
 
-A probe stands on what a record keeps of writes (`nkitools.record.watch.watching`) and turns it into device prints, when
-the record has the instruction.
+A probe uses the writes that a record keeps (`nkitools.record.watch.watching`), once the record has the instruction.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Watch: TypeAlias = str | Iterable[str] | Mapping[str, Condition]
 
 
 class WatchWarning(UserWarning):
-    """A watch that has recorded nothing."""
+    """Warns of a watch that recorded nothing."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,10 @@ class Probe:
         return _LINE.fullmatch(self.name) is not None
 
     def named(self, names: Iterable[str], places: Iterable[tuple[str, int]]) -> str | None:
-        """Return what a write is called that this looks at: one of its tensor's ``names``, or the line, where it is one
-        of ``places`` (that of the instruction and those of the calls around it); None for other writes.
+        """Return the name under which the probe records a write; None if the probe does not want it.
+
+        That is one of the tensor's ``names``, or the probe's line if it is among ``places``: the lines of the
+        instruction and of the calls around it.
         """
         line = _LINE.fullmatch(self.name)
         if line is not None:
@@ -69,7 +70,7 @@ class Probe:
         return self.name if self.name in names else None
 
     def prints(self, written: Written, names: Sequence[str]) -> Print | None:
-        """Return the write as a print, with the tensor's name as prefix, or the line; None where it is not wanted."""
+        """Return the write as a print, with the tensor's name or the line as prefix; None if it is not wanted."""
         prefix = self.named(names, ((written.file, written.line), *written.callers))
         if prefix is None:
             return None
@@ -95,9 +96,9 @@ class Probe:
 
 @dataclass(eq=False)
 class Probes:
-    """The probes of some runs, and what came of them: ``counts`` by name, and the ``tensors`` and ``lines`` met.
+    """The probes of some runs, their ``counts`` by name, and the ``tensors`` and ``lines`` that the runs wrote.
 
-    ``of_option``: the option ``watch`` asks for them, and not a call.
+    ``of_option``: they come from the option ``watch``, not from a call.
     """
 
     probes: tuple[Probe, ...]
@@ -126,7 +127,7 @@ class Probes:
         return True
 
     def look(self, record: Record, position: int) -> None:
-        """Print what the instructions up to ``position`` have written."""
+        """Make prints of the writes of the instructions up to ``position``."""
         at = self._seen.get(id(record), 0)
         while at < len(record.writes) and record.writes[at].position <= position:
             written = record.writes[at]
@@ -154,14 +155,14 @@ class Probes:
         return {"counts": dict(self.counts), "tensors": sorted(self.tensors), "lines": sorted(self.lines)}
 
     def merge(self, plain: Mapping[str, Any]) -> None:
-        """Add what others of the same names have recorded, as `as_plain` says it."""
+        """Add the records of other probes with the same names, in the form of `as_plain`."""
         for name, count in plain["counts"].items():
             self.counts[name] = self.counts.get(name, 0) + count
         self.tensors.update(plain["tensors"])
         self.lines.update(plain["lines"])
 
     def complaints(self) -> list[str]:
-        """Return a sentence for each watch that has recorded nothing, with the names that are near."""
+        """Return a sentence for each watch that recorded nothing, with names that are similar."""
         return [self._complaint(name) for name, count in self.counts.items() if not count]
 
     def _complaint(self, name: str) -> str:
@@ -178,7 +179,7 @@ class Probes:
 
 
 def probes_of(watch: Watch) -> Probes:
-    """Return the probes that a ``watch`` argument or option asks for. TypeError, ValueError say what is none."""
+    """Return the probes of a ``watch`` argument or option. TypeError or ValueError if it is not one."""
     if isinstance(watch, str):
         watch = [name.strip() for name in watch.split(",") if name.strip()]
     if not isinstance(watch, (Mapping, Iterable)):
@@ -211,7 +212,7 @@ def _nothing(tensor: str, file: str, line: int) -> bool:
 
 @contextmanager
 def probing(watch: Any, *, of_option: bool = False) -> Iterator[Probes]:
-    """Record what ``watch`` asks for as prints of the runs inside. TypeError, ValueError for what is no watch."""
+    """Record the writes that ``watch`` names as prints of the runs inside. TypeError, ValueError if it is no watch."""
     probes = probes_of(watch)
     probes.of_option = of_option
     with watching(_nothing, watcher=probes), attend_runs(probes):
@@ -219,7 +220,7 @@ def probing(watch: Any, *, of_option: bool = False) -> Iterator[Probes]:
 
 
 def option_probes(runs: Iterable[Run]) -> Probes | None:
-    """Return what the option ``watch`` has recorded in these runs together; None where it asks for nothing."""
+    """Return the records of the option ``watch`` in these runs together; None if it is not set."""
     together: Probes | None = None
     for run in runs:
         for probes in run.probes:

@@ -1,8 +1,8 @@
 """Values that instructions write, kept for watches: a page that shows tiles, a probe on a named tensor.
 
-Nothing here runs unless a watch is on: the record of a run then has an observer that looks at the writes of each
-instruction. The values are kept up to a budget of bytes. Later values are kept as summaries, and the run counts those.
-After many summaries (`MOST_PICTURES`) the pictures of further ones would fill the memory: these have numbers only.
+Nothing here runs unless a watch is on: the record of a run then has an observer for the writes of each instruction.
+Values are kept up to a budget of bytes. Later values are kept as summaries, and the run counts them. After many
+summaries (`MOST_PICTURES`) further ones have numbers only, since their pictures would fill the memory.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ _watches: ContextVar[tuple[_Watch, ...]] = ContextVar("nkitools_watches", defaul
 
 @contextmanager
 def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watcher | None = None) -> Iterator[None]:
-    """Keep what the instructions of runs started inside write, in ``run.writes``.
+    """Keep the values that instructions of the runs inside write, in ``run.writes``.
 
-    ``wanted(tensor, file, line)`` says which writes; None keeps all of them, and what the arguments and results hold.
-    Of each run values are kept up to ``budget`` bytes, after that summaries (``run.reduced_writes`` counts them). Where
-    several watch, each has its own budget, and ``run.writes`` has what any of them wants, once. ValueError for a
-    negative budget. ``watcher`` wants further writes, and looks at all of them as they come.
+    ``wanted(tensor, file, line)`` chooses writes; None keeps all of them, and the values of arguments and results.
+    For each run values are kept up to ``budget`` bytes, then summaries (``run.reduced_writes`` counts them). Nested
+    watches have budgets of their own, and ``run.writes`` has each write that one of them wants once. ValueError for a
+    negative budget. ``watcher`` may want further writes, and gets each as it comes.
     """
     if budget < 0:
         raise ValueError(f"budget: must be a number of bytes, it is {budget}")
@@ -75,7 +75,7 @@ def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watche
 
 
 def watched_bytes() -> int:
-    """Return the bytes of values of a run that a watch of all writes keeps; 0 where there is none."""
+    """Return the budget in bytes of the watch that keeps all writes; 0 if there is none."""
     return max((watch.budget for watch in _watches.get() if watch.wanted is None), default=0)
 
 
@@ -88,7 +88,7 @@ def observing(observer: Observer) -> AbstractContextManager[Observer]:
 
 
 def watched_record() -> Record:
-    """Return a new record, which keeps what instructions write where a watch is on."""
+    """Return a new record, which keeps written values if a watch is on."""
     record = Record()
     if _watches.get():
         record.observe(WatchedValues(_watches.get()))
@@ -98,7 +98,7 @@ def watched_record() -> Record:
 
 
 class WatchedValues(Observer):
-    """An observer that keeps what instructions write, in `Record.writes`, `Record.inputs` and `Record.results`."""
+    """An observer that keeps written values, in `Record.writes`, `Record.inputs` and `Record.results`."""
 
     def __init__(self, watches: tuple[_Watch, ...]) -> None:
         self._watches = watches
@@ -107,14 +107,14 @@ class WatchedValues(Observer):
         self._storages: WeakValueDictionary[int, Storage] = WeakValueDictionary()
 
     def allocated(self, record: Record, storage: Storage) -> None:
-        """Remember a storage, and what an argument holds when the kernel begins."""
+        """Remember a storage, and the value of an argument at the kernel's begin."""
         self._storages[storage.id] = storage
         if storage.full and self._all:
             whole = NkiTensor.whole(storage)
             record.inputs.append(self._written(record, -1, "", whole, -1, self._all_watches()))
 
     def issued(self, record: Record, row: Row) -> None:
-        """Keep what the instruction has written."""
+        """Keep the values that the instruction wrote."""
         for access in row.writes():
             storage = self._storages.get(access.storage)
             if storage is not None:
@@ -122,7 +122,7 @@ class WatchedValues(Observer):
         self._let_watchers_look(record, row.position)
 
     def printed(self, record: Record) -> None:
-        """Let probes print first what was written before a device print."""
+        """Let probes print earlier writes before a device print."""
         self._let_watchers_look(record, record.count)
 
     def _let_watchers_look(self, record: Record, position: int) -> None:
@@ -131,7 +131,7 @@ class WatchedValues(Observer):
                 watch.watcher.look(record, position)
 
     def returned(self, record: Record, tensors: Sequence[NkiTensor]) -> None:
-        """Keep what the results hold when all programs have ended."""
+        """Keep the values of the results after all programs have ended."""
         if self._all:
             every = self._all_watches()
             record.results = [self._written(record, record.count, "", each, -1, every) for each in tensors]
@@ -225,7 +225,7 @@ def _copied(value: Array, unwritten: Array | None) -> Array:
 
 
 def _view_of(storage: Storage, layout: Layout, byte_offset: int) -> NkiTensor:
-    """Return the destination as a view; all of its tensor where the record lacks the elements that an index chooses."""
+    """Return the destination as a view; the whole tensor if an index chooses elements that the record lacks."""
     strides = layout.strides
     chosen = any(stride == 0 and size > 1 for stride, size in zip(strides, layout.shape, strict=True))
     if chosen:

@@ -11,16 +11,15 @@ from nkitools.record.prints.summaries import Summary, summary_of
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The value that an instruction has written into one of its destinations, as it is right after the instruction.
+    """The value of one destination of an instruction, right after the instruction.
 
-    ``position``: which instruction of its record that is, -1 for values from before the first one (`Record.inputs`).
-    ``value``: the elements of the destination, in the dtype that they have there (in full precision float32), or None
-    where the budget was used up: then only the ``summary`` is left, which every other write has, too (of its blocks the
-    means are kept then, not the extremes, and none after many). ``unwritten``:
-    which elements were never written (under a mask, say), None where there are none.
-    ``storage``, ``byte_offset`` and ``strides`` (in bytes) are its place in its tensor, of ``tensor_shape``. Where
-    an index on the device chooses the elements (scatter), it is all of the tensor, and ``scattered``. ``callers`` are
-    the author's lines (file, line) that called the function of ``line``, the innermost first.
+    ``position``: of the instruction in its record, -1 for values from before the first one (`Record.inputs`).
+    ``value``: the elements, in the destination's dtype (in full precision float32); None if the budget was used up.
+    ``summary``: of the elements. If ``value`` is None its blocks have means only, and after many such writes it has no
+    blocks. ``unwritten``: the elements that were never written (under a mask, say), None if there are none.
+    ``storage``, ``byte_offset`` and ``strides`` (in bytes): the place in its tensor, of ``tensor_shape``. If an index
+    on the device chose the elements (scatter), the value is the whole tensor, and ``scattered`` is True. ``callers``:
+    the author's lines (file, line) that called the function of ``line``, innermost first.
     """
 
     position: int

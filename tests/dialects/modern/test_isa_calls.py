@@ -179,7 +179,7 @@ def test_a_tensor_is_a_tensor(name: str, parameter: inspect.Parameter, wrong: An
     assert finding.message.endswith(f", it is {told}")
     assert shows_the_form(finding, name)
     if isinstance(wrong, np.ndarray):
-        assert "NumPy arrays enter a kernel as its arguments." in finding.remedy
+        assert "NumPy arrays can only be passed in as arguments." in finding.remedy
 
 
 @parameters("operator")

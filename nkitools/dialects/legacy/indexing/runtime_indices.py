@@ -157,7 +157,7 @@ def _gathered(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> RowAcces
 
 
 def _without_partitions(item: Subscript) -> Any:
-    """Return an index of a dense grid that does not vary along axis 0 says nothing about how many rows there are."""
+    """Return an index with one row if it does not vary along axis 0: a dense grid repeats the row."""
     if isinstance(item, Index) and item.coefficients[0] == 0:
         return Index(item.constant, item.coefficients, (1, *item.shape[1:]))
     return item

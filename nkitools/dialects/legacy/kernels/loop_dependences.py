@@ -1,13 +1,12 @@
 """Dependences between iterations (NK501): no iteration of nl.affine_range may write or read another one's writes,
 since AWS runs them in any order, or at once. Sums and products into one place, ``+=`` and its kin, are no dependence.
 
-Three forms are warnings, since right public kernels have them: a tile on chip that one iteration keeps for a later one
-which writes nothing that is read after it, a tile on chip that every iteration overwrites with another tile by
-nisa.dma_copy, and a ring of rows that iterations load from HBM for later ones. The order that these need is that of the
-program.
+Three forms are warnings, since right public kernels have them: a tile on chip that carries a value into a later
+iteration which has no effect afterwards, a tile on chip that every iteration overwrites with another tile by
+nisa.dma_copy, and a ring of rows that iterations load from HBM for later ones. They need the order of the program.
 
-Judged when the loop has ended, from the record: which elements of the tensors that are older than the loop each
-iteration has written and read.
+The check runs when the loop has ended. It looks up in the record which elements of older tensors each iteration has
+written and read.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from nkitools.record.dataflow.pieces import View, pieces_of
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import report
 
-# How an instruction writes: it overwrites, or it updates what is there in a way that takes any order.
+# How an instruction writes: it overwrites (PLAIN), or it updates elements by an operator for which order is no matter.
 PLAIN, SUM, PRODUCT, MAXIMUM, MINIMUM = 1, 2, 3, 4, 5
 _FAMILIES = {
     "add": SUM,

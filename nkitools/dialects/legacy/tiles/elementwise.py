@@ -43,7 +43,7 @@ from nkitools.rules.finding import refuse, report
 def not_a_tile(what: str, role: str, value: Any) -> NoReturn:
     """Refuse an operand that is neither a tile nor, where that is possible, a number."""
     if isinstance(value, np.ndarray):
-        hint = "NumPy arrays enter a kernel as its arguments."
+        hint = "Make tiles with nl.ndarray(...). NumPy arrays can only be passed in as arguments."
     elif hasattr(value, "coefficients"):
         hint = "An index becomes a tile with nisa.iota(index, dtype=nl.int32)."
     elif isinstance(value, DynamicIndex):

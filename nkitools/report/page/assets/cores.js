@@ -159,7 +159,7 @@ export function draw() {
   }
   const wide = Math.max(360, (element.clientWidth || 900) - 4), arrays = trace.buffers.filter(([, kind]) => kind === "input" || kind === "output");
   const most = Math.max(...[...byCore().values()].map((each) => each.length), 1);
-  fill(element, h("h4", {}, "What each core did", h("span.sub", {}, " in its own order, which is no time; cores run side by side")), key(),
+  fill(element, h("h4", {}, "Events of each core", h("span.sub", {}, " in order, not in time; cores run side by side")), key(),
     orderLanes(lanes(), most, wide, { label: `${counted(run.cores.length, "core")}, ${counted(trace.count, "event")}`, sentence }), counters(),
     h("div.tensors-by-core", {}, arrays.map((each) => tensor(each, Math.min(wide, 900, Math.max(240, (element.clientWidth || 900) - 4))))),
     h("h4", {}, "TCM over the events of each core", h("span.sub", {}, ` of the pool of ${bytes(POOL)}; where a block lies the device decides: here the lowest bytes that are free; an open stream takes ${bytes(STREAM)} beside`)),

@@ -64,7 +64,7 @@ function map(trace, step) {
     const at = trace.points.findIndex((point) => point.at(-1) === column && flat(point) === row);
     if (at >= 0) showStep(trace, at);
   });
-  return h("figure.points", {}, picture, h("figcaption", {}, "points so far; a click goes to one"));
+  return h("figure.points", {}, picture, h("figcaption", {}, "grid points so far; click one to go there"));
 }
 
 // --- blocks over the arrays ---------------------------------------------------------------------------------------------
