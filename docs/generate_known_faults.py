@@ -36,7 +36,8 @@ def _row(fault: Fault) -> str:
     what = fault.meaning + (f". Likely: {fault.cause}" if fault.cause else "")
     rules = ", ".join(f"[{rule}](rules.md#{rule.lower()}-{RULES[rule].slug})" for rule in fault.rules)
     places = (f"[{place.rpartition('/')[2]}]({link})" if link else place for place, link in fault.links.items())
-    cells = (fault.title, what, fault.write, fault.versions, " ".join(fault.chips), "; ".join(places), rules)
+    texts = (each.replace("](", r"]\(") for each in (fault.title, what, fault.write))  # kernel[1](x) is no link
+    cells = (*texts, fault.versions, " ".join(fault.chips), "; ".join(places), rules)
     return "| " + " | ".join(cell.replace("|", r"\|").replace("<", "&lt;") for cell in cells) + " |"
 
 

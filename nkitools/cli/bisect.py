@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 @click.option(
     "--against", metavar="OTHER", help="Another kernel, FILE::KERNEL, or the file of an earlier run, that is right."
 )
-@click.option("--seconds", type=click.FloatRange(0), default=60.0, show_default=True, help="Time for the search.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Seconds that the search may take.",
+)
 @click.option("--diff", "as_diff", is_flag=True, help="Print the edit as a patch, and nothing else.")
 @click.option("--apply", "applies", is_flag=True, help="Write the edit into the kernel's file, after asking.")
 @json_option()

@@ -44,9 +44,13 @@ _STDERR = 2  # what a process prints is no output of the command
 @version_option
 @sum_order_option
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep arguments, runs and outputs here.")
-@click.option("--rtol", type=click.FloatRange(0), help="Allowed: so much of B's value.  [default: by dtype]")
-@click.option("--atol", type=click.FloatRange(0), help="Allowed: so much.  [default: by dtype]")
-@click.option("--tolerance", type=click.Choice(["auto"]), help="auto: what the kernel's dtypes and sums explain.")
+@click.option("--rtol", type=click.FloatRange(0), help="Allowed error relative to B's value.  [default: by dtype]")
+@click.option("--atol", type=click.FloatRange(0), help="Allowed absolute error.  [default: by dtype]")
+@click.option(
+    "--tolerance",
+    type=click.Choice(["auto"]),
+    help="auto: what the kernel's dtypes and sums explain.  [default: rtol and atol]",
+)
 @json_option()
 @click.pass_context
 def compare_targets(

@@ -19,7 +19,7 @@ from nkitools.kernel_settings import texts_of
 
 @click.command("compile", short_help="Compile a kernel by AWS's compiler, without a device.")
 @click.argument("kernel", metavar="FILE::KERNEL")
-@click.option("--lnc", type=click.Choice(["1", "2"]), help="How many physical cores a logical core has.  [default: 1]")
+@click.option("--lnc", type=click.Choice(["1", "2"]), help="Number of physical cores in a logical core.  [default: 1]")
 @inputs_option
 @set_option
 @chip_option

@@ -29,9 +29,9 @@ def _from_zero(_: click.Context, param: click.Parameter, value: float | None) ->
 
 @click.command("diff", short_help="Compare two saved runs: first difference, findings.", cls=ArrayCommand)
 @click.option(
-    "--rtol", type=float, callback=_from_zero, help="Allowed beside: so much of SECOND's value.  [default: by dtype]"
+    "--rtol", type=float, callback=_from_zero, help="Allowed error relative to SECOND's value.  [default: by dtype]"
 )
-@click.option("--atol", type=float, callback=_from_zero, help="Allowed beside: so much.  [default: by dtype]")
+@click.option("--atol", type=float, callback=_from_zero, help="Allowed absolute error.  [default: by dtype]")
 @click.option("--all", "every", is_flag=True, help="List all prints and findings that only one run has.")
 @json_option()
 @click.option("--page", type=click.Path(dir_okay=False), help="Write the page of SECOND with its differences.")

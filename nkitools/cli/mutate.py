@@ -15,8 +15,12 @@ from nkitools.kernel_file import seen
 
 @click.command("mutate", short_help="Say which mistakes in a kernel its tests notice.")
 @click.argument("kernel", metavar="FILE::KERNEL")
-@click.option("--tests", multiple=True, metavar="PATH", help="As pytest takes them.  [default: test_FILE nearby]")
-@click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Of mistake, or all.  [default: the usual ones]")
+@click.option(
+    "--tests", multiple=True, metavar="PATH", help="Tests, as pytest takes them.  [default: test_FILE nearby]"
+)
+@click.option(
+    "--kind", "kinds", multiple=True, metavar="NAME", help="A kind of mistake, or all.  [default: the usual ones]"
+)
 @set_option
 @chip_option
 @version_option

@@ -37,7 +37,7 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "sum_order", "prin
 @chip_option
 @version_option
 @sum_order_option
-@click.option("--rules", type=click.Choice(options.OPTIONS["rules"].choices), help=options.OPTIONS["rules"].help)
+@click.option("--rules", type=click.Choice(options.OPTIONS["rules"].choices), help=options.OPTIONS["rules"].described)
 @click.option(
     "--precision", type=click.Choice(options.OPTIONS["precision"].choices), help=options.OPTIONS["precision"].help
 )

@@ -11,7 +11,7 @@ import click
 
 from nkitools.cli.terminal import printing_apart
 from nkitools.facts import options
-from nkitools.facts.generations import CHIPS
+from nkitools.facts.generations import CHIPS, DEFAULT_CHIP
 from nkitools.kernel_settings import settings_of
 
 Command: TypeAlias = Callable[..., Any]
@@ -20,7 +20,9 @@ Command: TypeAlias = Callable[..., Any]
 def inputs_option(command: Command) -> Command:
     """Add ``inputs``: the path of a file of arrays."""
     return click.option(
-        "--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file."
+        "--inputs",
+        type=click.Path(exists=True, dir_okay=False),
+        help="An .npz file with the arguments by name.  [default: `inputs` of FILE]",
     )(command)
 
 
@@ -69,7 +71,7 @@ def _deciding(name: str, command: Command) -> Command:
 
     flag = "--" + name.replace("_", "-")
     text = ", ".join(option.choices) if name == "chip" else option.help
-    text += ".  [default: the option's]"
+    text += f".  [default: {option.env}, else {option.default or DEFAULT_CHIP}]"
     return click.option(flag, name, type=click.Choice(option.choices), metavar="NAME", help=text)(decided)
 
 
@@ -81,7 +83,7 @@ def chips_option(command: Command) -> Command:
         default="",
         metavar="A,B",
         callback=_chips,
-        help=f"Chips, side by side: {', '.join(CHIPS)}.  [default: the option's]",
+        help=f"Chips, side by side: {', '.join(CHIPS)}.  [default: NKITOOLS_CHIP, else {DEFAULT_CHIP}]",
     )(command)
 
 
@@ -123,7 +125,7 @@ def _with_formats(forms: Sequence[str], command: Command) -> Command:
 
 
 def _form(as_json: bool, form: str | None, default: str) -> str:
-    """Return the form that is asked for. UsageError where the two options say different ones."""
+    """Return the form that is asked for. UsageError if the two options say different ones."""
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} say two forms: name one")
     return "json" if as_json else form or default

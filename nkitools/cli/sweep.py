@@ -51,11 +51,14 @@ def engine_options(command: Any) -> Any:
     for option in (
         click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True,
                      help="Processes of this machine, or Ray (nkitools[ray])."),
-        click.option("--address", metavar="ADDRESS", help="With --engine ray: a cluster, such as auto or ray://host:10001."),
-        click.option("--workers", type=click.IntRange(min=1), help="How many at a time.  [default: as many as cores]"),
-        click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Of a case."),
+        click.option("--address", metavar="ADDRESS",
+                     help="With --engine ray: a cluster, auto or ray://host:10001.  [default: one of this machine]"),
+        click.option("--workers", type=click.IntRange(min=1),
+                     help="Number of cases at a time.  [default: the number of cores]"),
+        click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+                     help="Seconds that a case may take.  [default: no limit]"),
         click.option("--memory", type=click.FloatRange(min=0, min_open=True), default=4.0, show_default=True,
-                     metavar="GIB", help="That a worker may take."),
+                     metavar="GIB", help="GiB of memory that a worker may take."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -63,16 +66,26 @@ def engine_options(command: Any) -> Any:
 
 @sweep_kernel.command("run")
 @click.argument("kernel", metavar="FILE::KERNEL")
-@click.option("--space", type=click.Path(exists=True, dir_okay=False), help="A TOML file.  [default: FILE's space]")
-@click.option("--store", type=click.Path(dir_okay=False), help="Keeps what is done: a second call goes on.")
+@click.option(
+    "--space",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A TOML file with the space.  [default: `space` of FILE]",
+)
+@click.option(
+    "--store",
+    type=click.Path(dir_okay=False),
+    help="A file that keeps the results, so that a second call goes on.  [default: none]",
+)
 @chips_option
 @version_option
 @sum_order_option
 @set_option
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw so many cases.  [default: all]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
+@click.option(
+    "--sample", type=click.IntRange(min=1), metavar="N", help="Number of cases to draw.  [default: all cases]"
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @click.option("--rtol", type=float, help="Allowed relative error.  [default: what the run explains]")
-@click.option("--atol", type=float, help="Allowed absolute error.")
+@click.option("--atol", type=float, help="Allowed absolute error.  [default: what the run explains]")
 @json_option()
 @engine_options
 @click.pass_context

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("store", type=click.Path(exists=True, dir_okay=False))
-@click.option("--kernel", help="Of this kernel alone.")
+@click.option("--kernel", help="Report this kernel alone.  [default: all]")
 @click.option(
-    "--map", "names", metavar="A,B", default="", help="The names of the map.  [default: those that matter most]"
+    "--map",
+    "names",
+    metavar="A,B",
+    default="",
+    help="Two parameters for the axes of the map.  [default: those that matter most]",
 )
 @click.option(
     "--against",

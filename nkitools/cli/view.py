@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     cls=ArrayCommand,
     context_settings={"allow_interspersed_args": False},
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where the page goes.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file of the page.  [default: RUN.html here]",
+)
 @click.option(
     "--expected",
     metavar="FILE",

@@ -12,7 +12,9 @@ from nkitools.cli.terminal import say, say_json
 
 @click.command("why", short_help="Say what an element of a result was made of.", cls=ArrayCommand)
 @click.option("--element", required=True, metavar="I,J", help="The element: 3,17. A range of them: 0:4,17.")
-@click.option("--output", metavar="NAME", help="A tensor's name, or the number of a result. [default: the first one]")
+@click.option(
+    "--output", metavar="NAME", help="A tensor's name, or the number of a result.  [default: the first result]"
+)
 @json_option()
 @click.argument("run", metavar="RUN")
 def explain_element(element: str, output: str | None, as_json: bool, run: str) -> None:

@@ -68,6 +68,12 @@ class Option(NamedTuple):
         return f"NKITOOLS_{self.name.upper()}"
 
     @property
+    def described(self) -> str:
+        """Return the help text with the default, if the option has one."""
+        is_said = "default:" in self.help or self.default in (None, False)
+        return self.help if is_said else f"{self.help} (default: {self.default})"
+
+    @property
     def is_switch(self) -> bool:
         """Return whether the option is on or off, and takes no text."""
         return isinstance(self.default, bool)

@@ -13,6 +13,7 @@ from nkitools.facts import options, versions
 from nkitools.lint.changed_results import changed_results
 from nkitools.lint.context import Interface
 from nkitools.lint.engine import lint
+from nkitools.lint.modern_lines import modern_line
 from nkitools.lint.module import Module, Unreadable, parse
 from nkitools.lint.project import Project
 from nkitools.lint.rewriting import line_to_write
@@ -43,9 +44,9 @@ def _as_modern(text: str) -> str:
 
 
 def migration(paths: Sequence[Path], interface: Interface) -> list[Finding]:
-    """Return a finding at each line that the newest version changes; its remedy is the line to write where it follows.
+    """Return a finding at each line that the newest version changes; its remedy is the line to write, if that follows.
 
-    A finding of every version stays out: it is no matter of the migration. NK622 is about loops that stay as they are.
+    Findings that older versions have too are left out. NK622 stays: it is about loops that need no new line.
     """
     *_, older, newest = versions.versions_of()
     legacy = {each.file for each in _imports(paths, interface)}
@@ -82,7 +83,7 @@ def _other_results(path: Path) -> list[Finding]:
 
 
 def _harness(path: Path) -> list[Finding]:
-    """Return a finding at each line that measures or simulates in a way that is gone, as nki.benchmark."""
+    """Return a finding at each line that measures or simulates by a function that is gone, such as nki.benchmark."""
     try:
         module = _AsModern().module(path)
     except Unreadable:  # a finding of its own
@@ -126,15 +127,28 @@ def _place(found: Finding) -> tuple[str, str, int, int]:
 
 
 def _written(found: Finding, text: str) -> str:
-    """Return the line to write as a sentence, '' where it does not follow from the old one."""
+    """Return the line to write as a sentence; '' if it does not follow from the old line."""
     if _is_legacy_import(found):
         return _import_to_write(Text(text).lines[found.line - 1].strip())
     line = line_to_write(text, found.file, found.line)
-    return f"Write `{line}`." if line else ""
+    if not line and _is_legacy(text):
+        line = modern_line(found, _as_modern(text), _language_in(text))
+    measures = f" {found.remedy}" if "kernel_benchmark" in found.remedy else ""
+    return f"Write `{line}`.{measures}" if line else ""
+
+
+def _is_legacy(text: str) -> bool:
+    return f"{LEGACY}.nki" in text or _FROM.search(text) is not None
+
+
+def _language_in(text: str) -> str:
+    """Return the name under which a file imports ``nki.language``."""
+    found = re.search(r"nki\.language as (\w+)", text)
+    return found[1] if found else "nl"
 
 
 def _import_to_write(line: str) -> str:
-    """Return what to write for a line that imports from the legacy dialect, as a sentence; names that are gone go."""
+    """Return as a sentence the line to write for an import of the legacy dialect, without names that are gone."""
     new = re.sub(r"^import nki as nki\b", "import nki", _as_modern(line))
     try:
         (node,) = ast.parse(new).body
@@ -148,4 +162,4 @@ def _import_to_write(line: str) -> str:
     if not gone:
         return f"Write `{new}`."
     start = f"Write `from {node.module} import {', '.join(kept)}`" if kept else "Leave the line out"
-    return f"{start}: {', '.join(gone)} is gone. {next(iter(gone.values()))}"
+    return f"{start}: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone. {next(iter(gone.values()))}"

@@ -16,21 +16,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("nkitools", "kernels for AWS Neuron and TPU (nkitools)")
     for option in OPTIONS.values():
         kind: Any = "bool" if option.is_switch else "string"
-        parser.addini(option.ini, option.help, type=kind, default=None)
+        parser.addini(option.ini, option.described, type=kind, default=None)
         if option.flag is not None:
             _add_flag(group, option.flag, option)
 
 
 def _add_flag(group: pytest.OptionGroup, flag: str, option: Option) -> None:
-    # The default is None, whatever the option's own: only what the user said may beat the environment.
+    # pytest's default is None, whatever the option's own: only what the user said may beat the environment.
+    text = option.described
     if option.is_switch:
-        group.addoption(flag, dest=option.ini, action="store_true", default=None, help=option.help)
+        group.addoption(flag, dest=option.ini, action="store_true", default=None, help=text)
         return
     if option.is_list:
-        group.addoption(flag, dest=option.ini, action="append", metavar=option.metavar, default=None, help=option.help)
+        group.addoption(flag, dest=option.ini, action="append", metavar=option.metavar, default=None, help=text)
         return
     choices = list(option.choices) or None
-    group.addoption(flag, dest=option.ini, choices=choices, metavar=option.metavar, default=None, help=option.help)
+    group.addoption(flag, dest=option.ini, choices=choices, metavar=option.metavar, default=None, help=text)
 
 
 def decided(config: pytest.Config, option: Option) -> Value:

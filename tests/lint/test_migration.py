@@ -334,8 +334,45 @@ def test_the_legacy_harness_is_named_with_what_replaces_it(tmp_path: Path) -> No
     assert found[2, "neuronxcc.nki"] == "Write `import nki as own`."
     assert found[3, "neuronxcc.nki.baremetal"].startswith("Write `from nki import jit`: baremetal is gone.")
     assert found[4, "neuronxcc.nki.profile"].startswith("Leave the line out: profile is gone.")
-    assert found[7, "nki.benchmark"].startswith("Call the kernel itself")
-    assert found[13, "nki.baremetal"].startswith("Call the kernel itself")
-    assert found[13, "nki.simulate_kernel"] == "Call nki.simulate(kernel)(...)."
+    assert found[7, "nki.benchmark"].startswith("Write `@nki.jit`. Call the kernel itself")
+    assert found[13, "nki.baremetal"].startswith("Write `print(kernel, own.simulate_kernel(kernel))`. Call the kernel")
+    assert found[13, "nki.simulate_kernel"] == "Write `print(nki.baremetal()(kernel), nki.simulate(kernel)())`."
     lines = HARNESS.splitlines()
     assert [line for (line, _), remedy in found.items() if remedy == f"Write `{lines[line - 1].strip()}`."] == []
+
+
+# Lines of a legacy file, each with the line that its remedy says; '' where none follows from the line alone.
+LEGACY_LINES = {
+    "out = nl.ndarray((nl.par_dim(128), 64), dtype=x.dtype)": "out = nl.ndarray((128, 64), dtype=x.dtype)",
+    "out = nl.ndarray((4, nl.par_dim(128), 64), dtype=x.dtype)": "",
+    "for i in nl.affine_range(4):\n        pass": "for i in range(4):",
+    "tile = nl.load(x)\n    tile = tile * 2": "tile = nl.multiply(tile, 2)",
+    "tile = nl.load(x)\n    tile = nl.where(tile > 0, tile, 0)": "tile = nl.where(nl.greater(tile, 0), tile, 0)",
+    "tile = nl.load(x)\n    tile = tile / 2": "",
+    "tile = nl.load(x)\n    if tile[0, 0] > 1:\n        pass": "",
+    "i = nl.arange(128)[:, None]": "",
+}
+HARNESS_LINES = {
+    "@nki.baremetal\ndef f(x):\n    pass": "@nki.jit",
+    "@nki.benchmark(warmup=5, iters=10)\ndef f(x):\n    pass": "@nki.jit",
+    "nki.baremetal()(kernel)(x)": "kernel(x)",
+    "measured = nki.benchmark(warmup=5)(kernel)": "measured = kernel",
+    "nki.simulate_kernel(kernel, x, y=1)": "nki.simulate(kernel)(x, y=1)",
+    "nki.profile": "",
+}
+
+
+@pytest.mark.parametrize("old", [*LEGACY_LINES, *HARNESS_LINES])
+def test_a_legacy_line_gets_the_line_that_follows_from_it(old: str, tmp_path: Path) -> None:
+    """Ranges, par_dim in front, operators on tiles and the harness; nothing is guessed for other lines."""
+    if old in LEGACY_LINES:
+        text, new = f"{LEGACY}    {old}\n", LEGACY_LINES[old]
+    else:
+        text, new = f"{LEGACY}    pass\n\n\n{old}\n", HARNESS_LINES[old]
+    path = tmp_path / "old.py"
+    path.write_text(text)
+    start = text.count("\n", 0, text.rindex(old)) + 1
+    found = [each for each in migration([path], Dialects()) if each.line >= start]
+    assert found
+    written = [each.remedy.partition("`")[2].partition("`")[0] for each in found if each.remedy.startswith("Write `")]
+    assert written == ([new] if new else [])
