@@ -1,6 +1,4 @@
-"""Block choices of a kernel: which fit into the vector memory of a chip, and which its compiler accepts. Nothing is
-run.
-"""
+"""Tries block sizes of a kernel: which fit into vector memory, and which the compiler accepts. Nothing is run."""
 
 from __future__ import annotations
 
@@ -43,14 +41,14 @@ class Attempt(Generic[Block]):
 
     @property
     def estimate_us(self) -> float | None:
-        """Return the estimated time of all its Pallas calls in microseconds; None where one has none."""
+        """Return the estimated time of all Pallas calls in microseconds; None if one has no estimate."""
         times = [each.latency_us for each in self.estimates]
         known = [time for time in times if time is not None]
         return sum(known) if known and len(known) == len(times) else None
 
     @property
     def fits(self) -> bool | None:
-        """Return whether the blocks and the scratch are within the limit; None where the function refuses the block."""
+        """Return whether blocks and scratch are within the limit; None if the function refuses the block."""
         if self.compiled is None:
             return None
         return all(kernel.vmem_bytes <= kernel.vmem_limit for kernel in self.compiled.kernels)
@@ -59,8 +57,7 @@ class Attempt(Generic[Block]):
     def accepted(self) -> bool | None:
         """Return whether the compiler accepts the block.
 
-        False where the function, a rule or JAX's lowering refuses it; None where no compiler could be asked and nothing
-        else is against the block.
+        False if the function, a rule or JAX's lowering refuses it; None if these accept it and there is no compiler.
         """
         if self.compiled is None or any(finding.severity == "error" for finding in self.findings):
             return False
@@ -68,7 +65,7 @@ class Attempt(Generic[Block]):
 
     @property
     def reason(self) -> str:
-        """Return why the block is not accepted, or a remark on an accepted block; empty where there is neither."""
+        """Return why the block is not accepted, or a remark on an accepted block; '' if there is neither."""
         return self.refused or "; ".join(f"{finding.rule} {finding.message}" for finding in self.findings)
 
     def verdict(self) -> str:
@@ -114,7 +111,7 @@ class Sweep(Sequence[Attempt[Block]]):
         return sorted(known, key=lambda each: each.estimate_us or 0.0)
 
     def differences(self, chip: str) -> list[str]:
-        """Return for each block behind the fastest one on ``chip`` how much longer it takes, and what differs."""
+        """Return a sentence for each block but the fastest on ``chip``: how much slower it is, and what differs."""
         ranked = self._fastest_first(chip)
         return [
             f"{each.block}: {what_differs(each.estimates, ranked[0].estimates, str(ranked[0].block))}"
@@ -153,7 +150,7 @@ def sweep(
 ) -> Sweep[Block]:
     """Try ``make_fn(block)(*args)`` for every block on every chip: does it fit, and does the compiler take it?
 
-    - ``make_fn`` takes one of ``blocks``, of whatever form, and returns the JAX function with Pallas calls to try.
+    - ``make_fn`` takes one of ``blocks`` and returns the JAX function with Pallas calls to try.
     - ``args``: the function's arrays; only their shapes and dtypes count, so ``jax.ShapeDtypeStruct`` will do.
     - ``blocks``: the choices, or a space (a dictionary of lists, or a TOML file): ``make_fn`` then takes a dictionary.
     - ``chips``: names out of v4, v5e, v5p, v6e, tpu7x.
@@ -163,9 +160,9 @@ def sweep(
 
     The result has one `Attempt` for each block and chip; ``str()`` of it is a table with the reasons below.
 
-    A ``ValueError`` of the function counts as its refusal of that block; everything else that it raises passes through
-    unchanged. ``ValueError`` for a chip that there is not, for no blocks, and for a function without Pallas calls;
-    ``NotModelled`` (NK607) without JAX.
+    A ``ValueError`` of the function counts as its refusal of that block; its other exceptions pass through unchanged.
+    Raises ``ValueError`` for an unknown chip, for no blocks and for a function without Pallas calls, ``NotModelled``
+    (NK607) without JAX.
     """
     choices: list[Any] = list(points_of(blocks) if isinstance(blocks, (Mapping, str, os.PathLike)) else blocks)
     if not choices:
@@ -213,7 +210,7 @@ def _attempt(
 
 
 def _noted(attempt: Attempt[Block], notes: list[str]) -> str:
-    """Return the cell of an attempt, with the number of its note where there is a reason; equal reasons share one."""
+    """Return the cell of an attempt, with the number of its note if it has a reason; equal reasons share a note."""
     if not attempt.reason:
         return attempt.verdict()
     seen = [note.partition("] ")[2] for note in notes]
@@ -224,7 +221,7 @@ def _noted(attempt: Attempt[Block], notes: list[str]) -> str:
 
 
 def _sizes(row: Sequence[Attempt[Block]]) -> str:
-    """Return the vector memory of one choice, from the least to the most where the function differs by chip."""
+    """Return the vector memory of one choice; from the least to the most if chips differ."""
     sizes = sorted({each.vmem for each in row if each.vmem is not None})
     return " to ".join(_mib(size) for size in dict.fromkeys((*sizes[:1], *sizes[-1:]))) or "-"
 
@@ -237,7 +234,7 @@ _ALIKE = 1.05  # what differs by less is not named
 
 
 def what_differs(slower: Sequence[KernelEstimate], fastest: Sequence[KernelEstimate], name: str) -> str:
-    """Return how much longer the Pallas calls of one choice take than those of the fastest, ``name``, and why."""
+    """Return a sentence: how much longer the Pallas calls of one choice take than those of ``name``, and why."""
     times = [sum(each.latency_us or 0.0 for each in those) for those in (slower, fastest)]
     ratio = times[0] / times[1] if times[1] else 1.0
     found = "; ".join(_differences(slower, fastest))

@@ -22,8 +22,8 @@ from nkitools.pallas.source_places import Place
 class Operand:
     """One blocked operand of a Pallas call.
 
-    ``block`` is the shape of a block (None for a squeezed dimension), ``memory`` the name of its memory space ('' where
-    the author left the choice). ``place`` is the index map of its block spec, or the call where there is none.
+    ``block``: the shape of a block (None for a squeezed dimension). ``memory``: the name of its memory space ('' if the
+    author left the choice). ``place``: the line of its index map, or of the call if there is none.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Operand:
         return tuple(-(-size // max(block, 1)) for size, block in zip(self.shape, self.block_sizes, strict=True))
 
     def index_map(self) -> str:
-        """Return how a message calls the operand's index map, with its name where it is a function with one."""
+        """Return the words for the operand's index map in messages, with the function's name if it has one."""
         name = self.place.function
         named = f" `{name}`" if name.isidentifier() else ""
         return f"the index map{named} of `{self.name}`"
@@ -122,13 +122,13 @@ class Call:
 
     @cached_property
     def key(self) -> str:
-        """The same for calls that are the same: one is checked for all."""
+        """Return a key that equal calls share, so that one of them is checked for all."""
         # The jaxpr's text leaves out where it comes from, so two kernels of one text have their lines in the key.
         return f"{self.place} {self.kernel_place} {self.grid} {self.avals} {self.axes} {self.params}"
 
     @property
     def likeness(self) -> str:
-        """The same for a call however it was come by, and mostly for that call alone."""
+        """Return a key that a call has in every trace of its function; different calls rarely share it."""
         kernel = getattr(self.jaxpr.debug_info, "func_src_info", "")
         return f"{kernel} {self.name} {self.grid} {[(each.shape, str(each.dtype)) for each in self.avals]}"
 
@@ -189,7 +189,7 @@ def sharded_equations(jaxpr: Jaxpr, axes: Axes = ()) -> Iterator[tuple[Any, Axes
 
 
 def placed_equations(jaxpr: Jaxpr, place: Place) -> Iterator[tuple[Any, Place]]:
-    """Every equation of a kernel, with its line; those of JAX's own functions have the line that calls them."""
+    """Yield every equation of a kernel with its line; inside JAX's own functions the line of the call."""
     for equation in jaxpr.eqns:
         here = source_places.of_source(equation.source_info, place)
         yield equation, here
@@ -234,7 +234,7 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Source
 
 
 def _names(jaxpr: Jaxpr, mapping: GridMapping) -> list[str]:
-    """Return the kernel's names of its refs; for those of ``*refs`` their places in the call's own lists."""
+    """Return the kernel's names of its refs; for refs in ``*refs`` their positions in the call's lists."""
     known = jaxpr.debug_info.arg_names or ()
     counts = {
         "scalar": mapping.num_index_operands,
@@ -268,7 +268,7 @@ def _operand(block: BlockMapping, name: str, is_output: bool, call: Place) -> Op
 
 
 def _size(dimension: Any) -> int | None:
-    """Return the size of a block dimension, None where it is squeezed."""
+    """Return the size of a block dimension; None if it is squeezed."""
     if dimension is None or type(dimension).__name__ == "Squeezed":
         return None
     return int(getattr(dimension, "block_size", dimension))
@@ -279,7 +279,7 @@ def _scratch(name: str, ref: Shaped) -> Scratch:
 
 
 def memory_of(ref: Shaped) -> str:
-    """``vmem``, ``smem``, ``any``, ``hbm``, ``semaphore``; '' where it is the default."""
+    """``vmem``, ``smem``, ``any``, ``hbm``, ``semaphore``; '' for the default."""
     space = str(getattr(ref, "memory_space", None) or "").lower().rpartition(".")[2]
     return {"none": "", "default": "", "semaphore_mem": "semaphore", "vmem_shared": "vmem"}.get(space, space)
 
@@ -287,7 +287,7 @@ def memory_of(ref: Shaped) -> str:
 def semantics(compiler_params: Hashable, mapping: GridMapping) -> tuple[str, ...]:
     """Return ``parallel`` for each dimension of the grid that may run in any order, else ``arbitrary``.
 
-    What the author says of the dimensions leaves out those of ``vmap``, which JAX lowers as parallel ones.
+    The author's ``dimension_semantics`` leave out the dimensions of ``vmap``, which JAX lowers as parallel.
     """
     said = iter(getattr(compiler_params, "dimension_semantics", None) or ())
     kinds = ["parallel" if at in mapping.vmapped_dims else next(said, "") for at in range(len(mapping.grid))]
@@ -301,5 +301,5 @@ def array_bytes(call: Call) -> int:
 
 
 def points(call: Call) -> int:
-    """Return how many points the grid has; 1 where a size is only known when it runs."""
+    """Return the number of points of the grid; a size that is unknown before the run counts as 1."""
     return math.prod(size or 1 for size in call.grid)

@@ -34,7 +34,7 @@ class Plan:
 
 
 def chosen_modes(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the modes of those names in their order, all but ``device`` for None; ValueError names what is none."""
+    """Return the modes with these names in order, all but ``device`` for None. ValueError for an unknown name."""
     if names is None:
         return DEFAULT
     wanted = known_names("modes", names, MODES)

@@ -1,4 +1,4 @@
-"""The check of a function with Pallas calls in every mode of this machine: what may be asked for."""
+"""`check`: a function with Pallas calls in every mode that this machine has."""
 
 from __future__ import annotations
 
@@ -37,37 +37,37 @@ def check(
     atol: float | None = None,
     **kwargs: Argument,
 ) -> CheckedRun:
-    """Check ``fn(*args, **kwargs)``, a JAX function with Pallas calls, and say what was found in one run.
+    """Check ``fn(*args, **kwargs)``, a JAX function with Pallas calls, in several modes, and return one run with all
+    findings.
 
-    No single way of running a TPU kernel on a CPU finds everything. ``modes`` are those to go through (None: all but
-    ``device``):
+    No single way of running a TPU kernel on a CPU finds everything. ``modes`` (None: all but ``device``) are:
 
-    - ``interpret``: plain interpretation. The outputs.
-    - ``tpu_interpret``: TPU interpretation, watched: PL201 to PL210, and prints with their grid point. One core, and
-      with ``cores=2`` a second time on two, which share the grid's parallel dimensions in an order from ``seed``.
-    - ``lower``: JAX's lowering for each of ``chips`` (v4, v5e, v5p, v6e, tpu7x), and what can be said without a
-      compiler: PL101 to PL105, PL302.
-    - ``aot``: the real TPU compiler for each chip, where libtpu is installed: PL102, PL103, PL105, PL301. It has the
-      last word: where it takes a kernel, PL102, PL103 and PL105 say nothing. It works in a process of its own, with
-      ``timeout`` seconds for each kernel.
+    - ``interpret``: plain interpretation, for the outputs.
+    - ``tpu_interpret``: watched TPU interpretation: PL201 to PL210, and prints with their grid point. On one core; with
+      ``cores=2`` again on two, which share the grid's parallel dimensions in an order drawn from ``seed``.
+    - ``lower``: JAX's lowering for each of ``chips`` (v4, v5e, v5p, v6e, tpu7x), and the rules that need no compiler:
+      PL101 to PL105, PL302.
+    - ``aot``: the real TPU compiler for each chip, if libtpu is installed: PL102, PL103, PL105, PL301. If it accepts a
+      kernel, PL102, PL103 and PL105 are dropped. It works in a process of its own, with ``timeout`` seconds for each
+      kernel.
     - ``device``: the TPU that JAX sees, for the outputs.
 
-    ``.outputs`` are NumPy arrays, or JAX arrays as soon as one argument is one; ``.findings``, ``.prints``;
-    ``.compiled["v5e"]`` has what the compiler says of each call, its vector memory by the block model, with
-    ``measure_vmem`` the least that it compiles with, and with ``bundles`` the counts of its instruction bundles and
-    spills. With ``estimates`` the page of the run has what ``.estimate()`` returns: the time of each call on each chip,
-    by the compiler's static profile. ``mesh`` (of JAX, or ``{"x": 4}``) has the devices of a function whose
-    ``jax.shard_map`` names none; they are simulated on the CPU. ``topology`` (``"v5e:2x2"``) is what to compile for in
-    the place of ``chips``, by default the smallest with as many devices.
+    The run has ``.outputs`` (NumPy arrays, or JAX arrays if one argument is one), ``.findings`` and ``.prints``.
+    ``.compiled["v5e"]`` has the compiler's verdict on each call, its vector memory by the block model, with
+    ``measure_vmem`` the least with which it compiles, and with ``bundles`` the counts of its instruction bundles and
+    spills. With ``estimates`` the page of the run shows ``.estimate()``: the time of each call on each chip, by the
+    compiler's static profile. ``mesh`` (of JAX, or ``{"x": 4}``) gives devices to a function whose ``jax.shard_map``
+    names none; they are simulated on the CPU. ``topology`` (``"v5e:2x2"``) replaces ``chips`` as the target of the
+    compiler; the default is the smallest with as many devices.
 
-    ``reference`` is what the outputs should be, or a function of the arguments. Where they differ by more than ``rtol``
-    and ``atol`` (by default than their dtype can explain), and no other error explains it, PL211 names the blocks, the
-    grid points that wrote them and the index map. ``.left_out`` says which modes were not gone through and why.
-    Findings are collected; with ``rules="error"`` the first error is raised as ``KernelError``. No keyword of these
-    names reaches ``fn``. What ``fn`` raises is raised unchanged. A mode that cannot run the function is left out, and
-    the outputs are those of a mode that can. Where none can, the outputs are None, and ``rules="error"`` raises what
-    JAX says. ``TypeError`` for what is no JAX function, ``ValueError`` for a chip, a mode or a number of cores that
-    there is not, ``NotModelled`` (NK607) without JAX.
+    ``reference``: the expected outputs, or a function of the arguments. If outputs differ by more than ``rtol`` and
+    ``atol`` (by default by more than their dtype can explain), and no other error explains it, PL211 names the blocks,
+    the grid points that wrote them and the index map. ``.left_out`` has the modes that did not run, with the reasons.
+    Findings are collected; with ``rules="error"`` the first error is raised as ``KernelError``. These keywords do not
+    reach ``fn``. Exceptions of ``fn`` pass through unchanged. A mode that cannot run the function is left out, and the
+    outputs come from a mode that can. If none can, the outputs are None, and ``rules="error"`` raises JAX's error.
+    ``TypeError`` if ``fn`` is no JAX function, ``ValueError`` for an unknown chip, mode or number of cores,
+    ``NotModelled`` (NK607) without JAX.
     """
     __tracebackhide__ = True
     plan = Plan(
@@ -88,10 +88,10 @@ def check_as_asked(
     rules: str | None = None,
     **kwargs: Argument,
 ) -> CheckedRun:
-    """As :func:`check`, in the way of tests: what is not said here the options say, and the first error is raised.
+    """Check as :func:`check` does, with defaults for tests: from the options, and the first error is raised.
 
     The options are ``pallas_modes``, ``pallas_chips`` and ``rules``. To keep tests quick, TPU interpretation is left
-    out of a function whose grids have more than 256 points, or whose arrays more than 64 MiB, unless ``modes`` has it.
+    out for grids of more than 256 points and for arrays of more than 64 MiB, unless ``modes`` names it.
     """
     __tracebackhide__ = True
     level = str(options.value("rules")) if rules is None else rules

@@ -13,9 +13,9 @@ MIB = 1 << 20
 class Chip:
     """One TPU generation.
 
-    ``device_kind`` is what JAX calls its devices and ``topology`` what the compiler takes for one chip.
-    ``vmem`` is the whole vector memory of a core, ``scoped_vmem`` the part that the compiler gives a kernel unless it
-    sets ``vmem_limit_bytes``; both in bytes.
+    ``device_kind``: JAX's name for its devices. ``topology``: the compiler's name for one chip. ``vmem``: the whole
+    vector memory of a core, ``scoped_vmem``: the part that the compiler gives a kernel without ``vmem_limit_bytes``;
+    both in bytes.
     ``narrow_matmul``: whether it multiplies matrices of 8 and 4 bits.
     """
 
@@ -29,7 +29,7 @@ class Chip:
     has_own_topology: bool = False  # whether the author chose the topology
 
     def topology_of(self, devices: int) -> str:
-        """Return what the compiler takes for so many devices of this chip: its smallest topology with as many chips."""
+        """Return the compiler's name for so many devices of this chip: its smallest topology with as many chips."""
         if devices == 1 or self.has_own_topology:
             return self.topology
         layouts = _FLAT if self.topology.count("x") == 1 else _CUBES
@@ -55,7 +55,7 @@ CHIPS = {chip.name: chip for chip in _TABLE}
 
 
 class Part(NamedTuple):
-    """A part that some chips have not; ``instead`` is checked where none of the chosen ones has it."""
+    """A hardware part that some chips lack; ``instead``: the chip to check for if no chosen chip has the part."""
 
     name: str
     instead: str
@@ -66,12 +66,12 @@ ACCUMULATORS = Part("accumulators (pltpu.ACC)", "tpu7x")
 
 
 def chosen(names: str | Iterable[str]) -> tuple[Chip, ...]:
-    """Return the chips of those names, each once, in a sequence or with commas; ValueError names what is no chip."""
+    """Return the chips named in a sequence or a text with commas, without repeats. ValueError for an unknown name."""
     return tuple(CHIPS[name] for name in dict.fromkeys(known_names("chips", names, CHIPS, " (TPU generations)")))
 
 
 def in_topology(text: str) -> Chip:
-    """Return the chip of a topology such as ``v5e:2x2``, with the topology as its own; ValueError where it is none."""
+    """Return the chip of a topology such as ``v5e:2x2``, with that topology. ValueError if it is no topology."""
     name, _, layout = text.partition(":")
     chip, sizes = CHIPS.get(name), layout.split("x")
     if chip is None or len(sizes) != chip.topology.count("x") + 1 or not all(size.isdigit() for size in sizes):
@@ -80,7 +80,7 @@ def in_topology(text: str) -> Chip:
 
 
 def known_names(what: str, names: str | Iterable[str], known: Collection[str], kind: str = "") -> tuple[str, ...]:
-    """Return names in a sequence or with commas; ValueError for no name, and for one that is not ``known``."""
+    """Return the names in a sequence or a text with commas. ValueError for no name, and for one not in ``known``."""
     wanted = tuple(each.strip() for each in names.split(",")) if isinstance(names, str) else tuple(names)
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:

@@ -24,10 +24,9 @@ _MODELLED = ("PL102", "PL103", "PL105")
 class CompiledKernel:
     """The compiler's answer to one Pallas call.
 
-    ``accepted`` is None where the compiler was not asked. ``seconds``: the duration of the compilation. ``vmem_bytes``:
-    vector memory by the block model, every block twice and the scratch once, and ``vmem_limit`` the limit;
-    ``vmem_measured``: the least limit with which the call still compiles. ``bundles`` and ``spills`` are counts of the
-    compiler's own dump.
+    ``accepted``: None if the compiler did not run. ``seconds``: the duration of the compilation. ``vmem_bytes``: vector
+    memory by the block model, every block twice and the scratch once. ``vmem_limit``: its limit. ``vmem_measured``: the
+    least limit with which the call still compiles. ``bundles``, ``spills``: counts from the compiler's dump.
     """
 
     name: str
@@ -44,7 +43,7 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The compiler's answers to a function's Pallas calls on a chip. ``left_out``: why the compiler was not asked."""
+    """The compiler's answers to a function's Pallas calls on a chip. ``left_out``: why the compiler did not run."""
 
     chip: str
     kernels: tuple[CompiledKernel, ...] = ()
@@ -52,7 +51,7 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Return whether the compiler takes all calls; None where it was not asked."""
+        """Return whether the compiler accepts all calls; None if it did not run."""
         verdicts = [kernel.accepted for kernel in self.kernels]
         return False if False in verdicts else None if None in verdicts or not verdicts else True
 
@@ -63,22 +62,22 @@ class Compiled:
 
     @property
     def vmem_bytes(self) -> int:
-        """The vector memory of the call that takes most of it, by the block model."""
+        """The vector memory by the block model, of the call that takes the most."""
         return max((kernel.vmem_bytes for kernel in self.kernels), default=0)
 
     @property
     def vmem_measured(self) -> int | None:
-        """The same by trying limits, where that was asked for."""
+        """The least memory limit that compiles, of the call that needs the most; None unless it was measured."""
         return max((each.vmem_measured for each in self.kernels if each.vmem_measured is not None), default=None)
 
     @property
     def bundles(self) -> int | None:
-        """The number of instruction bundles, where it was asked for."""
+        """The number of instruction bundles; None unless they were counted."""
         return _sum(kernel.bundles for kernel in self.kernels)
 
     @property
     def spills(self) -> int | None:
-        """The number of bundles that move registers to vector memory for want of registers, where it was asked for."""
+        """The number of bundles that spill registers to vector memory; None unless they were counted."""
         return _sum(kernel.spills for kernel in self.kernels)
 
 
@@ -89,7 +88,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 @dataclass
 class Prepared:
-    """A call that is ready to be compiled for a chip, and what was found of it so far."""
+    """A lowered call, ready to be compiled for a chip, with its findings so far."""
 
     call: Call
     chip: Chip
@@ -119,7 +118,7 @@ _prepared = Kept[tuple[str, str], Prepared](
 
 
 def prepared(call: Call, chip: Chip) -> Prepared:
-    """Look at a call and lower it, once for calls that are the same."""
+    """Check a call and lower it; equal calls are done once."""
     key = (call.key, chip.name)
     if key not in _prepared:
         _prepared[key] = Prepared(call, chip, static_findings(call, chip), lower(call, chip))
@@ -127,7 +126,7 @@ def prepared(call: Call, chip: Chip) -> Prepared:
 
 
 def compile_calls(calls: Sequence[Prepared], chip: Chip, plan: Plan) -> Compiled:
-    """Compile calls for ``chip``; what the compiler does not take is noted with the call."""
+    """Compile calls for ``chip``, and note refusals with the call."""
     reason = why_not()
     kernels = tuple(_compiled_once(each, plan, reason) for each in calls)
     late = [each for each in kernels if each.accepted is None and each.error]

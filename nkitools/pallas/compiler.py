@@ -36,7 +36,7 @@ _END_SECONDS = 10.0
 
 
 def why_not() -> str:
-    """Return why the TPU compiler cannot be asked here; empty where it can."""
+    """Return why the TPU compiler cannot run here; '' if it can."""
     if os.environ.get("TPU_LIBRARY_PATH") or _has_libtpu():
         return ""
     return "libtpu, which has the TPU compiler, is not installed (Linux x86-64: pip install 'nkitools[tpu-aot]')"
@@ -66,7 +66,7 @@ class Compiler:
         self._lock = threading.Lock()
 
     def compile(self, program: Program, chip: Chip, timeout: float) -> dict[str, Any]:
-        """Return what the compiler says of a program for ``chip``; Crashed where it does not come to say anything."""
+        """Return the compiler's answer to a program for ``chip``. Crashed if its process ends without one."""
         question = {
             "topology": chip.topology_of(devices_in(program.axes)),
             "axes": program.axes,

@@ -1,8 +1,8 @@
-"""The copies that signal a semaphore: a wait tells that one of them has ended only where it tells so of all.
+"""The copies that signal a semaphore: a wait shows that one of them has ended only if it shows that all have.
 
-A semaphore counts bytes, and not which copy has moved them. While it is to count more of the copies that were started
-than the waits so far have taken, each of these copies may still be in flight. JAX's interpreter lets a waiting core
-know of every copy that it has carried out by then.
+A semaphore counts bytes, not copies. As long as copies were started for more bytes than the waits so far have taken,
+each of these copies may still be in flight. JAX's interpreter, however, orders a waiting core behind every copy that
+it has carried out by then.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class CopyArrivals:
     def known(self, now: VectorClock, left: int) -> VectorClock | None:
         """Return a moment after all copies, if a wait at ``now`` shows that all have ended; None if it does not.
 
-        ``left``: how much the semaphore counts after the wait. Copies of other devices that may have been started
-        before or after ``now`` are left out of account.
+        ``left``: the count of the semaphore after the wait. Copies of other devices that may have been started before
+        or after ``now`` are ignored.
         """
         with self._lock:
             earlier = [each for each in self._started if each.was_before(now)]

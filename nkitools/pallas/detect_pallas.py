@@ -50,7 +50,7 @@ def _uses_jax(value: object, seen: set[int]) -> bool:
 
 
 def _callee(value: object) -> object:
-    """Return what runs when ``value`` is called: the function of a partial, of a method, of a callable object."""
+    """Return the function that runs when ``value`` is called: that of a partial, a method or a callable object."""
     while isinstance(value, functools.partial):
         value = value.func
     if isinstance(value, MethodType):
@@ -73,7 +73,7 @@ def _is_jax_object(value: object) -> bool:
 
 
 def _home(function: FunctionType) -> str | None:
-    """Return the module that defines a function. Its `__module__` may be that of a function which it wraps."""
+    """Return the module that defines a function; a wrapper's `__module__` may name another one."""
     return function.__globals__.get("__name__")
 
 
@@ -83,7 +83,7 @@ def _package(path: str | None) -> str:
 
 
 def _targets(function: FunctionType) -> Iterator[object]:
-    """Yield what the function's names and closure stand for, and what it may take out of the modules among them."""
+    """Yield the values of the function's names and closure, and members of modules among them that it may use."""
     names = names_in(function.__code__)
     for value in (*globals_named(function).values(), *variables_around(function).values()):
         yield value

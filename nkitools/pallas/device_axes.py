@@ -18,13 +18,13 @@ Axes: TypeAlias = tuple[tuple[str, int], ...]  # the name and the size of each a
 
 
 def axes_of(mesh: DeviceMesh | Mapping[str, int] | None) -> Axes:
-    """Return the axes of a mesh of JAX, or of a mapping of names to sizes; none for None."""
+    """Return the axes of a mesh of JAX, or of a mapping of names to sizes; () for None."""
     sizes = {} if mesh is None else mesh if isinstance(mesh, Mapping) else mesh.shape
     return tuple((str(name), int(size)) for name, size in sizes.items())
 
 
 def devices_in(axes: Axes) -> int:
-    """Return how many devices there are along ``axes``."""
+    """Return the number of devices in a mesh with these axes."""
     return math.prod(size for _, size in axes)
 
 
@@ -52,7 +52,7 @@ def _types(axes: Axes) -> tuple[Any, ...]:
 
 
 def on_every_device(fn: Callable[..., Any], mesh: DeviceMesh) -> Any:
-    """Return ``fn`` jitted; where ``mesh`` has axes, each of its devices gets the whole of the operands."""
+    """Return ``fn`` jitted; each device of ``mesh``, if it has axes, gets whole operands."""
     jax, sharding = jax_module(), jax_module("jax.sharding")
     if not axes_of(mesh):
         return jax.jit(fn)
@@ -63,9 +63,9 @@ def on_every_device(fn: Callable[..., Any], mesh: DeviceMesh) -> Any:
 
 
 def on_simulated_devices(fn: Callable[..., Any], axes: Axes) -> Callable[..., Any]:
-    """Return ``fn`` as it runs where ``axes`` of CPU devices are the mesh; ``fn`` itself without axes.
+    """Return ``fn`` on a mesh of CPU devices with these axes; ``fn`` itself without axes.
 
-    ``NotModelled`` (NK607) where JAX has fewer CPU devices.
+    ``NotModelled`` (NK607) if JAX has fewer CPU devices.
     """
     if not axes:
         return fn

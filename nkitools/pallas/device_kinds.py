@@ -1,4 +1,4 @@
-"""The chip that a function asks JAX about, where a mesh of its own has the devices of this machine."""
+"""The chip that JAX names to a function whose own mesh has the devices of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nkitools.pallas.imports import jax_module
 
 @contextlib.contextmanager
 def simulated_kinds(chip: Chip) -> Iterator[None]:
-    """Let devices of the CPU pass for ``chip``: a function's ``shard_map`` brings them in, deep in what is lowered."""
+    """Let CPU devices pass for ``chip``: a function's ``shard_map`` brings them into the lowering."""
     if jax_internals.moved(jax_internals.KINDS):
         yield
         return
@@ -34,7 +34,7 @@ def simulated_kinds(chip: Chip) -> Iterator[None]:
 
 @cache
 def _module() -> Any:
-    """Return the module where the names are looked up: a newer JAX hands them on from another one."""
+    """Return the module that defines the names: a newer JAX imports them from another module."""
     return jax_module(jax_internals.of(jax_internals.TPU_INFO, "get_device_kind").__module__)
 
 
@@ -43,7 +43,7 @@ def _instead(kind: str, of_chip: str) -> str:
 
 
 def _count(cores: Callable[[], Any]) -> int:
-    """Return the cores of a device; a device of the CPU has none, or no such attribute, and stands for one."""
+    """Return the number of cores of a device; 1 for a CPU device, which has none or no such attribute."""
     try:
         return int(cores() or 1)
     except AttributeError:

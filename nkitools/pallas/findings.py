@@ -13,7 +13,7 @@ from nkitools.rules.finding import Finding
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors first, then by rule; what several chips say of one line is said once."""
+    """Return findings sorted: errors first, then by rule; equal findings of several chips are one."""
     unique: dict[tuple[Any, ...], Finding] = {}
     for finding in findings:
         unique.setdefault((finding.rule, finding.file, finding.line), finding)
@@ -21,7 +21,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def captured_constants(error: BaseException) -> Finding | None:
-    """PL301 where a kernel uses an array of outside that it was not given."""
+    """PL301: a kernel uses an array from outside that is not among its operands."""
     text = str(error)
     if "captures constants" not in text and "captures non-scalar constants" not in text:
         return None
@@ -35,7 +35,7 @@ def captured_constants(error: BaseException) -> Finding | None:
 
 
 def old_block_spec(error: BaseException) -> Finding | None:
-    """PL301 where a block spec has its index map in the place of its block shape, as JAX had them until 2024."""
+    """PL301: a block spec has index map and block shape exchanged, in JAX's order until 2024."""
     if not isinstance(error, TypeError | AttributeError | ValueError):
         return None
     kind = jax_module("jax.experimental.pallas").BlockSpec

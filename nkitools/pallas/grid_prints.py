@@ -24,7 +24,7 @@ _lock = threading.RLock()
 
 @contextlib.contextmanager
 def placing_prints() -> Iterator[None]:
-    """Give the prints of kernels that are interpreted within their grid point and their line, where JAX lets us."""
+    """Give prints of kernels that are interpreted inside the block a grid point and a line, if this JAX allows it."""
     if jax_internals.moved(jax_internals.GRID_PRINTS):
         yield
         return

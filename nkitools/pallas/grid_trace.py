@@ -21,7 +21,7 @@ _FAST = {"window": "vmem", "scratch": "vmem", "scoped": "vmem", "scalar": "smem"
 class GridTrace:
     """Keeps the events of one Pallas call; ``budget``: the bytes of values that may be kept.
 
-    A block that the pipeline moves is read and then written: the read is kept until then, as is that of a DMA.
+    The pipeline and DMAs read a block and then write it: the read is kept until the write.
     """
 
     def __init__(self, grid: WatchedGrid, budget: int) -> None:
@@ -67,16 +67,16 @@ class GridTrace:
         return self._numbers[key]
 
     def read(self, who: Any, touch: Touch) -> None:
-        """Keep what a DMA or the pipeline reads until it is written."""
+        """Keep the source of a DMA or of the pipeline until it is written."""
         self._read[who] = touch
 
     def moved(self, who: Any) -> tuple[Touch, ...]:
-        """Return what is being written was read from; () where that is not known."""
+        """Return the source of a DMA or of the pipeline that writes now; () if unknown."""
         touch = self._read.pop(who, None)
         return () if touch is None else (touch,)
 
     def touch(self, number: int, ranges: Ranges) -> Touch:
-        """Return the part of a buffer that lies inside of it."""
+        """Return the part of an access that lies inside the buffer."""
         shape = self.trace.buffers[number].shape
         spans = list(write_shadow.spans(ranges, shape))
         bounds = [
@@ -97,7 +97,7 @@ class GridTrace:
         begun: int = -1,
         note: str = "",
     ) -> int:
-        """Add an event of a device and its core; with several devices the point of a grid is not known."""
+        """Add an event of a device and its core; with several devices it has no point of the grid."""
         device, core = who
         step = len(self.trace.points) - 1 if self._several else self._grid.step(core)
         event = Event(

@@ -1,7 +1,6 @@
-"""JAX, imported when it is first used, its warnings, and what cannot be done with the one installed (NK607).
+"""Imports JAX at its first use, filters its warnings, and reports what the installed JAX cannot do (NK607).
 
-Its modules are typed Any here: JAX types itself in part, and what the type checker says must not depend on whether JAX
-is installed.
+JAX's modules have the type Any: JAX is typed in part, and a type check must not depend on whether JAX is installed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from nkitools.rules.finding import Finding, NotModelled
 
 
 def jax_module(path: str = "jax") -> Any:
-    """Return the module ``path`` of JAX; ``NotModelled`` (NK607) where JAX is not installed."""
+    """Return the module ``path`` of JAX; ``NotModelled`` (NK607) if JAX is not installed."""
     if importlib.util.find_spec("jax") is None:
         remedy = "Install it with `pip install 'nkitools[pallas]'`."
         refuse("Pallas kernels run by way of JAX, which is not installed here", remedy)
@@ -50,7 +49,7 @@ def refuse(message: str, remedy: str) -> NoReturn:
 
 
 def finding(message: str, remedy: str, severity: str = "error") -> Finding:
-    """Return what is not possible, at the author's line that asked."""
+    """Return a finding of NK607 at the author's current line."""
     frame = author_frame()
     place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name) if frame else ("<unknown>", 0, "")
     return Finding.of("NK607", message, place, remedy=remedy, severity=severity)
@@ -59,7 +58,7 @@ def finding(message: str, remedy: str, severity: str = "error") -> Finding:
 def of_arrays(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], is_array: Callable[[Any], bool]
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """``fn`` as a function of its arrays alone, and these: what else it takes may be a shape, and not traced."""
+    """Return ``fn`` as a function of its arrays, and the arrays: other arguments, such as shapes, are not traced."""
     tree_util = jax_module().tree_util
     leaves, tree = tree_util.tree_flatten((args, dict(kwargs)))
     places = [place for place, leaf in enumerate(leaves) if is_array(leaf)]

@@ -31,7 +31,7 @@ def repair_of(
 ) -> Repair | None:
     """Return the first change of an index map of ``call`` after which ``fn()`` ``is_right`` in plain interpretation.
 
-    None where there is none, and for a call so large that many runs of it would take long.
+    None if there is none, and for a call that is too large to run many times.
     """
     changes = list(islice(_changes(call), _MOST_CHANGES))
     if not changes or points(call) > _MOST_POINTS or array_bytes(call) > _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Makes JAX run Pallas calls on the CPU, without a change to the kernel."""
+"""Makes JAX run Pallas calls on the CPU; the kernel stays as it is."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BUILT_EARLY = (
 
 @contextlib.contextmanager
 def interpreted(mode: object) -> Iterator[None]:
-    """Run on the CPU and interpret every Pallas call that is traced within, as ``mode`` says (True or InterpretParams).
+    """Interpret every Pallas call that is traced inside the block on the CPU, by ``mode`` (True or InterpretParams).
 
-    The mode is part of the key under which ``jax.jit`` keeps its traces, so nothing traced within is used outside.
+    The mode is part of the key under which ``jax.jit`` keeps its traces, so that no such trace is used outside.
     """
     jax = jax_module()
     cpu = jax.local_devices(backend="cpu")[0]
@@ -37,10 +37,10 @@ def interpreted(mode: object) -> Iterator[None]:
 
 
 def interpret_mode(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """Return the mode to force: the function's own where its ``interpret`` argument has parameters, else True.
+    """Return the mode to force: the function's own ``interpret`` argument if it has parameters, else True.
 
-    Forcing overrides what the function says, and plain interpretation of a kernel that asked for TPU interpretation
-    would not find what its author is looking for.
+    Forcing overrides the function's own mode, and plain interpretation of a kernel that asked for TPU interpretation
+    would miss mistakes that its author looks for.
     """
     own = _argument(fn, "interpret", args, kwargs)
     of_tpu = isinstance(own, jax_module("jax.experimental.pallas.tpu").InterpretParams)
@@ -48,7 +48,9 @@ def interpret_mode(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
 
 
 def _argument(fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """Return the value of an argument of a call, given or default; None where there is none, or no call fits."""
+    """Return the value of an argument of a call, given or default; None if the function lacks it or the call does not
+    fit.
+    """
     if name in kwargs:
         return kwargs[name]
     try:

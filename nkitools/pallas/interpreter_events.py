@@ -1,9 +1,9 @@
 """Watches the memory of an interpreted TPU: who wrote what, at which point of the grid.
 
 TPU interpretation keeps a kernel's buffers in an object of shared memory, through which every read, write and DMA goes.
-While a run is watched, that object is of a class of ours, which keeps a shadow of each buffer: for each element, the
-grid step that wrote it last. From that follow the findings that no mode of JAX reports, and those which it does report,
-with the author's line and without an end of the run.
+During a watched run that object has a class of ours, which keeps a shadow of each buffer: for each element the grid
+step that wrote it last. From the shadows come findings that no mode of JAX reports, and those that JAX reports too, but
+with the author's line, and the run goes on.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ _FIRST_BUFFER = 100  # what JAX calls the first buffer of a Pallas call
 
 
 class Watch:
-    """The observations of one run of a function: the ``certain`` ones, and the ``suspected`` ones, which matter if
-    the results depend on it.
+    """The findings of one run of a function: ``certain`` ones, and ``suspected`` ones, which count only if the results
+    depend on them.
 
-    ``known`` are the function's Pallas calls as tracing found them: the interpreter has no source places.
-    ``otherwise``: what is to be other than in an earlier run. To its suspicions, by operand, the watch makes the
-    suspected values as bad as they can be on a TPU: values that a core left behind at another point of a parallel
-    dimension are gone, and so are outputs that several points wrote. With ``traced_bytes`` the events of each kernel
-    are kept, and values of so many bytes.
+    ``known``: the function's Pallas calls from tracing, which have the source lines that the interpreter lacks.
+    ``otherwise``: the changes for a second run. For suspicions about an operand the watch makes its values as bad as
+    they can be on a TPU: values that a core left behind at another point of a parallel dimension are lost, and so are
+    outputs that several points wrote. ``traced_bytes``: if not 0, events are kept, with values of so many bytes.
     """
 
     def __init__(
@@ -73,15 +72,16 @@ class Watch:
         return self.kernels[-1]
 
     def finish(self) -> None:
-        """Say what only shows when the kernels are through."""
+        """Add the findings that need the ends of the kernels."""
         for kernel in self.kernels:
             kernel.finish()
 
 
 class Otherwise(NamedTuple):
-    """The changes of a second run: undefined memory, and what is ``suspected`` of the ``earlier`` one, are other.
+    """The changes for a second run: other values in undefined memory and for what is ``suspected`` in the ``earlier``
+    run.
 
-    Without suspicions, what is read outside of buffers.
+    Without suspicions, other values for reads outside of buffers.
     """
 
     earlier: Watch
@@ -89,9 +89,9 @@ class Otherwise(NamedTuple):
 
 
 class Kernel(TracedKernel):
-    """One Pallas call while it runs: its buffers, the points of the grid so far, and the core that is at each.
+    """One Pallas call while it runs: its buffers, the points of the grid so far, and the core of each.
 
-    ``names_before``: the buffers of the same call in an earlier run whose undefined memory held something else.
+    ``names_before``: the buffers of the same call in an earlier run with other values in undefined memory.
     """
 
     def __init__(self, watch: Watch, memory: Memory, names_before: Names | None = None) -> None:
@@ -121,7 +121,7 @@ class Kernel(TracedKernel):
         return self.grid.call
 
     def at(self, call: Call, point: tuple[int, ...], core: int) -> None:
-        """``core`` begins with a point of the grid."""
+        """Note that ``core`` begins a point of the grid."""
         with self.lock:
             if self.call is None:
                 call = self.watch.known.get(call.likeness, call)
@@ -132,7 +132,7 @@ class Kernel(TracedKernel):
                 self._forget(core)
 
     def _forget(self, core: int) -> None:
-        """Mark the own vector memory of ``core`` as unwritten, as if it were another core."""
+        """Mark the vector memory of ``core`` as unwritten, as if another core went on."""
         for key, buffer in self.shadows.items():
             is_own = buffer.kind == "scratch" or (buffer.kind == "window" and buffer.is_output)
             if is_own and key[3] == core and self.rules.about(buffer.name) in self.watch.adverse:
@@ -164,7 +164,7 @@ class Kernel(TracedKernel):
     # ------------------------------------------------------------------ buffers
 
     def allocate(self, key: BufferKey, shape: tuple[int, ...], source: SourceInfo | None) -> None:
-        """Register a new buffer: one of the call's own, of each device, or one that the kernel makes at its steps."""
+        """Register a new buffer: of the call, on each device, or one that the kernel allocates at its steps."""
         with self.lock:
             place = source_places.of_source(source)
             if self.call is None:
@@ -222,7 +222,7 @@ class Kernel(TracedKernel):
                 self._mark(buffer, where, mask, core)
 
     def give_back(self, key: BufferKey, content: Array | None) -> None:
-        """Keep an output that JAX reads as a whole; the last time is when it hands it to the function."""
+        """Keep an output that JAX reads as a whole: the last read returns it to the function."""
         buffer = self.shadows.get(key)
         if buffer is None or self.call is None or content is None:
             return
@@ -232,7 +232,9 @@ class Kernel(TracedKernel):
             self.returned[operand.name] = Returned(self.call, operand, content, steps, self.grid.points)
 
     def _place_of_wait(self, source: SourceInfo | None) -> Place:
-        """Return the line of a wait. JAX has none for waits of the kernel's own: the line is known if there is one."""
+        """Return the line of a wait. JAX has none for the kernel's own waits: it is known only if the kernel has just
+        one.
+        """
         assert self.call is not None
         if source is not None:
             return source_places.of_source(source, self.call.kernel_place)
@@ -251,7 +253,7 @@ class Kernel(TracedKernel):
     def _carry_over(
         self, buffer: Shadow, where: tuple[Any, ...], carried: Array | None, place: Place, core: int
     ) -> None:
-        """Mark the elements that a DMA writes as written at this step, and defined where its source is defined."""
+        """Mark the elements that a DMA writes as written now; those with an undefined source stay undefined."""
         self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
         part = np.asarray(buffer.steps[where])
         if carried is None or carried.size != part.size:
@@ -311,7 +313,7 @@ class Kernel(TracedKernel):
         return run
 
     def _check_barrier(self, dma: Dma) -> None:
-        """PL209: a copy to another device before that device is known to run the kernel."""
+        """PL209: a copy to another device starts before that device is sure to run the kernel."""
         call = self.call
         if (
             call is None
@@ -332,7 +334,7 @@ class Kernel(TracedKernel):
         return dma if dma is not None and is_remote(dma) else None
 
     def deadlock(self, waiting: list[Wait]) -> None:
-        """PL208: devices that wait for each other."""
+        """PL208: devices wait for each other."""
         if self.hangs:
             return
         self.hangs = True  # what is found from here on follows from it
@@ -346,7 +348,7 @@ class Kernel(TracedKernel):
         self.rules.tell("PL208", message, first or self.call.kernel_place, (), "semaphore")
 
     def stuck(self, core: int, source: SourceInfo | None, has: int, wants: int) -> None:
-        """PL208: a wait that nothing can end."""
+        """PL208: a wait can never end."""
         message = f"a semaphore is waited for that nothing signals any more: it has {has}, the wait takes {wants}"
         self.rules.tell("PL208", message, self._place_of_wait(source), self.grid.point(core), "semaphore")
 
@@ -360,7 +362,7 @@ class Kernel(TracedKernel):
         self.rules.tell("PL204", message, self.call.kernel_place, self.grid.point(core), "semaphore")
 
     def finish(self) -> None:
-        """PL204 and PL205, when the kernel is through."""
+        """PL204 and PL205, at the end of the kernel."""
         if self.call is None or self.finished or self.hangs:
             return
         self.finished = True

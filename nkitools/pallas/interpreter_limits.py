@@ -27,7 +27,7 @@ _FILE = re.compile(r'File "([^"]+)", line \d+')
 
 @contextlib.contextmanager
 def whole_tracebacks() -> Iterator[None]:
-    """Keep JAX's own frames in the tracebacks of errors, hidden from pytest: they show where an error began."""
+    """Keep JAX's frames in tracebacks, hidden from pytest: they show the origin of an error."""
     config = jax_module().config
     before = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "tracebackhide")
@@ -38,15 +38,15 @@ def whole_tracebacks() -> Iterator[None]:
 
 
 def limit(error: BaseException) -> str:
-    """Return in words what an interpreter cannot do; empty where the error is the function's own.
+    """Return in words what an interpreter cannot do; '' if the error is the function's own.
 
-    The error is one of :func:`whole_tracebacks`.
+    The error must come from inside :func:`whole_tracebacks`.
     """
     return _in_words(error) if _is_interpreters(error) else ""
 
 
 def _is_interpreters(error: BaseException) -> bool:
-    """Return whether an error began in JAX's interpreters, or in what they compile for the CPU."""
+    """Return whether an error began in JAX's interpreters, or in code that they compile for the CPU."""
     if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         files = _FILE.findall(str(error))
         return not (files and source_places.is_authors(files[-1]) and "site-packages" not in files[-1])
@@ -59,7 +59,7 @@ def _is_interpreters(error: BaseException) -> bool:
 
 
 def _in_words(error: BaseException) -> str:
-    """Return what JAX does not interpret, by its name where the error has one; otherwise what the error says."""
+    """Return the name of the operation that JAX does not interpret, if the error has one; else the error's words."""
     text = str(error)
     for pattern, sentence in _NOT_INTERPRETED:
         found = re.search(pattern, text)
@@ -84,15 +84,15 @@ _NOT_INTERPRETED = (
 
 
 def _telling_line(error: BaseException) -> str:
-    """Return what an error says; of one that came through XLA, the line in which the callback's own stands."""
+    """Return the message of an error; if it came through XLA, the line with the callback's message."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [""]
     return first_sentences(lines[-1] if "CpuCallback" in lines[0] else str(error))
 
 
 def gpu_language(closed_jaxpr: ClosedJaxpr) -> str:
-    """Return the language of a function's first kernel that is for GPUs, by what the kernel takes of it; empty if none.
+    """Return the GPU language of a function's first kernel for GPUs; '' if it has none.
 
-    Parameters, memory spaces and meshes of JAX say so by the module of their class.
+    The modules of the classes of its parameters, memory spaces and meshes show the language.
     """
     for equation in equations(closed_jaxpr.jaxpr):
         if equation.primitive.name in ("pallas_call", *OVER_MESH):
@@ -122,7 +122,7 @@ _GPU_LANGUAGES = {"pallas.mosaic_gpu": "Mosaic GPU", "pallas.triton": "Triton"}
 
 
 def lacking(error: BaseException) -> Part | None:
-    """Return the part that a kernel takes and its chip has not; None where an error says something else."""
+    """Return the hardware part that a kernel needs and its chip lacks; None if the error is about something else."""
     said = str(error) if isinstance(error, RuntimeError | ValueError) else ""
     return next((part for pattern, part in _LACKING.items() if pattern in said), None)
 
@@ -132,9 +132,9 @@ _LACKING = {"does not have SparseCores": SPARSE_CORES, "Accumulators are not ava
 
 @dataclass(frozen=True)
 class Meshes:
-    """The meshes of cores that a function's kernels run over, and what no interpreter makes of them.
+    """The meshes of cores that a function's kernels run over, which interpreters support in part.
 
-    ``kinds``: names of the classes of ``pl.kernel``'s meshes. ``in_place``: whether one is of ``pl.core_map``.
+    ``kinds``: class names of ``pl.kernel``'s meshes. ``in_place``: whether ``pl.core_map`` has one.
     """
 
     kinds: tuple[str, ...] = ()
@@ -156,5 +156,7 @@ class Meshes:
 
     @property
     def not_plainly(self) -> str:
-        """Return why plain interpretation gives no outputs: it drops what ``pl.core_map`` writes in place."""
+        """Return why plain interpretation gives no outputs (it drops in-place writes of ``pl.core_map``); '' if it
+        does.
+        """
         return "plain interpretation loses what pl.core_map writes" if self.in_place else ""

@@ -1,4 +1,4 @@
-"""Ctrl-C while XLA computes: Python would look at it after the computation, which may never end."""
+"""Handles Ctrl-C while XLA computes: Python would see it only after the computation, which may never end."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NO_OTHER = -1
 
 @contextmanager
 def ended_by_ctrl_c(name: str) -> Iterator[None]:
-    """End the process with one line where Ctrl-C comes and the computation inside goes on for two seconds.
+    """End the process with one line if the computation inside goes on for two seconds after Ctrl-C.
 
-    ``name``: of the function, for the line. Where the computation ends in time, Ctrl-C is Python's own
-    KeyboardInterrupt. Nothing is done outside of the main thread, and where an event loop watches signals itself.
+    ``name``: of the function, for the line. If the computation ends in time, Ctrl-C is a KeyboardInterrupt as usual.
+    Does nothing outside of the main thread, or if an event loop watches signals.
     """
     if not _can_watch():
         yield
@@ -41,7 +41,7 @@ def ended_by_ctrl_c(name: str) -> Iterator[None]:
 
 
 def _can_watch() -> bool:
-    """Return whether this thread may watch signals, and nothing else does."""
+    """Return whether this thread may watch signals, and no other code does."""
     if threading.current_thread() is not threading.main_thread():
         return False
     other = signal.set_wakeup_fd(_NO_OTHER)

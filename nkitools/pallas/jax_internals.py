@@ -1,9 +1,9 @@
 """Every private name of JAX that nkitools uses.
 
 JAX has no public way to capture prints, to watch the memory of an interpreted TPU, or to list what its TPU lowering
-accepts. All private names that are used stand here and nowhere else. ``MARKS`` describes the form of each name;
-``moved`` lists those that the installed JAX has otherwise, and the part of a check that uses them is then left out,
-with the reason. Differences between the supported versions of JAX (0.10.2 to 0.12) are resolved here, by name and form.
+accepts. This module alone uses private names. ``MARKS`` describes the form of each; ``moved`` lists those that differ
+in the installed JAX, and the part of a check that uses them is then left out, with the reason. Differences between the
+supported versions of JAX (0.10.2 to 0.12) are resolved here, by name and form.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ GPU_CALLBACKS = f"{_OF_GPU}.gpu_callbacks"
 
 
 class Mark(NamedTuple):
-    """A private name: where it is, the parameters or fields that must be among its own, and which part needs it.
+    """A private name: its module, the parameters or fields that it must have, and the part of a check that needs it.
 
-    A method's is that of its class and its own. ``before`` is what an older JAX that is known has in its place.
+    A method's name has its class in front. ``before``: the name in an older, supported JAX.
     """
 
     module: str
@@ -157,13 +157,13 @@ MARKS = (
 
 
 def of(module: str, name: str) -> Any:
-    """Return the private ``name`` of JAX's ``module``; a method's is that of its class and its own."""
+    """Return the object with the private ``name`` in JAX's ``module``; a method's name has its class in front."""
     return attrgetter(name)(jax_module(module))
 
 
 @cache
 def moved(part: str) -> str:
-    """Return in words what the installed JAX has otherwise than ``part`` needs; empty where all is as known."""
+    """Return in words how the installed JAX differs from what ``part`` needs; '' if it does not."""
     found = [sentence for mark in MARKS if mark.part == part and (sentence := _otherwise(mark))]
     return f"jax {jax_module().__version__}: " + "; ".join(found) if found else ""
 
@@ -191,7 +191,7 @@ def _names(thing: type | Callable[..., Any]) -> Iterable[str]:
 
 @contextmanager
 def bound_by(primitive: Any, bind: Callable[..., Any]) -> Iterator[None]:
-    """Bind a primitive of JAX by another function within; its first argument is what has bound it before."""
+    """Bind a primitive of JAX by ``bind`` inside the block; its first argument is the former function."""
     before = vars(primitive).get("bind")
     primitive.bind = partial(bind, primitive.bind)
     try:
@@ -204,7 +204,7 @@ def bound_by(primitive: Any, bind: Callable[..., Any]) -> Iterator[None]:
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many constants a ``scan`` takes and how many values it carries, by the parameters of its equation."""
+    """Return the numbers of constants and of carried values of a ``scan``, from the parameters of its equation."""
     if "num_consts" in params:  # before 0.11
         return int(params["num_consts"]), int(params["num_carry"])
     constants, carried, _ = params["ft_in"].unpack()
@@ -233,9 +233,9 @@ def meshes_of(params: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def forget_failed_callbacks() -> None:
-    """Wait for the callbacks of earlier runs on this thread, and forget the errors of those that have failed.
+    """Wait for the callbacks of earlier runs on this thread, and forget their errors.
 
-    JAX keeps them, and each later run that waits for its own callbacks would raise them again.
+    JAX keeps the errors, and each later run that waits for its own callbacks would raise them again.
     """
     if moved(TOKENS):
         return
@@ -298,9 +298,9 @@ def are_ordered(clock: Any, other: Any) -> bool:
 
 
 def clock_functions(clock: type) -> dict[tuple[Any, str], Any]:
-    """Return what replaces JAX's functions for vector clocks, with clocks of class ``clock``.
+    """Return replacements for JAX's functions for vector clocks, with clocks of class ``clock``; {} since JAX 0.11.
 
-    Since 0.11 clocks are objects, whose class the memory has as ``VectorClock``, and nothing is to be replaced.
+    Since 0.11 clocks are objects, and the memory's attribute ``VectorClock`` is their class.
     """
     module = jax_module(VECTOR_CLOCK)
     if not hasattr(module, "make_vector_clock"):
@@ -315,7 +315,7 @@ def clock_functions(clock: type) -> dict[tuple[Any, str], Any]:
 
 @contextmanager
 def replaced(ours: Mapping[tuple[Any, str], Any]) -> Iterator[None]:
-    """Replace what modules have by their names within; afterwards they have what they had before."""
+    """Replace members of modules inside the block, and restore them afterwards."""
     before = {(module, name): getattr(module, name) for module, name in ours}
     for (module, name), value in ours.items():
         setattr(module, name, value)
@@ -332,7 +332,7 @@ def core_of(thread: Thread, cores_per_device: int) -> int:
 
 
 def access_of(*checked: Any) -> tuple[tuple[Any, Any], Any, Any, Any]:
-    """Return what the race detector is to check: the thread (device and core), its clock, the buffer, the ranges."""
+    """Return the parts of an access for the race detector: thread (device and core), clock, buffer, ranges."""
     *thread, clock, buffer, ranges = checked
     device, core = _device_and_core(*thread)
     return (device, core), clock, buffer, getattr(ranges, "range", ranges)  # of a GPU since 0.11 with a permutation

@@ -1,4 +1,4 @@
-"""The parts of JAX's objects that nkitools uses, as types; JAX itself is imported only where a function runs."""
+"""The parts of JAX's objects that nkitools uses, as types; JAX itself is imported only to run a function."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Argument: TypeAlias = Shaped | Hashable | Sequence[Any] | Mapping[Any, Any]
 
 
 class DebugInfo(Protocol):
-    """The origin of a jaxpr."""
+    """The source of a jaxpr: its function's name and line, and its arguments' names."""
 
     func_src_info: str
     arg_names: Sequence[str] | None

@@ -15,7 +15,7 @@ from nkitools.pallas.source_places import Place
 
 @contextlib.contextmanager
 def reporting_checks() -> Iterator[None]:
-    """Report each ``pl.debug_check`` that does not hold in a kernel that is watched within, where JAX lets us."""
+    """Report each failing ``pl.debug_check`` of kernels that are watched inside the block, if this JAX allows it."""
     if jax_internals.moved(jax_internals.CHECKS):
         yield
         return

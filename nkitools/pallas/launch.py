@@ -1,4 +1,4 @@
-"""Runs a JAX function with Pallas calls on the CPU and says what happened."""
+"""Runs a JAX function with Pallas calls on the CPU."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     """Run ``fn(*args, **kwargs)`` on the CPU, with every Pallas call that it makes interpreted.
 
     ``fn`` is any JAX function: jitted or not, a partial, a wrapper around several Pallas calls. It needs no
-    ``interpret`` argument; where it has one that is an ``InterpretParams`` (of TPUs or GPUs), all its calls are
-    interpreted so, otherwise plainly, and Mosaic GPU kernels by JAX's interpreter of GPUs. Races that such parameters
-    ask for are findings (PL203), and no exceptions. A Pallas call is reached only if ``pl.pallas_call(...)`` itself is
-    called during the run. A function that asks for its chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) gets v5e,
-    unless it has a mesh of another one.
+    ``interpret`` argument. If it has one that is an ``InterpretParams`` (of TPUs or GPUs), its calls are interpreted by
+    it; otherwise plainly, and Mosaic GPU kernels by JAX's interpreter of GPUs. Races that such parameters detect are
+    findings (PL203), not exceptions. Only Pallas calls whose ``pl.pallas_call(...)`` is called during the run are
+    interpreted. A function that asks for its chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) gets v5e, unless
+    its mesh has another one.
 
-    NumPy arrays in give NumPy arrays out, in the structure that ``fn`` returns; as soon as one argument is a JAX array,
-    the outputs stay JAX arrays. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in
-    ``.prints``: one record a value, with the text before it as prefix; plain interpretation gives no grid point, file
-    or line.
+    Outputs have the structure that ``fn`` returns. They are NumPy arrays, or JAX arrays if one argument is a JAX array.
+    Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in ``.prints``: one record for each value,
+    with the text before it as prefix; plain interpretation gives no grid point, file or line.
 
     Raises what ``fn`` raises, unchanged; ``TypeError`` for an object that is not a JAX function; ``NotModelled``
     (NK607) without JAX.
@@ -83,7 +82,7 @@ def _is_for_mosaic_gpu(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: di
 
 
 def _possible_gpu_mode() -> object:
-    """Return how to interpret a Mosaic GPU kernel; NotModelled (NK607) where the installed JAX cannot."""
+    """Return the mode for interpreting a Mosaic GPU kernel; NotModelled (NK607) if the installed JAX has none."""
     mode = gpu_mode()
     if mode is None:
         refuse(
@@ -104,10 +103,9 @@ def interpreted_outputs(
     *,
     silently: bool,
 ) -> Any:
-    """Return the outputs of ``fn`` interpreted as ``mode`` says (True: plainly), as if for ``chip``.
+    """Return the outputs of ``fn``, interpreted by ``mode`` (True: plainly) as if for ``chip``.
 
-    ``silently``: the prints were captured before. Raises what ``fn`` raises, and TypeError for a function without any
-    JAX.
+    ``silently``: do not capture prints again. Exceptions of ``fn`` pass through; TypeError for a function without JAX.
     """
     __tracebackhide__ = True
     prints = listening(None) if silently else _prints_into(result)
@@ -126,9 +124,9 @@ def sees_tpu(left_out: dict[str, str]) -> bool:
 
 
 def device_outputs(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what ``fn`` returns on the TPU that JAX sees.
+    """Run ``fn`` on the TPU that JAX sees and return its outputs.
 
-    There a ``pl.debug_check`` that does not hold ends the kernel, and scratch memory begins as NaN.
+    A failing ``pl.debug_check`` ends the kernel, and scratch memory begins as NaN.
     """
     with contextlib.ExitStack() as stack:
         for switch in jax_internals.device_checks():
@@ -143,7 +141,7 @@ def tpu() -> Any:
 
 
 def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[Any]:
-    """Return a context that captures prints with their grid points, and writes none where there is no list for them."""
+    """Return a context that captures prints with their grid points in a list; without a list it drops them."""
     if not prints_can_be_heard():
         return contextlib.nullcontext()
     stack = contextlib.ExitStack()
@@ -153,12 +151,12 @@ def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[A
 
 
 def as_given(outputs: Argument, arguments: Argument) -> Any:
-    """Return the outputs as JAX arrays where one of the arguments is one, else as NumPy arrays."""
+    """Return the outputs as JAX arrays if one of the arguments is one, else as NumPy arrays."""
     return outputs if _has_jax_array(arguments) else _to_numpy(outputs)
 
 
 def _prints_into(result: Run) -> contextlib.AbstractContextManager[Any]:
-    """Return a context that captures the prints of a run, where this JAX allows it."""
+    """Return a context that captures the prints of a run, if this JAX allows it."""
     if prints_can_be_heard():
         return listening(result.prints)
     result.prints = unheard = UnheardPrints()
@@ -167,7 +165,7 @@ def _prints_into(result: Run) -> contextlib.AbstractContextManager[Any]:
 
 
 def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what ``fn`` returns, once it is computed and every callback has been made, in success and in failure."""
+    """Call ``fn`` and return its outputs after they are computed and all callbacks have run, also if ``fn`` fails."""
     jax = jax_module()
     jax_internals.forget_failed_callbacks()  # the caller's own
     try:
@@ -187,7 +185,7 @@ def _not_to_be_donated(leaf: Argument) -> Any:
 
 
 def _check_is_jax(fn: Callable[..., Any], outputs: Argument) -> None:
-    """Refuse a function that showed nothing of JAX: it ran, but no Pallas kernel did."""
+    """Refuse a function that used no JAX: it ran, but no Pallas kernel did."""
     if not _has_jax_array(outputs) and not is_pallas_function(fn):
         raise TypeError(
             f"`{name_of(fn)}` returned no JAX array and names nothing of JAX, so nothing of it ran as a Pallas kernel. "

@@ -1,4 +1,4 @@
-"""Lowers Pallas calls for a TPU, which JAX can do on any machine, and says what it does not take."""
+"""Lowers Pallas calls for a TPU, which JAX can do on any machine, and reports calls that JAX refuses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Program:
 
 
 def lower(call: Call, chip: Chip, **compiler_params: int) -> Program | Finding:
-    """Return the call lowered for ``chip``, or what is wrong with it. ``compiler_params`` replace the author's."""
+    """Return the call lowered for ``chip``, or a finding of JAX's refusal. ``compiler_params`` replace the author's."""
     export = jax_module("jax.export")
     mesh = abstract_mesh(chip, call.axes)
     jitted = on_every_device(call.as_function(**compiler_params), mesh)
@@ -66,7 +66,7 @@ def lower(call: Call, chip: Chip, **compiler_params: int) -> Program | Finding:
 
 
 def _as_numbers(aval: Shaped) -> tuple[tuple[int, ...], str]:
-    """Return the shape and dtype of an array; of one of random keys, those of the numbers that they are made of."""
+    """Return the shape and dtype of an array; for random keys those of their numbers."""
     jax = jax_module()
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
         aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
@@ -106,7 +106,7 @@ def finding_of_error(error: BaseException, call: Call) -> Finding:
 
 
 def remote_copy(call: Call) -> Place | None:
-    """Return where a kernel first copies to another device, which is what it has to wait for; None if it never does."""
+    """Return the line at which a kernel first copies to another device; None if it never does."""
     for equation, place in placed_equations(call.jaxpr, call.kernel_place):
         if equation.primitive.name == "dma_start":
             with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # a JAX with other copies
@@ -138,12 +138,12 @@ _INSTEAD = (
 
 
 def remedy_of(rule: str, text: str) -> str:
-    """Return what to write for a message of the compiler that PL301 reports; '' for the rule's own remedy."""
+    """Return the remedy for a message of the compiler that PL301 reports; '' for the rule's own remedy."""
     return next((remedy for pattern, remedy in _INSTEAD if rule == "PL301" and re.search(pattern, text)), "")
 
 
 def first_sentences(text: str, limit: int = 400) -> str:
-    """Return the start of a compiler's message, without what it says of its own inside."""
+    """Return the start of a compiler's message, without remarks about the compiler itself."""
     text = text.replace(
         "Pallas encountered an internal verification error. Please file a bug at "
         "https://github.com/jax-ml/jax/issues/new/choose. Error details: ",

@@ -28,9 +28,9 @@ DUMP_FLAGS = "--xla_jf_dump_to={} --xla_jf_dump_llo_text=true"
 
 
 class Bundles(NamedTuple):
-    """The number of a kernel's instruction bundles, of those that spill a register, and the slots that they fill.
+    """The number of a kernel's instruction bundles, of those that spill a register, and the share of used slots.
 
-    ``units``: by unit (``MXU``, ``VALU``, ``VLOAD`` and others), its share of all slots, each bundle once.
+    ``units``: the share of its slots that each unit (``MXU``, ``VALU``, ``VLOAD``, ...) uses, each bundle counted once.
     """
 
     total: int
@@ -39,9 +39,9 @@ class Bundles(NamedTuple):
 
 
 def least_vmem(call: Call, chip: Chip, timeout: float, guess: int) -> int:
-    """Return the least limit, in bytes and to 4 KiB, with which the compiler takes a call that it takes as it is.
+    """Return the least memory limit, in bytes and to 4 KiB, with which the compiler accepts an accepted call.
 
-    Found by halving, from ``guess`` on: two compilations where that is right, some fifteen where it is not.
+    It bisects from ``guess``: two compilations if the guess is right, some fifteen if not.
     """
     refused, taken = 0, (call.vmem_limit or chip.scoped_vmem) // _STEP
     tries = [-(-guess // _STEP), -(-guess // _STEP) - 1]
@@ -55,7 +55,7 @@ def least_vmem(call: Call, chip: Chip, timeout: float, guess: int) -> int:
 
 
 def count_bundles(program: Program, chip: Chip, timeout: float) -> Bundles | None:
-    """Return the counts of the compiler's own dump, made by a process of its own; None where there is no dump."""
+    """Compile in a separate process and return the counts of the compiler's dump; None without a dump."""
     with tempfile.TemporaryDirectory() as folder:
         dumping = Compiler({"LIBTPU_INIT_ARGS": DUMP_FLAGS.format(folder)})
         try:
@@ -66,7 +66,7 @@ def count_bundles(program: Program, chip: Chip, timeout: float) -> Bundles | Non
 
 
 def bundles_in(folder: Path) -> Bundles | None:
-    """Return the counts of all kernels in a dump; None where there are none."""
+    """Return the counts of all kernels in a dump; None for no kernels."""
     files = [path for path in sorted(folder.glob(_DUMP)) if not any(each in path.name for each in _AROUND)]
     counts = [_counted(path.read_text()) for path in files]
     if not counts:
@@ -77,7 +77,7 @@ def bundles_in(folder: Path) -> Bundles | None:
 
 
 def _counted(text: str) -> Bundles:
-    """Return a table: two lines of heading, what each unit can take, and a line for what each bundle takes."""
+    """Return the counts in a table: two lines of heading, the slots of each unit, and a line for each bundle."""
     head, _, table = text.partition("UTILIZATION:")
     titles = [line for line in head.splitlines() if line.strip()]
     names = next(index for index, line in enumerate(titles) if "," in line)
@@ -104,7 +104,7 @@ class VectorMemory(NamedTuple):
 
 
 def vmem_in(folder: Path) -> VectorMemory | None:
-    """Return the vector memory of the kernel that takes most, by the compiler's report in a dump; None without one."""
+    """Return the vector memory of the kernel that takes the most, from the reports in a dump; None without."""
     found = []
     for path in folder.glob("*vmem_report.html"):
         _, _, data = path.read_text().partition("const DATA =")
@@ -128,7 +128,7 @@ class Profile(NamedTuple):
 
 
 class Profiler:
-    """A process of the compiler that profiles what it compiles. It is started again after a crash."""
+    """A process of the compiler that profiles the programs it compiles. It is restarted after a crash."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="nkitools-profile-"))
@@ -138,7 +138,7 @@ class Profiler:
         self._lock = threading.Lock()
 
     def profile(self, program: Program, chip: Chip, timeout: float) -> Profile:
-        """Return the estimate of a program; Crashed where the compiler gives none."""
+        """Return the profile of a program. Crashed if the compiler gives none."""
         with self._lock:
             for old in self._folder.iterdir():
                 old.unlink()

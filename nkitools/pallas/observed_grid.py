@@ -64,7 +64,7 @@ class WatchedGrid:
         return written[[self._groups[each] != own for each in written]]
 
     def in_parallel(self) -> str:
-        """Return what a message says of the parallel dimensions."""
+        """Return a clause for messages about the parallel dimensions."""
         assert self.call is not None
         dimensions = ", ".join(str(index) for index, each in enumerate(self.call.parallel) if each)
         words = f"s {dimensions} of the grid are" if "," in dimensions else f" {dimensions} of the grid is"

@@ -78,7 +78,9 @@ class WatchedRules:
         self.tell("PL201", message, place, self._grid.point(core), buffer.name, sure=sure, remedy=remedy)
 
     def _undefined_scalars(self, block: tuple[int, ...]) -> str:
-        """Return where a block's index may come from, if it is what JAX reads outside of the scalars of a call."""
+        """Return a sentence on the scalars that a block's index may come from, if it is JAX's value for reads outside
+        of them.
+        """
         scalars = self._grid.call.prefetched if self._grid.call is not None else ()
         if not scalars or not {_OUTSIDE, -1} & set(block):  # times the size of a block, in 32 bits, it is -1
             return ""
@@ -87,7 +89,9 @@ class WatchedRules:
         return f"; {what} what a scalar holds that is read outside of {names}, or before it is written"
 
     def check_defined(self, buffer: Shadow, where: tuple[Any, ...], seen: Array, place: Place, core: int) -> None:
-        """PL207, if the results depend on it. ``where``: the part of the buffer whose steps are ``seen``."""
+        """PL207 for undefined elements, if the results depend on them. ``where``: the part of the buffer with steps
+        ``seen``.
+        """
         if not seen.size or seen.min() > UNWRITTEN:
             return
         if (undefined := (seen == UNWRITTEN)).any():
@@ -128,7 +132,7 @@ class WatchedRules:
         return bool(others.size)
 
     def tell_races(self) -> None:
-        """PL203; PL206 where the kernel adds up what several points write. If the results depend on that output."""
+        """PL203, or PL206 if the kernel adds up the writes of several points, if the results depend on that output."""
         for buffer, other, place, point in self._races:
             operand = buffer.operand
             assert operand is not None
@@ -187,7 +191,7 @@ def _padded(operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _block_index(operand: Operand, ranges: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the block that begins where ``ranges`` does."""
+    """Return the index of the block that begins at the start of ``ranges``."""
     starts = [int(each.start) if isinstance(each, slice) else int(each) for each in ranges]
     sizes = operand.block_sizes
     return tuple(

@@ -1,4 +1,4 @@
-"""The mode ``tpu_interpret``: a watched run, and another one to see whether results depend on what is undefined."""
+"""The mode ``tpu_interpret``: a watched run, and a second one to see if results depend on undefined memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Watching:
         return launch.finished(self._programs[cores], (), {})
 
     def _compiled(self) -> Callable[[], Any]:
-        """Return the function without arguments: its arrays are those of the compiled program, and no constants."""
+        """Return the function without arguments; its arrays are inputs of the compiled program, not constants."""
         jax, tree = jax_module(), jax_module().tree_util
         eval_jaxpr = jax_module("jax.core").eval_jaxpr
         traced, shapes = jax.make_jaxpr(lambda: self.fn(*self.args, **self.kwargs), return_shape=True)()
@@ -104,8 +104,8 @@ def watched_run(
 ) -> Watched:
     """Run ``fn`` watched and report its findings; return the interpreted Pallas calls and the outputs.
 
-    Where JAX's TPU interpretation does not take the function, ``run.left_out`` gives the reason, and the outputs are
-    None. ``is_traceable``: whether the function can be compiled as a whole. Raises the function's own error.
+    If JAX's TPU interpretation does not accept the function, ``run.left_out`` has the reason, and the outputs are None.
+    ``is_traceable``: the function can be compiled as a whole. The function's own exceptions pass through.
     """
     __tracebackhide__ = True
     prints = Prints()
@@ -150,9 +150,9 @@ def unwatched(reason: str, severity: str = "warning") -> Finding:
 
 
 def _of_others(found: dict[Any, Finding], certain: dict[Any, Finding]) -> dict[Any, Finding]:
-    """Return the findings of operands without a certain finding of the same rule, or of its cause.
+    """Return the findings about operands that have no certain finding of the same rule or cause.
 
-    What one core left behind another core has not: PL206 of one core is PL207 of the other.
+    One core's leftovers are missing on another core: PL206 of one core is PL207 of the other.
     """
     known = {(rule, about) for rule, about, *_ in certain}
     known |= {("PL207", about) for rule, about in known if rule == "PL206"}
@@ -169,7 +169,7 @@ def _calls(watch: Watch) -> list[Call]:
 
 
 def _refused(error: Exception) -> Finding | None:
-    """Return what TPU interpretation says of a kernel that no TPU could run either, as a finding."""
+    """Return a finding for an error of TPU interpretation about a kernel that no TPU could run either."""
     text = str(error)
     if "cannot be referenced directly" in text:
         message = f"the kernel reads or writes HBM as if it were vector memory: {first_sentences(text)}"
@@ -178,10 +178,10 @@ def _refused(error: Exception) -> Finding | None:
 
 
 def _confirmed(watching_it: _Watching, watch: Watch, first: Argument) -> dict[Any, Finding]:
-    """Return the suspicions, if the results are others where undefined memory holds something else.
+    """Return the suspicions if the results change with the values in undefined memory.
 
-    Of reads outside of a buffer a warning is left if they are not, and a hint where the buffer is one of scalars: there
-    the TPU reads another scalar, and goes on.
+    If they do not change, reads outside of a buffer become warnings, and hints for buffers of scalars: the TPU reads
+    another scalar there and goes on.
     """
     suspected = watch.suspected.findings
     outside = {key for key in suspected if key[0] == "PL201"}
@@ -228,10 +228,10 @@ _CAUSES = {
 
 
 def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()) -> list[Finding]:
-    """Without the findings that follow from another one of the same operand; the keys are rule, operand and place.
+    """Return findings without those that follow from another one of the same operand; keys: rule, operand, place.
 
-    A buffer that is ``cleared`` at some points only was meant to carry values (PL206); one that never is, was not.
-    What a kernel reads outside of an operand makes the results of others undefined, so these are folded under it.
+    A buffer that is ``cleared`` at some points was meant to carry values (PL206); one that never is, was not. Reads
+    outside of an operand make other results undefined, so findings about these are dropped too.
     """
     known = {(rule, about) for rule, about, *_ in certain}
     outside = {

@@ -50,9 +50,10 @@ _OF_TPU = ("tpu_interpret", "lower", "aot")  # the modes for kernels of TPUs alo
 class CheckedRun(Run):
     """The result of checking a function with Pallas calls.
 
-    ``compiled``: what became of its Pallas calls on each chip. ``left_out``: the modes that could not be gone through,
-    and why. ``estimating``: what makes ``estimate()``. ``traces``: inside `nkitools.watching()` the events of each
-    Pallas call that was interpreted as on a TPU. ``unlike`` returns PL211 for expected outputs that are known later.
+    ``compiled``: the compiler's answers for its Pallas calls, by chip. ``left_out``: the modes that did not run, with
+    the reasons. ``estimating``: the function behind ``estimate()``. ``traces``: inside `nkitools.watching()` the events
+    of each Pallas call in TPU interpretation. ``unlike``: a function that returns PL211 for outputs that are expected
+    later.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
@@ -70,8 +71,8 @@ class CheckedRun(Run):
     def estimate(self) -> Estimate:  # type: ignore[override]  # of Pallas calls, where a run of NKI has instructions
         """Return how long the Pallas calls take on each chip of the check, as `nkitools.pallas.estimate` does.
 
-        They are compiled a second time when this is first asked for; from then on the page of the run has the times.
-        ``NotModelled`` (NK607) without libtpu, ``ValueError`` where the modes had none of the calls traced.
+        The first call compiles them a second time; afterwards the page of the run has the times. ``NotModelled``
+        (NK607) without libtpu, ``ValueError`` if no mode traced the calls.
         """
         return self._estimate
 
@@ -112,7 +113,7 @@ class Check:
     # ------------------------------------------------------------------ tracing, lowering, compiling
 
     def _trace(self) -> bool:
-        """Find the Pallas calls; False where tracing shows a mistake that leaves nothing to run."""
+        """Find the Pallas calls by tracing; return False if a mistake leaves nothing to run."""
         without: dict[Chip, Part] = {}
         for chip in self.plan.chips:
             try:
@@ -141,7 +142,7 @@ class Check:
         return bool({"lower", "aot"} & set(self.plan.modes))
 
     def _untraceable(self, error: Exception) -> bool:
-        """Note why the function cannot be traced as a whole; return False where that is a mistake of its kernel."""
+        """Note why the function cannot be traced as a whole; return False if that is a mistake in its kernel."""
         if not self._compiles:  # the modes that run the function meet the error themselves
             return True
         mistake = captured_constants(error) or old_block_spec(error)
@@ -152,7 +153,7 @@ class Check:
         return True
 
     def _without(self, without: dict[Chip, Part]) -> bool:
-        """Go on with the chips that have what the kernel takes, or with one that does; say which do not."""
+        """Keep the chips that have the parts which the kernel needs, or take another chip that has; note the others."""
         chips = tuple(chip for chip in self.plan.chips if chip not in without)
         other = next(iter(without.values())).instead
         instead = "" if chips else f"; {other} was taken in their place"
@@ -242,7 +243,9 @@ class Check:
         return bool(reason)
 
     def _interpreted(self, watched: Argument, chip: Chip, calls: list[Call], *, silently: bool) -> Any:
-        """Return the outputs in plain interpretation, or of the watched run where the interpreter cannot run it."""
+        """Return the outputs of plain interpretation, or those of the watched run if the interpreter cannot run the
+        function.
+        """
         __tracebackhide__ = True
         run, mode = self.run, self._mode()
         try:
@@ -261,7 +264,7 @@ class Check:
             return watched
 
     def _mode(self) -> object:
-        """Return how to interpret plainly: as the function's own parameters say, if it has any."""
+        """Return the mode for plain interpretation: the function's own parameters, if it has any."""
         own = interpret_mode(self.fn, self.args, self.kwargs)
         of_gpu = gpu_mode() if own is True and "Mosaic" in self.for_gpu else None
         return own if of_gpu is None else of_gpu

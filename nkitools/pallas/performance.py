@@ -103,11 +103,11 @@ def peak(dtype: DTypeLike, chip: str, *, cores: int | None = None) -> float:
 
 
 def utilisation(seconds: float, operations: float, dtype: DTypeLike, chip: str, *, cores: int | None = None) -> float:
-    """Return the share of the peak, between 0 and 1, that ``operations`` in ``seconds`` are.
+    """Return the share of the peak, between 0 and 1, that ``operations`` in ``seconds`` reach.
 
-    ``seconds`` must have been measured on the chip; ``operations`` of a product [M, K] x [K, N] are 2 M K N. The other
-    arguments are those of `peak`. Raises ``ValueError`` also for a time that is not positive, a negative count, and for
-    more than the peak, which no chip does: then the count or the time is wrong.
+    ``seconds`` must be measured on the chip; a product [M, K] x [K, N] has 2 M K N ``operations``. The other arguments
+    are those of `peak`. Raises ``ValueError`` for a time that is not positive, a negative count, and for more than the
+    peak: then the count or the time is wrong.
     """
     if not seconds > 0:
         raise ValueError(f"seconds is {seconds}; a measured time is positive")
@@ -135,18 +135,18 @@ def measure(
     """Time ``fn(*args)`` on the TPU that JAX runs it on, and compare with the peak of one device.
 
     The function is jitted and called once before the clock runs. Each trial starts ``calls`` calls and waits for the
-    last: the device does them in order, so the host's time to start one is hidden behind the one before.
+    last. The device runs them in order, so that the host starts one while the device runs the one before.
 
     - ``fn``: a JAX function of arrays, with or without Pallas calls.
-    - ``args``: its arguments; they are moved to the device beforehand.
+    - ``args``: its arguments; they are moved to the device before the clock runs.
     - ``operations`` of one call; a product [M, K] x [K, N] has 2 M K N.
     - ``dtype`` of the factors; by default that of the first array in ``args``.
-    - ``trials``: how many times are measured; their median counts.
-    - ``calls``: how many calls make a trial.
+    - ``trials``: the number of measurements; their median counts.
+    - ``calls``: the number of calls in a trial.
 
-    Raises ``NotModelled`` (NK607) where JAX runs the function on anything but a TPU, or interprets one of its Pallas
-    calls: such a time is not the kernel's performance. ``ValueError`` for less than one trial or call, and as
-    `utilisation` does.
+    Raises ``NotModelled`` (NK607) if JAX runs the function on anything but a TPU, or interprets one of its Pallas
+    calls: such a time is not the kernel's performance. ``ValueError`` for less than one trial or call, and as in
+    `utilisation`.
     """
     if trials < 1 or calls < 1:
         raise ValueError(f"trials is {trials} and calls is {calls}; both are at least 1")
@@ -208,7 +208,7 @@ def _device(jax: ModuleType, args: tuple[Any, ...]) -> Any:
 
 
 def _chip(device: Device) -> str:
-    """Return the chip that a TPU device is of; ``NotModelled`` (NK607) for one whose peaks are not known."""
+    """Return the chip of a TPU device; ``NotModelled`` (NK607) if its peaks are unknown."""
     if device.device_kind not in _CHIP_OF_KIND:
         remedy = f"Known are {', '.join(PEAKS)}."
         refuse(f"the peak of {device.device_kind} is not known to this version of nkitools", remedy)

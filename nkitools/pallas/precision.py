@@ -20,7 +20,7 @@ from nkitools.record.run import Run
 
 @dataclass(eq=False)
 class _WideRun(Run):
-    """The run in full precision, with the operations that rounded all the same."""
+    """The run in full precision, with the operations that still rounded."""
 
     bits_of: dict[str, int] = field(default_factory=dict)
 
@@ -32,12 +32,12 @@ class _WideRun(Run):
 def precision_split(
     fn: Callable[..., Any], /, *args: Argument, reference: Argument = None, **kwargs: Argument
 ) -> PrecisionSplit:
-    """Run ``fn(*args, **kwargs)`` in its dtypes and in float32, and say what low precision costs.
+    """Run ``fn(*args, **kwargs)`` in its dtypes and in float32, and return how much of the error low precision causes.
 
-    Both runs are plain interpretation. In the second one every float of fewer bits than float32 is one of float32, the
-    function's arrays and its scratch memory included. ``reference`` and the result are those of
-    `nkitools.precision_split`. Raises what ``fn`` raises, TypeError and ValueError for a reference that does not fit,
-    ``NotModelled`` (NK607) for an operation that has no shadow (``shard_map``).
+    Both runs are plain interpretation. In the second one every float with fewer bits is float32, also in the function's
+    arrays and scratch memory. ``reference`` and the result are those of `nkitools.precision_split`. Exceptions of
+    ``fn`` pass through; TypeError, ValueError for a reference that does not fit, ``NotModelled`` (NK607) for an
+    operation without a float32 form (``shard_map``).
     """
     __tracebackhide__ = True
     precise = run(fn, *args, **kwargs)

@@ -1,8 +1,8 @@
 """Device prints of JAX: ``jax.debug.print`` and ``pl.debug_print``, kept as records and still printed.
 
-JAX has no public way to capture them. Its private function that formats a print is replaced during a run, and put back
-after it, whether the run succeeds or not. A test pins its name and form; where another JAX has it otherwise, runs work
-as before, a warning says that their prints are missing, and looking one up is refused.
+JAX has no public way to capture prints. Its private function that formats a print is replaced during a run and restored
+afterwards. A test pins its name and form. Under a JAX with another form runs work as before, a warning says that their
+prints are missing, and looking one up is an error (NK607).
 
 JAX compiles the formatting function into the program, so the prints of a program compiled outside a run would be
 missed. Every run therefore sets a piece of XLA metadata, which is part of the key under which ``jax.jit`` keeps its
@@ -33,10 +33,10 @@ _HOOK_PARAMETERS = ["fmt", "np_printoptions", "has_placeholders", "logging_recor
 
 
 class UnheardPrints(Prints):
-    """The prints of a run under a JAX that does not let them be captured.
+    """The prints of a run under a JAX that does not allow their capture.
 
-    To look one up or to compare them is refused by name (NK607). Reports may still count them and list them: there are
-    none, and the warning beside them gives the reason.
+    Looking one up or comparing them is NK607. Reports may count and list them: there are none, and a warning gives the
+    reason.
     """
 
     def __getitem__(self, _: object) -> NoReturn:
@@ -52,7 +52,7 @@ class UnheardPrints(Prints):
         refuse(*self._why())
 
     def warning(self) -> Finding:
-        """Return what the run says of its prints."""
+        """Return the run's warning that its prints are missing."""
         return finding(*self._why(), severity="warning")
 
     def _why(self) -> tuple[str, str]:
@@ -78,9 +78,9 @@ _listeners: list[_Listener] = []
 
 @contextlib.contextmanager
 def hearing_prints(prints: list[Print], *, silently: bool = False) -> Iterator[None]:
-    """Append a record for every value that JAX prints within, in the order in which it prints them.
+    """Append a record for every value that JAX prints inside the block, in order.
 
-    ``silently`` keeps them from being written: what is run a second time has said it already.
+    ``silently``: do not write the prints, since an earlier run has.
     """
     debugging = jax_module(_MODULE)
     own_programs = jax_module("jax.experimental.xla_metadata").set_xla_metadata(nkitools="run")
@@ -101,7 +101,7 @@ def _say_nothing(*_: Any, **__: Any) -> None:
 
 
 def prints_can_be_heard() -> bool:
-    """Return whether this JAX has the function that formats prints, where it is looked for and in the known form."""
+    """Return whether this JAX has the known function that formats prints."""
     try:
         hook = getattr(jax_module(_MODULE), _HOOK)
     except (ImportError, AttributeError):
@@ -122,7 +122,7 @@ def _on_print(
 
 
 def hear(form: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], **where: Any) -> None:
-    """Write what JAX prints and keep it: ``form`` is what JAX formats it with, ``where`` its program, file, line."""
+    """Write and keep a print of JAX: ``form`` are its formatter's arguments, ``where`` program, file and line."""
     fmt, _, has_placeholders, _ = form
     if not _listeners:  # a callback that came after its run
         write = getattr(jax_module(_MODULE), _HOOK)
@@ -158,7 +158,7 @@ def _appended(template: str, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
 
 
 def _label(text: str) -> str:
-    """Return the text before a value, without what only separates it from the value before."""
+    """Return the text before a value, without separators after the value before."""
     return text.strip().lstrip(",;").lstrip()
 
 

@@ -1,4 +1,6 @@
-"""A race detector in the place of that of JAX's TPU interpretation: the same order of events, reported, not printed."""
+"""Replaces the race detector of JAX's TPU interpretation: the same order of events, but races are reported, not
+printed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _FIRST_DMA = 100
 
 
 class WatchedRaces:
-    """A race detector that reports to the watch, where JAX's prints."""
+    """A race detector that reports to the watch; JAX's own prints."""
 
     races_found: bool
     lock: Any
@@ -49,7 +51,7 @@ class WatchedRaces:
 
 
 def _overlap(one: Ranges, other: Ranges) -> bool:
-    """Return whether two accesses share an element; the dimensions that one of them does not index are whole."""
+    """Return whether two accesses share an element; dimensions that an access does not index are whole."""
     return all(_meet(a, b) for a, b in zip(one, other, strict=False))
 
 
@@ -89,7 +91,7 @@ class Access(NamedTuple):
 
 
 def _tell_race(key: BufferKey, this: Access, other: Access) -> None:
-    """PL203, at the kernel's own access or the later copy: what that should have waited for is in the message."""
+    """PL203, at the kernel's access or the later copy; the message names the access that it should wait for."""
     kernel = jax_module(jax_internals.INTERPRETER)._shared_memory.kernel
     if kernel.call is None or kernel.hangs:
         return
@@ -109,7 +111,7 @@ def _tell_race(key: BufferKey, this: Access, other: Access) -> None:
 
 
 def _from_another_device(access: Access, kernel: Any) -> Dma | None:
-    """Return the copy that an access is the write of, where it comes from another device and is waited for."""
+    """Return the copy from another device whose write this access is; None if it is none, or not waited for."""
     dma: Dma | None = kernel.remote_write(int(access.who[0])) if access.is_dma and access.is_write else None
     return dma
 

@@ -1,4 +1,4 @@
-"""Races that JAX's interpreters of TPU and GPU kernels look for, as findings: JAX prints them, or (0.12) raises."""
+"""Turns races that JAX's interpreters detect into findings: JAX prints them, or (0.12) raises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Races: TypeAlias = dict[tuple[str, int], Finding]  # by file and line
 
 
 def gpu_mode() -> Any:
-    """Return how JAX is to interpret a Mosaic GPU kernel; None where the installed JAX has no interpreter for them."""
+    """Return the mode for interpreting a Mosaic GPU kernel; None if the installed JAX has no interpreter for it."""
     if jax_internals.moved(jax_internals.GPU):
         return None
     return jax_internals.gpu_parameters()(detect_races=True)
@@ -27,9 +27,9 @@ def gpu_mode() -> Any:
 
 @contextlib.contextmanager
 def reporting_races(mode: object) -> Iterator[Races]:
-    """Collect the races that are found within, where JAX interprets as ``mode`` says and that asks for races.
+    """Collect the races inside the block, if ``mode`` asks JAX to detect races.
 
-    JAX wants its interpreter reset after an error, and that of GPUs after every run.
+    JAX's interpreter must be reset after an error, that of GPUs after every run.
     """
     of_gpu = jax_internals.is_gpu_mode(mode)
     part = jax_internals.GPU if of_gpu else jax_internals.WATCH
@@ -57,7 +57,7 @@ class _TpuRaces(WatchedRaces):
     remedy = ""
 
     def tell_race(self, key: BufferKey, this: Access, other: Access) -> None:
-        """PL203, at the later line of the two: that access should have waited."""
+        """PL203, at the later of the two lines: its access should have waited."""
         first, last = sorted((this, other), key=lambda each: each.place.line)
         message = f"{self.buffer}: {first.text()} and {last.text()} may happen at once"
         self._tell("PL203", message, last, self.remedy)

@@ -29,7 +29,7 @@ class Place(NamedTuple):
     def finding(
         self, rule: str, message: str, *, remedy: str = "", severity: str = "", point: tuple[int, ...] = ()
     ) -> Finding:
-        """Return what ``rule`` says of this line, at that point of the grid."""
+        """Return a finding of ``rule`` at this line and this point of the grid."""
         return Finding.of(rule, message, self, remedy=remedy, severity=severity, program=point)
 
 
@@ -50,7 +50,7 @@ def _folders_of_jax() -> tuple[str, ...]:
 
 
 def of_source(source_info: SourceInfo | None, otherwise: Place = NOWHERE) -> Place:
-    """Return where an equation was written; ``otherwise`` where JAX does not know (an operation of JAX's own)."""
+    """Return the line of an equation; ``otherwise`` if JAX does not know it (an operation inside JAX)."""
     if source_info is None or jax_internals.moved(jax_internals.STATIC):
         return otherwise
     frames = jax_internals.of(jax_internals.SOURCES, "user_frames")(source_info.traceback)
@@ -61,9 +61,9 @@ def of_source(source_info: SourceInfo | None, otherwise: Place = NOWHERE) -> Pla
 
 
 def of_function(debug_info: DebugInfo | None, otherwise: Place = NOWHERE) -> Place:
-    """Return where a traced function is defined: JAX keeps it as ``name at file:line``.
+    """Return the place at which a traced function is defined, from JAX's ``name at file:line``.
 
-    The place of one of JAX's own functions is better than none.
+    A place in JAX itself counts only if ``otherwise`` has no line.
     """
     found = _FUNCTION_AT.match(str(getattr(debug_info, "func_src_info", "")))
     if found is None or (otherwise.line and not is_authors(found["file"])):
@@ -72,10 +72,10 @@ def of_function(debug_info: DebugInfo | None, otherwise: Place = NOWHERE) -> Pla
 
 
 def of_error(error: BaseException, otherwise: Place = NOWHERE) -> Place:
-    """Return the innermost line of the author's that an error of JAX leads back to.
+    """Return the author's innermost line in the tracebacks of an error of JAX.
 
-    JAX gives an error of its lowering a cause whose traceback is that of the operation; it comes before the error's
-    own, which leads to the call of the whole function only.
+    An error of JAX's lowering has a cause with the traceback of the operation. It is tried first: the error's own
+    traceback leads only to the call of the whole function.
     """
     for each in _chain(error):
         for frame in reversed(traceback.extract_tb(each.__traceback__)):

@@ -22,13 +22,13 @@ _ON_CHIP = ("", "vmem")
 
 
 def static_findings(call: Call, chip: Chip) -> list[Finding]:
-    """Return what breaks a rule of PL1, PL302 or PL303 on ``chip``, in the order of the rules."""
+    """Return the findings of rules PL1, PL302 and PL303 on ``chip``, in the order of the rules."""
     found = [finding for operand in call.operands for finding in _of_block(operand)]
     return [*found, *_of_memory(call, chip), *_of_operations(call, chip), *_of_unused(call)]
 
 
 def _of_unused(call: Call) -> Iterator[Finding]:
-    """PL303: an operand that the kernel never uses, beside copies by DMA, where libtpu is known to get these wrong."""
+    """PL303: the kernel never uses an operand but copies by DMA, which some versions of libtpu get wrong."""
     fault = fault_of_form("unused-operand-of-pallas-call")
     if not fault.concerns((), ".".join(map(str, libtpu.version()))):
         return
@@ -46,7 +46,7 @@ def _of_unused(call: Call) -> Iterator[Finding]:
 
 
 def _of_block(operand: Operand) -> Iterator[Finding]:
-    """PL101 and PL102, the second where the first has nothing to say."""
+    """PL101, or PL102 if there is no PL101."""
     if operand.memory not in _ON_CHIP or not operand.block:
         return
     sizes, shape, bits = operand.block_sizes, operand.shape, bit_width(operand.dtype)
@@ -78,7 +78,7 @@ def _of_block(operand: Operand) -> Iterator[Finding]:
 
 
 def bit_width(dtype: DType) -> int:
-    """Return how many bits an element takes in memory; a bool takes 32."""
+    """Return the number of bits of an element in memory; a bool takes 32."""
     name = str(dtype)
     if name == "bool":
         return 32
@@ -87,10 +87,10 @@ def bit_width(dtype: DType) -> int:
 
 
 def tile_rows(rows: int, bits: int) -> int:
-    """Return how many rows a tile of an array with so many rows has.
+    """Return the number of rows in a tile of an array with ``rows`` rows.
 
-    As many as a packed register, where the array is a whole number of such tiles, and else 8: what the compiler of
-    libtpu 0.0.42 did with arrays of 16 to 256 rows.
+    That is the rows of a packed register if they divide ``rows``, else 8, as seen in the compiler of libtpu 0.0.42 for
+    arrays of 16 to 256 rows.
     """
     packed = SUBLANES * 32 // bits
     return packed if bits < 16 and rows % packed == 0 else SUBLANES
@@ -112,7 +112,7 @@ def block_bytes(call: Call) -> int:
 
 
 def scratch_bytes(call: Call) -> int:
-    """Return the vector memory of the scratch, all of it; the compiler charges only what the kernel uses."""
+    """Return the vector memory of all scratch; the compiler counts only the scratch that the kernel uses."""
     return sum(
         math.prod(each.shape) * bit_width_in_memory(each.dtype) // 8 for each in call.scratch if each.memory == "vmem"
     )
@@ -124,7 +124,7 @@ def bit_width_in_memory(dtype: DType) -> int:
 
 
 def vmem_limit(call: Call, chip: Chip) -> int:
-    """Return how much vector memory the compiler gives the call on ``chip``, in bytes."""
+    """Return the bytes of vector memory that the compiler gives the call on ``chip``."""
     return min(call.vmem_limit or chip.scoped_vmem, chip.vmem)
 
 
@@ -158,7 +158,7 @@ def _of_operations(call: Call, chip: Chip) -> Iterator[Finding]:
 
 
 def _lowered_primitives() -> Any:
-    """Return the primitives that JAX can lower for a TensorCore; none where this JAX does not say."""
+    """Return the primitives that JAX can lower for a TensorCore; () if this JAX has no such list."""
     if jax_internals.moved(jax_internals.PRIMITIVES):
         return ()
     rules = jax_internals.of(jax_internals.LOWERING, "lowering_rules")
@@ -170,7 +170,7 @@ _ARITHMETIC = frozenset(["add", "sub", "mul", "div", "rem", "max", "min", "abs",
 
 
 def _of_dtypes(equation: Equation, place: Place, call: Call, chip: Chip) -> Iterator[Finding]:
-    """PL105: what can never be loaded, and arithmetic that no vector unit has."""
+    """PL105: dtypes that can never be loaded, and arithmetic that no vector unit has."""
     name = equation.primitive.name
     types: list[Any] = [getattr(var.aval, "dtype", None) for var in (*equation.invars, *equation.outvars)]
     shaped = [var.aval for var in equation.outvars if getattr(var.aval, "shape", ())]
@@ -190,7 +190,7 @@ def _of_dtypes(equation: Equation, place: Place, call: Call, chip: Chip) -> Iter
 
 
 def print_mistake(equation: Equation) -> str:
-    """Return what a TPU does not take of a print, in words; empty where it takes it."""
+    """Return in words why a TPU refuses a print; '' if it accepts it."""
     template, filled = equation.params["fmt"], equation.params["has_placeholders"]
     values = [var.aval for var in equation.invars]
     vectors = [value for value in values if value.shape]

@@ -1,4 +1,4 @@
-"""The time of Pallas kernels on a TPU that is not there: the compiler's static profile beside the limit of the HBM."""
+"""Estimates the time of Pallas kernels without a TPU, by the compiler's static profile and the HBM's bandwidth."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class KernelEstimate(OfKernel):
     steps: int
     """Points of the grid."""
     profiled_steps: int
-    """Points of the grid that the compiler profiled; the cycles of the others are taken to be the same."""
+    """Points of the grid that the compiler profiled; the others are taken to need as many cycles."""
     cycles: float | None
-    """Cycles of the whole grid; None where the compiler has no profile."""
+    """Cycles of the whole grid; None without a profile."""
     compute_us: float | None
-    """The time of these cycles."""
+    """The time of these cycles, in microseconds."""
     hbm_bytes: int
     """Bytes between HBM and vector memory, by the block specs."""
     memory_us: float
-    """The time of these bytes at the chip's peak."""
+    """The time of these bytes at the chip's peak bandwidth, in microseconds."""
     units: Mapping[str, float] = field(default_factory=dict)
     """The share of its slots that each unit (``MXU``, ``VALU``, ``VLOAD``, ``VSTORE``, ...) fills in the kernel's
     instruction bundles, each bundle counted once."""
@@ -59,18 +59,18 @@ class KernelEstimate(OfKernel):
     vmem_bytes: int | None = None
     """The most vector memory that the compiler gives the kernel, spilled registers included."""
     spilled_bytes: int | None = None
-    """The part of it for spilled registers."""
+    """The part of that memory for spilled registers."""
     left_out: str = ""
     """Why the compiler has no profile."""
 
     @property
     def latency_us(self) -> float | None:
-        """The greater of the two times; None without a profile."""
+        """The greater of the times of computing and of memory; None without a profile."""
         return None if self.compute_us is None else max(self.compute_us, self.memory_us)
 
     @property
     def bound(self) -> str:
-        """Return what bounds the time: ``compute`` or ``memory``; empty without a profile."""
+        """Return the bound of the time: ``compute`` or ``memory``; '' without a profile."""
         if self.compute_us is None:
             return ""
         return "compute" if self.compute_us >= self.memory_us else "memory"
@@ -85,7 +85,7 @@ class KernelEstimate(OfKernel):
         )
 
     def _units(self) -> str:
-        """Return what the kernel takes of units and of vector memory, in words."""
+        """Return a clause on the units and the vector memory that the kernel uses."""
         shown = [f"{unit} {self.units[unit]:.0%}" for unit in _SHOWN if unit in self.units]
         text = f"; of their slots: {', '.join(shown)}" if shown else ""
         if self.vmem_bytes is None:
@@ -102,7 +102,7 @@ class Estimate:
     kernels: tuple[KernelEstimate, ...]
 
     def latency_us(self, chip: str) -> float | None:
-        """Return the sum over the calls on ``chip``; None where one has no estimate, or there is none."""
+        """Return the sum of the times of the calls on ``chip``; None if there are none, or if one has no estimate."""
         times = [each.latency_us for each in self.kernels if each.chip == chip]
         known = [time for time in times if time is not None]
         return sum(known) if times and len(known) == len(times) else None
@@ -123,14 +123,14 @@ def estimate(
     timeout: float = 120.0,
     **kwargs: Argument,
 ) -> Estimate:
-    """Return how long the Pallas calls of ``fn(*args, **kwargs)`` take on each of ``chips``, without a TPU.
+    """Return the estimated time of the Pallas calls of ``fn(*args, **kwargs)`` on each of ``chips``, without a TPU.
 
     ``args`` may be ``jax.ShapeDtypeStruct``: nothing is run. The time of a call is the greater of two: the cycles of
     the static profile of the TPU compiler (in libtpu), and the bytes that the block specs move at the peak bandwidth of
-    the HBM. Of a grid with more than 32 points a part is profiled. The estimate ranks variants of a kernel; it leaves
-    out what JAX does around the calls, loops around them, and copies of the kernel's own. There is no profile for v4.
+    the HBM. For a grid with more than 32 points a part is profiled. The estimate ranks variants of a kernel. It leaves
+    out JAX's work around the calls, loops around them, and the kernel's own copies. There is no profile for v4.
 
-    Raises what ``fn`` raises, ``ValueError`` for a chip that there is not, ``NotModelled`` (NK607) without JAX or
+    Exceptions of ``fn`` pass through; ``ValueError`` for an unknown chip, ``NotModelled`` (NK607) without JAX or
     libtpu.
     """
     __tracebackhide__ = True
@@ -248,9 +248,9 @@ def _bytes(call: Call, operand: Operand) -> int:
 
 
 def _visits(call: Call, operand: Operand) -> int:
-    """Return how often the block changes along the grid: a block that stays is not moved again.
+    """Return the number of times that the block changes along the grid; an unchanged block is not moved again.
 
-    Index maps that look at prefetched scalars count as if each point had another block.
+    If the index map reads prefetched scalars, each point counts as another block.
     """
     steps = points(call)
     index_map = operand.mapping.index_map_jaxpr

@@ -1,8 +1,7 @@
-"""Runs a function in JAX's TPU interpretation, watched: races, DMAs, blocks, and what was never written.
+"""Runs a function in JAX's TPU interpretation and watches races, DMAs, blocks and unwritten memory.
 
-TPU interpretation has state of its own for the whole process (its memory, the flag of its race detector). Everything
-that is replaced or set here is put back when the run is through, in success and in failure, and one run is made at a
-time.
+TPU interpretation has state for the whole process (its memory, the flag of its race detector). This module restores all
+that it replaces or sets, also after an error, and makes one run at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _PAUSE = 0.002  # seconds between two looks at a semaphore that other devices si
 
 
 def parameters(*, cores: int, seed: int | None) -> Any:
-    """Return how the interpreter is to run; equal parameters give equal objects, so that JAX keeps what it compiled."""
+    """Return the interpreter's parameters; equal arguments give equal objects, so that JAX reuses compiled programs."""
     return jax_module("jax.experimental.pallas.tpu").InterpretParams(
         detect_races=True,
         num_cores_or_threads=cores,
@@ -78,20 +77,20 @@ def watching(
 def _called(*args: Any, callback: Callable[..., Any], **_: Any) -> Any:
     """Call one of the interpreter's callbacks with copies of its arguments.
 
-    JAX copies them on the threads that its devices run on: where each of these waits in a callback for such a copy, as
-    in a kernel on as many devices as there are threads, none is left to make it.
+    JAX copies them on the threads of its devices. If each thread waits in a callback for such a copy, as in a kernel on
+    as many devices as threads, no thread is left to copy.
     """
     tree_map = jax_module().tree_util.tree_map
     return tree_map(np.asarray, callback(*(np.array(each) for each in args)))
 
 
 def _range_without_annotations(theirs: Callable[..., Any], transforms: Iterable[Any]) -> Any:
-    """Return the elements of an access to a reference; ``pltpu.annotate`` changes none of them, and JAX ends there."""
+    """Return the elements of an access to a reference, without ``pltpu.annotate``, at which JAX's function fails."""
     return theirs([each for each in transforms if type(each).__name__ != "AccessAssumptionTransform"])
 
 
 def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, **params: Any) -> Any:
-    """Interpret a Pallas call, with its description in what is called at every point of its grid."""
+    """Interpret a Pallas call, and pass its description to the callback at every point of its grid."""
     from dataclasses import replace
 
     source = (
@@ -125,7 +124,7 @@ def _no_check(token: Any, *values: Any) -> Any:
 
 
 def _unnamed_point(*values: Any) -> Any:
-    """Stand in for the recorder until the call is known; part of the key of JAX's own cache."""
+    """Stand in for the recorder until the call is known; it is part of the key of JAX's cache."""
     return values[0]
 
 
@@ -175,9 +174,9 @@ class _WatchedMemory:
         return result
 
     def _otherwise_undefined(self, key: BufferKey, value: Array, names: Names) -> Array:
-        """Return what a buffer begins with, zero where it is undefined.
+        """Return the first contents of a buffer, with zeros for undefined elements.
 
-        The program that JAX compiled for the first run has its undefined values as constants.
+        The undefined values are constants in the program that JAX compiled for the first run.
         """
         _, kind, operand = names.get(key[1], ("", "scoped", None))
         poison = _fill(value.dtype, "nan")
@@ -189,9 +188,9 @@ class _WatchedMemory:
         return np.where(undefined, np.zeros((), value.dtype), value)
 
     def _otherwise_outside(self, key: BufferKey, ranges: Ranges, value: Array | None) -> Array | None:
-        """Return what is read, with the other of JAX's fillings for what lies outside of the buffer.
+        """Return the values of a read, with the other of JAX's fill values for elements outside of the buffer.
 
-        JAX reads None where all of it does.
+        JAX reads None if all elements are outside.
         """
         content = self.mem[key].content
         if not write_shadow.is_outside(ranges, content.shape):
@@ -236,7 +235,7 @@ class _WatchedMemory:
         super().append_semaphore_task(semaphore_id, global_core_id, ours)  # type: ignore[misc]
 
     def get_sempahores_with_nonzero_count(self, device_id: int) -> list[Any]:
-        """Return the semaphores that JAX prints when the kernel ends: none, since the watch reports them."""
+        """Return the semaphores that JAX prints at the end of the kernel: [], since the watch reports them."""
         self.kernel.waits.leave(
             range(device_id * self.num_cores_per_device, (device_id + 1) * self.num_cores_per_device)
         )
@@ -271,7 +270,7 @@ def _source(kwargs: dict[str, Any]) -> Any:
 
 
 def _fill(dtype: DType, how: str) -> Any:
-    """Return what JAX fills undefined memory with."""
+    """Return JAX's fill value for undefined memory."""
     numpy = jax_module("jax.numpy")
     if how == "zero":
         return 0
@@ -281,7 +280,7 @@ def _fill(dtype: DType, how: str) -> Any:
 
 
 class _WatchedSemaphore:
-    """Ends a wait that nothing can end, where JAX waits for ever; knows which copies a wait is sure to be through."""
+    """A semaphore that reports endless waits, where JAX hangs, and knows which copies must have ended after a wait."""
 
     count_by_core: Any
     clocks: Any
@@ -320,7 +319,7 @@ class _WatchedSemaphore:
         self.shared_memory.kernel.trace_semaphore("signal", int(global_core_id), _source(kwargs), note)
 
     def _runs_dmas(self, value: int, core: int, source: Any) -> bool:
-        """Run DMAs that signal the semaphore until it has counted far enough; return False where it never will."""
+        """Run DMAs that signal the semaphore until its count is ``value``; return False if it never will be."""
         memory = self.shared_memory
         waits = memory.kernel.waits
         while self.count_by_core[core] < value:

@@ -48,7 +48,7 @@ class TracedKernel:
     ) -> None:
         """Keep a write, and what was written, in the trace of the call, if there is one.
 
-        ``masked``: elements that are not written keep what was there.
+        ``masked``: elements that are not written keep their values.
         """
         with self.lock:
             found = self._traced_buffer(key)

@@ -50,7 +50,7 @@ def differing(
 
 
 def _numbers(tree: Argument) -> list[Array]:
-    """Return the arrays of numbers; keys of random numbers are none."""
+    """Return the arrays of numbers, without random keys."""
     jax = jax_module()
     leaves = [leaf for leaf in jax.tree_util.tree_leaves(tree) if hasattr(leaf, "dtype")]
     return [np.asarray(leaf) for leaf in leaves if not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended)]
@@ -63,7 +63,7 @@ def _is_wrong(got: Array, want: Array, rule: Rule) -> bool:
 
 
 def _rule(want: Array, dtypes: set[str]) -> Rule:
-    """Return the widest rule of an output, exact where neither it nor a kernel has numbers that are rounded."""
+    """Return the rule for the least exact dtype of an output and its kernels; exact if none of them rounds."""
     return bound_of(want, want, max({*dtypes, want.dtype.name}, key=most_relative))
 
 

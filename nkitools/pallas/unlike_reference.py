@@ -34,7 +34,7 @@ REFERENCE = Others("PL211", "the reference")
 
 
 def unlike(got: Array, want: Array, rule: Rule) -> Array:
-    """Return which elements differ; where no number is stated by more than what is possible with their dtype."""
+    """Return which elements differ by more than the rule allows; without numbers by more than their dtype explains."""
     return compared(got, want, rule if rule.is_stated else bound_of(got, want)).wrong
 
 
@@ -59,8 +59,8 @@ def judged(
 ) -> list[Finding]:
     """Return a finding for each output that differs from the reference, or from ``others`` that take its place.
 
-    ``rule``: the allowed difference. ``repair`` returns the change of an index map of a call after which all outputs
-    are the reference's. ValueError where the reference has other outputs, or other shapes.
+    ``rule``: the allowed difference. ``repair(call)`` returns a change of one index map after which all outputs are the
+    reference's. ValueError if the reference has other outputs or shapes.
     """
     found: list[Finding] = []
     for index, (got, want) in enumerate(pairs(outputs, reference)):
@@ -71,7 +71,7 @@ def judged(
 
 
 def pairs(outputs: Argument, reference: Argument) -> Iterator[tuple[Array, Array]]:
-    """Yield the arrays of the outputs beside those of the reference; ValueError where their shapes differ."""
+    """Yield each output array with that of the reference; ValueError if their shapes differ."""
     leaves = jax_module().tree_util.tree_leaves
     mine, others = [np.asarray(each) for each in leaves(outputs)], [np.asarray(each) for each in leaves(reference)]
     shapes, wanted = [each.shape for each in mine], [each.shape for each in others]
@@ -110,7 +110,7 @@ def _finding(
 
 
 def _is_content(returned: Returned, got: Array) -> bool:
-    """Return whether an array of the outputs is what a call returned, perhaps in another shape or dtype."""
+    """Return whether an output array is the result of a call, perhaps in another shape or dtype."""
     content = returned.content
     return content.size == got.size and content.astype(got.dtype).tobytes() == got.tobytes()
 
@@ -144,7 +144,7 @@ class _Blocks:
         return found
 
     def _holds(self, mine: Array, block: tuple[int, ...]) -> bool:
-        """Return whether a block is that of the reference; one element is compared before all of them."""
+        """Return whether a block equals the reference's; one element is compared before the others."""
         theirs = self.want[self._where(block)]
         if theirs.shape != mine.shape:
             return False
@@ -154,13 +154,15 @@ class _Blocks:
         return not unlike(mine, theirs, self.rule).any()
 
     def point_of(self, block: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Return the point of the grid that wrote a block last; None where no point did."""
+        """Return the point of the grid that wrote a block last; None if none did."""
         steps = self.returned.steps[tuple(slice(0, size) for size in self.returned.operand.shape)]
         last = int(steps[self._where(block)].max(initial=-1))
         return self.returned.points[last] if 0 <= last < len(self.returned.points) else None
 
     def text(self) -> str:
-        """Return which blocks differ, which point wrote the first of them, and which other blocks they equal."""
+        """Return a sentence: the blocks that differ, the point that wrote the first, and the other blocks that they
+        equal.
+        """
         operand, first = self.returned.operand, self.wrong[0]
         point = self.point_of(first)
         written = f", written last at grid point {show_shape(point)}" if point else ""
@@ -172,7 +174,7 @@ class _Blocks:
         return f"{many}, the first is block {show_shape(first)}{share}{written}{self._pattern()}"
 
     def _pattern(self) -> str:
-        """Return what the differing blocks have in common: indices that are exchanged, or one block for all."""
+        """Return a clause on what the differing blocks have in common: exchanged indices, or one block for all."""
         if not self.others:
             return ""
         first, there = next(iter(self.others.items()))

@@ -20,7 +20,7 @@ from nkitools.pallas.jax_types import Array, Dma
 
 
 class VectorClock:
-    """A moment of a core or a copy: how much of each of them happened before. Entries that are left out are 0."""
+    """A moment of a core or a copy: the number of earlier events of each core and copy. Missing entries are 0."""
 
     def __init__(self, size: int) -> None:
         self.counts: Array = np.zeros(size, np.int32)
@@ -42,7 +42,7 @@ class VectorClock:
         self.counts[position] += 1
 
     def count(self, position: int) -> int:
-        """Return how many events of an entry happened before."""
+        """Return the number of earlier events of an entry."""
         return int(self.counts[position]) if position < len(self.counts) else 0
 
     def ordered(self, other: VectorClock) -> bool:
@@ -110,14 +110,14 @@ class OwnEntries:
 
 
 def replacements(memory: type) -> dict[tuple[Any, str], Any]:
-    """Return what to replace in JAX, with ``memory`` as the interpreter's class of memory, by module and name."""
+    """Return the replacements in JAX by module and name, with ``memory`` as the interpreter's class of memory."""
     shared = jax_module(jax_internals.SHARED_MEMORY)
     return {(shared, "SharedMemory"): memory, **jax_internals.clock_functions(VectorClock)}
 
 
 @contextmanager
 def own_entries() -> Iterator[None]:
-    """Give each copy an entry of its own in what TPU interpretation runs within."""
+    """Give each copy an entry of its own in TPU interpretation inside the block."""
     theirs = jax_internals.of(jax_internals.SHARED_MEMORY, "SharedMemory")
     ours = type("SharedMemory", (OwnEntries, theirs), {})
     with jax_internals.replaced(replacements(ours)):

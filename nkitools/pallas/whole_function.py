@@ -18,7 +18,7 @@ OVER_MESH = ("core_map", "mpmd_map")
 
 @dataclass(frozen=True, eq=False)
 class WholeFunction(Call):
-    """A traced function in the place of a Pallas call. No rule of blocks or memory has anything to say of it."""
+    """A traced function in the place of a Pallas call. Rules of blocks and memory do not apply to it."""
 
     traced: ClosedJaxpr | None = None
 
@@ -36,7 +36,7 @@ def calls_to_compile(traced: ClosedJaxpr) -> list[Call]:
 
 
 def whole(traced: ClosedJaxpr) -> WholeFunction | None:
-    """Return the function as one thing to compile; None where no kernel of it runs over a mesh of cores."""
+    """Return the function as one call to compile; None if none of its kernels runs over a mesh of cores."""
     first = next((each for each in equations(traced.jaxpr) if each.primitive.name in OVER_MESH), None)
     if first is None:
         return None

@@ -65,7 +65,7 @@ class Widening:
         return list(results) if equation.primitive.multiple_results else [results]
 
     def _pallas_call(self, equation: Equation, values: list[Any]) -> list[Any]:
-        """Evaluate what JAX's plain interpretation makes of a Pallas call."""
+        """Evaluate JAX's plain interpretation of a Pallas call."""
         params = {key: each for key, each in equation.params.items() if key not in ("interpret", "backend")}
         interpret = jax_internals.of(jax_internals.PLAIN_INTERPRETER, "pallas_call_hlo_interpret")
         shapes = [jax_module().ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
@@ -108,7 +108,7 @@ class Widening:
 
 
 def _takes(inner: Any, count: int) -> bool:
-    """Return whether ``inner`` is a jaxpr of so many arguments; that of ``run_scoped`` takes its memory beside them."""
+    """Return whether ``inner`` is a jaxpr of ``count`` arguments, constants included (as in ``run_scoped``)."""
     jaxpr = getattr(inner, "jaxpr", inner)
     own = 0 if hasattr(inner, "consts") else len(getattr(jaxpr, "constvars", ()))
     return hasattr(jaxpr, "eqns") and len(jaxpr.invars) + own == count
@@ -126,7 +126,7 @@ def _wide_dtype(thing: Any) -> Any:
 
 
 def _wide(value: Any) -> Any:
-    """Return an array, or a number, in float32 where its dtype is narrower."""
+    """Return an array or number, as float32 if its dtype is narrower."""
     dtype = getattr(value, "dtype", None)
     if dtype is None or not _is_narrow(dtype):
         return value

@@ -1,4 +1,4 @@
-"""A process that compiles for TPUs: it takes lowered programs and answers what became of them, in plain values.
+"""A process that compiles for TPUs: it takes lowered programs and answers with plain values.
 
 The compiler can end its process (it aborts at some kernels), so it never runs in the author's.
 """

@@ -44,7 +44,7 @@ class Shadow:
         return self.kind == "scalar" or (self.operand is not None and self.operand.memory == "smem")
 
     def text(self) -> str:
-        """Return how a message calls it."""
+        """Return the words for the buffer in messages."""
         if self.operand is not None and self.kind != "window":
             return self.operand.text()
         what = {"window": "the block of", "scratch": "scratch", "scalar": "scalar operand"}.get(self.kind, "buffer")
@@ -57,14 +57,14 @@ def new_shadow(shape: tuple[int, ...], step: int) -> Any:
 
 
 def given(logical: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Return the steps of an input: given, and padding where the buffer is larger than the array."""
+    """Return the steps of an input: given, and padding outside of the array."""
     steps = new_shadow(shape, PADDING)
     steps[tuple(slice(0, size) for size in logical)] = GIVEN
     return steps
 
 
 def spans(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> Iterator[tuple[int, int, int, bool]]:
-    """Yield start, stop and step along each dimension, whole where it is not indexed; and whether it is a slice."""
+    """Yield start, stop, step and whether it is a slice, for each dimension; one without an index is whole."""
     full = (*ranges, *(slice(0, size) for size in shape[len(ranges) :]))
     for each, size in zip(full, shape, strict=True):
         if isinstance(each, slice):
@@ -85,7 +85,7 @@ def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def lengths(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that ``ranges`` index, within ``shape`` and outside of it."""
+    """Return the shape of the elements that ``ranges`` index, inside and outside of ``shape``."""
     along = spans(ranges, shape)
     return tuple(len(range(start, stop, step)) for start, stop, step, is_slice in along if is_slice)
 
@@ -115,5 +115,5 @@ class Observed:
     findings: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def add(self, finding: Finding, about: tuple[Place, str]) -> None:
-        """Keep ``finding`` unless the same was found of the operand ``about`` at the same line before."""
+        """Keep ``finding`` unless an equal rule, operand ``about`` and line have one already."""
         self.findings.setdefault((finding.rule, about, finding.file, finding.line), finding)
