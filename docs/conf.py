@@ -61,9 +61,9 @@ def write_generated_pages(app: Any) -> None:
 
 
 def add_what_only_html_shows(app: Any, page: str, source: list[str]) -> None:
-    """Take the marks off comments ``<!-- html ... -->``, number the lines of marked code, and add the contents."""
+    """Show the comments ``<!-- html ... -->`` in place of what is for plain viewers, number code, add the contents."""
     text = re.sub(r"<!-- html\s(.*?)\s?-->", r"\1", source[0], flags=re.DOTALL)
-    text = re.sub(r"<!-- plain -->.*?<!-- end -->", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!-- plain -->.*?<!-- end -->|<!-- interface -->\n(?:\|[^\n]*\n)*", "", text, flags=re.DOTALL)
     numbered = re.compile(r"^<!-- shown: \S+ numbered -->\n```(\w+)\n", re.MULTILINE)
     text = numbered.sub(r"```{code-block} \1\n:linenos:\n\n", text)
     if page == "index":

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.shown_files import pages
 from tests.cases import each
 from tests.house.sources import nodes_under, tree_in
 
@@ -34,7 +35,7 @@ def python_files() -> list[Path]:
 
 
 def documents() -> list[Path]:
-    return sorted([*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"])
+    return [path for path in pages() if path.name == "README.md" or path.is_relative_to(REPOSITORY / "docs")]
 
 
 def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
