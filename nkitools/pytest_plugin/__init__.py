@@ -1,9 +1,9 @@
 """The pytest plugin `nkitools`: one test of a kernel, run in simulation and on hardware.
 
-Thin: options (`command_line`), whether the project uses it (`adoption`), what holds for the session (`configure`),
-the marks and the two variants of a test (`marks`), fixtures (`fixtures`), what a test did (`recording`), missing
-devices (`devices`), and what is shown (`summary`, `files`). Loading it imports neither NumPy nor JAX; a test that asks
-for a kernel does.
+It is thin: options (`command_line`), whether the project uses it (`adoption`), the state of the session (`configure`),
+the marks and the two variants of a test (`marks`), fixtures (`fixtures`), the runs of a test (`recording`), missing
+devices (`devices`), and the output (`summary`, `files`). Loading it imports neither NumPy nor JAX; the first test that
+runs a kernel does.
 """
 
 from nkitools.pytest_plugin.adoption import pytest_collect_directory, pytest_pycollect_makemodule

@@ -1,4 +1,5 @@
-"""The projects that use nkitools: by a setting, or by a conftest.py or test file that imports it or asks for a fixture.
+"""Decides whether a project uses nkitools: by a setting, or a conftest.py or test file that imports it or names a
+fixture.
 
 Merely installed, the plugin changes nothing: the stand-in, the marks and the debugger come with the first sign of use.
 Files are read as text; nothing of them is run.
@@ -44,7 +45,7 @@ class Adoption:
         config.stash[_SESSION] = self
 
     def adopt(self) -> None:
-        """Let the project have what its users of nkitools need."""
+        """Set up the project as a user of nkitools."""
         if not self.is_adopted:
             self.is_adopted = True
             self._adopt()
@@ -72,7 +73,7 @@ class FirstImport(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return what the stand-in's own finder says, where the project uses nkitools; else None."""
+        """Return the answer of the stand-in's finder if the project uses nkitools; else None."""
         if fullname not in _STOOD_IN_FOR or not self._adoption.search():
             return None
         self.leave()
@@ -86,7 +87,7 @@ class FirstImport(MetaPathFinder):
 
 
 def adoption_of(config: pytest.Config) -> Adoption:
-    """Return what a session has found out so far."""
+    """Return the session's knowledge of whether the project uses nkitools."""
     return config.stash[_SESSION]
 
 
@@ -103,7 +104,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def is_said(config: pytest.Config) -> bool:
-    """Return whether a flag or an ini key of nkitools is given, or the environment decides what depends on use."""
+    """Return whether a flag, an ini key or an environment variable of nkitools is given."""
     if any(os.environ.get(OPTIONS[name].env) for name in ("marks", "stand_in")):
         return True
     given = config.known_args_namespace
@@ -116,7 +117,7 @@ def is_said(config: pytest.Config) -> bool:
 def mentions_us(path: Path, root: Path) -> bool:
     """Return whether the text of a file imports nkitools, or names a fixture of it.
 
-    A name counts for nothing where the file, or a conftest.py between it and the root folder, defines it.
+    A fixture's name does not count if the file, or a conftest.py between it and the root folder, defines it.
     """
     text = _text_of(path)
     if "nkitools" in text and _IMPORTS.search(text):
@@ -184,6 +185,6 @@ def _files_of(config: pytest.Config) -> Iterator[Path]:
 
 
 def _is_skipped(folder: Path, patterns: Sequence[str]) -> bool:
-    """Return whether pytest collects nothing in a folder: it is named so, or it is a virtual environment."""
+    """Return whether pytest collects nothing in a folder: its name is excluded, or it is a virtual environment."""
     is_named = folder.name == "__pycache__" or any(fnmatch(folder.name, pattern) for pattern in patterns)
     return is_named or (folder / "pyvenv.cfg").is_file()

@@ -28,12 +28,12 @@ def _allowing(rules: tuple[Any, ...], reason: str) -> Any:
 
 
 def wrong_marks(item: pytest.Item) -> str:
-    """Return what is wrong with the marks of ``item``; '' where nothing is."""
+    """Return a sentence on the first wrong mark of ``item``; '' if all are right."""
     return next((wrong for mark in item.iter_markers(_MARK) if (wrong := _wrong(mark))), "")
 
 
 def _wrong(mark: pytest.Mark) -> str:
-    """Return what is wrong with a mark: rules are named by position, and ``reason`` is all that may be added."""
+    """Return a sentence on what is wrong with a mark; '' if nothing is. It takes rules by position, and ``reason``."""
     unknown = sorted(set(mark.kwargs) - {"reason"})
     if not mark.args or unknown:
         said = f"it knows reason, not {', '.join(unknown)}" if unknown else "it names no rule"

@@ -21,9 +21,9 @@ _PASS_ONE = "Pass reference=, what the outputs should be, or a function of the a
 
 @dataclass(frozen=True, kw_only=True)
 class AskedComparison:
-    """The arguments of a call that say what is right. ``kwargs``: the call's other keywords.
+    """The arguments of a call that ask for a comparison. ``kwargs``: the call's other keywords.
 
-    ``stated``: the keywords about numbers (``rtol``, ``atol``, ``equal_nan``, ``tolerance``) that have a value.
+    ``stated``: the given keywords among ``rtol``, ``atol``, ``equal_nan`` and ``tolerance``.
     """
 
     kernel: Kernel
@@ -36,9 +36,10 @@ class AskedComparison:
     _left: dict[str, Any] = field(default_factory=dict)  # the arguments, as the reference has left its copies
 
     def of_the_kernel(self) -> dict[str, Any]:
-        """Return the keywords that reach the kernel: without a reference also those about numbers that it has.
+        """Return the keywords for the kernel: without a reference also ``rtol`` and its kin, if they are its
+        parameters.
 
-        ValueError for one that it has not, as nothing would be compared.
+        ValueError if they are not, as nothing would be compared.
         """
         if self.reference is not None:
             return self.kwargs
@@ -53,7 +54,7 @@ class AskedComparison:
         return "is of outputs, and there is no reference= of them: what expect= names is compared in float64"
 
     def must_fit(self) -> None:
-        """Raise ValueError for what would be ignored, or compared with nothing."""
+        """Raise ValueError for arguments that would be ignored or compared with nothing."""
         tolerance = self.stated.get("tolerance", "auto") if self.reference is not None else "auto"
         if tolerance != "auto":
             raise ValueError(f"tolerance: it may be 'auto', it is {tolerance!r}")
@@ -65,7 +66,7 @@ class AskedComparison:
             self._must_be_changeable()
 
     def _must_be_changeable(self) -> None:
-        """Refuse names in ``mutates`` that are compared with nothing."""
+        """Refuse names in ``mutates`` that the kernel cannot change or that are compared with nothing."""
         from nkitools.targets.changed_arguments import must_be_changeable, must_change_arguments
 
         must_change_arguments(self.kernel, self.mutates)
@@ -87,7 +88,7 @@ class AskedComparison:
 
     @cached_property
     def function(self) -> Callable[..., Any] | None:
-        """The reference, where it is a function."""
+        """The reference if it is a function; else None."""
         reference: Any = self.reference
         return reference if callable(reference) and not hasattr(reference, "shape") else None
 
@@ -127,7 +128,7 @@ class AskedComparison:
         return TiedChoices(self.function, self.args, self._own)
 
     def changed(self) -> dict[str, tuple[Any, Any]]:
-        """Return the arguments that the kernel may change, each with what the reference has left in its copy."""
+        """Return the arguments that the kernel may change, each with the reference's changed copy."""
         now = by_parameter(self.kernel, self.args, self._own)
         return {name: (now[name], self._left[name]) for name in self.mutates if name in self._left}
 
@@ -154,7 +155,7 @@ def has_parameter(kernel: Kernel, name: str) -> bool:
 
 
 def by_parameter(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments by the kernel's parameters; nothing where they do not fit, which the kernel's call says."""
+    """Return the arguments by parameter name; {} if they do not fit: the call of the kernel then raises."""
     try:
         from nkitools.launch.signatures import named_arguments
 

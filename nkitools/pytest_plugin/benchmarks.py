@@ -26,8 +26,8 @@ _OF_THE_FIXTURE = ("name", "fullname", "group", "param", "params", "extra_info",
 def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Return the estimated time of a kernel as a part of a sentence, or why there is none.
 
-    The kernel runs on copies and without rules, and no session collects its run. The Pallas calls of a JAX function
-    are not run: the TPU compiler says what they take on the first chip of the option ``pallas_chips``.
+    The kernel runs on copies and without rules, and no session collects its run. The Pallas calls of a JAX function do
+    not run: the TPU compiler estimates them for the first chip of the option ``pallas_chips``.
     """
     from nkitools.pallas import is_pallas_function
     from nkitools.report.estimate_text import us
@@ -67,7 +67,7 @@ class Call(NamedTuple):
 def remember_call(
     config: pytest.Config, benchmark: Any, chip: str, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Keep what was timed on a NeuronCore, until the asking process takes it with the measurement."""
+    """Keep a call that was timed on a NeuronCore until the other process fetches it with the measurement."""
     from nkitools.launch.frameworks import framework_of
     from nkitools.launch.nested_arguments import mapped
     from nkitools.targets.neuron_time import as_numpy
@@ -83,7 +83,7 @@ def remember_call(
 
 
 def _beside(call: Call) -> dict[str, Any]:
-    """Return the estimate of a call that was timed, for ``extra_info``; else why there is none."""
+    """Return the estimate of a timed call for ``extra_info``, or the reason if there is none."""
     try:
         kernel: Any = reduce(getattr, call.name.split("."), sys.modules[call.module])
         args, kwargs = call.arguments

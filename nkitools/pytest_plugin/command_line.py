@@ -37,7 +37,7 @@ def _add_flag(group: pytest.OptionGroup, flag: str, option: Option) -> None:
 def decided(config: pytest.Config, option: Option) -> Value:
     """Return the value of ``option`` in this session: flag, else environment variable, else ini key, else default.
 
-    Raises UsageError where the environment or the ini file says something that means nothing.
+    Raises UsageError for a value in the environment or the ini file that the option does not have.
     """
     flag = config.getoption(option.ini, None)
     try:
@@ -53,14 +53,14 @@ def decided(config: pytest.Config, option: Option) -> Value:
 
 
 def _absolute(option: Option, value: Value, base: Path) -> Value:
-    """Return a directory as the user means it: seen from where they stand, or from the ini file that names it."""
+    """Return a directory as an absolute path: relative ones count from the current folder, or the ini file's."""
     return str(base / value) if option.name == "report" and isinstance(value, str) else value
 
 
 def all_decided(config: pytest.Config) -> dict[str, Value]:
-    """Return the values that flags and ini keys decide; the others stay with the environment, which a test may change.
+    """Return the values that flags and ini keys decide; the environment, which a test may change, decides the others.
 
-    Raises UsageError for every option, those of the environment included, that means nothing.
+    Raises UsageError for a value that its option does not have, also in the environment.
     """
     values = {name: decided(config, option) for name, option in OPTIONS.items()}
     return {name: value for name, value in values.items() if _is_pinned(config, OPTIONS[name])}

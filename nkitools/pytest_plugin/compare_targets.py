@@ -1,7 +1,7 @@
-"""``--nki-compare``: what a test's kernels return on one target, compared with what they return on another.
+"""``--nki-compare``: compares the outputs of a test's kernels on two targets.
 
-Each side keeps the runs of a test in files, in whichever process it ran; when all have run, the files are compared.
-AWS's simulator runs the [sim] tests once more, in a process of its own: it needs AWS's packages where ours stand in.
+Each side keeps the runs of a test in files, whatever its process; at the end the files are compared. AWS's simulator
+runs the [sim] tests again in a process of its own, which has AWS's packages in place of the stand-in.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Agreeing:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Keep what ``run_kernel`` has run in this test, in this process."""
+        """Keep the runs of ``run_kernel`` in this test and process."""
         result = yield
         from nkitools.pytest_plugin.recording import RECORDER
 
@@ -53,7 +53,7 @@ class Agreeing:
         return result
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Compare, and fail the session where two runs differ or one side alone failed."""
+        """Compare, and fail the session if two runs differ or only one side failed."""
         if self._official is not None:
             self._official.end()
         if not self._is_first:
@@ -67,7 +67,7 @@ class Agreeing:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say which kernels differ and where."""
+        """Print which kernels differ and where."""
         if not self._is_first:
             return
         one, other = self._sides
@@ -114,7 +114,7 @@ class Agreeing:
         return same, different
 
     def _ran_alone(self) -> dict[str, int]:
-        """Return how many kernel calls ran on one of the two sides only, by that side."""
+        """Return for each side the number of kernel calls that ran there alone."""
         counts = {}
         for side, partner in (self._sides, reversed(self._sides)):
             paths = self._directory.glob(f"*/*.{side}")
@@ -148,7 +148,7 @@ class Agreeing:
         (place / "failed").write_text(f"{item.nodeid}: AWS's simulator: {why}", encoding="utf-8")
 
     def _place(self, item: pytest.Item) -> Path:
-        """Return where both sides of a test keep what they have."""
+        """Return the folder in which both sides of a test keep their runs."""
         place = self._directory / hashlib.sha256(_key(item).encode()).hexdigest()[:16]
         place.mkdir(parents=True, exist_ok=True)
         (place / "test").write_text(_key(item), encoding="utf-8")
@@ -156,7 +156,7 @@ class Agreeing:
 
 
 def in_full_precision(target: Target, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the call simulated in full precision, outside of reports; None where the target cannot simulate so."""
+    """Simulate the call in full precision, outside of reports; None if the target cannot."""
     from nkitools.targets.builtin import BuiltinSimulator, is_jax_function
 
     if not isinstance(target, BuiltinSimulator) or is_jax_function(kernel):
@@ -192,7 +192,7 @@ def _key(item: pytest.Item) -> str:
 
 
 def _directory(config: pytest.Config, *, is_first: bool) -> Path:
-    """Return the directory where both sides keep their runs; the first process makes it and names it in a variable."""
+    """Return the directory for the runs of both sides; the first process makes it and names it in a variable."""
     if is_first:
         os.environ.pop(_DIRECTORY, None)
     known = os.environ.get(_DIRECTORY)

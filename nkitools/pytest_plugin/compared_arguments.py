@@ -41,9 +41,9 @@ class Pair:
 
 
 def compared_pairs(traceback: TracebackType | None, *, of_library: bool = False) -> Iterator[Pair]:
-    """Yield the arrays that the frames of a failure compare: those of a library's assertion, then of the test's own.
+    """Yield the pairs of arrays that a failed assertion compares: first in a library's frames, then in the test's.
 
-    ``of_library``: the former alone.
+    ``of_library``: only the library's.
     """
     frames = []
     while traceback is not None:
@@ -63,7 +63,7 @@ def compared_pairs(traceback: TracebackType | None, *, of_library: bool = False)
 
 @dataclass(frozen=True, eq=False)
 class ComparedOutput:
-    """An output of a run that a failed assertion has compared: its place among the outputs, and what it should be."""
+    """An output of a run that a failed assertion has compared: its index among the outputs, and the expected value."""
 
     run: Run
     place: int
@@ -82,7 +82,7 @@ def compared_outputs(
 ) -> Iterator[ComparedOutput]:
     """Yield the outputs of runs, the last run first, that the frames of a failure compare.
 
-    ``of_library``: see `compared_pairs`. ``either_side``: also where what came out stands as what should have.
+    ``of_library``: see `compared_pairs`. ``either_side``: also if the output stands in the place of the expected value.
     """
     outputs = [
         (run, place, value)
@@ -132,7 +132,7 @@ def _array(value: Any) -> Array | None:
 
 
 def _by_line(frame: FrameType, line: int, rule: Rule) -> Iterator[Pair]:
-    """Yield the arrays of one shape that a line names, each as what came out and as what should have."""
+    """Yield the pairs of arrays of one shape that a line names, in both orders."""
     arrays = [(name, as_array(frame.f_locals.get(name))) for name in _names(_tree(frame, line))]
     named = [array for _, array in arrays if array is not None]
     for at, first in enumerate(named):
@@ -143,7 +143,7 @@ def _by_line(frame: FrameType, line: int, rule: Rule) -> Iterator[Pair]:
 
 
 def _tree(frame: FrameType, line: int) -> ast.AST | None:
-    """Return the statement of a line; None for a part of one."""
+    """Return the statement of a line; None if the line is only a part of one."""
     try:
         return ast.parse(linecache.getline(frame.f_code.co_filename, line).strip())
     except SyntaxError:
@@ -195,7 +195,7 @@ def _number(value: Any) -> float | None:
 
 
 def _rule_of_line(frame: FrameType, line: int) -> Rule:
-    """Return the rule of a comparison in an author's statement; that by dtype where it shows none."""
+    """Return the tolerance in an author's statement; the rule by dtype if it has none."""
     tree = _tree(frame, line)
     if tree is None:
         return Rule()

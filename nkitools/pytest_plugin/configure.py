@@ -30,8 +30,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Apply the options, and start to record runs.
 
-    Raises UsageError for an option that cannot be had: AWS's simulator where it is absent, a directory that cannot be
-    written.
+    Raises UsageError for an option that is impossible here: AWS's simulator without its package, a directory that
+    cannot be written.
     """
     session = _session(config)
     if config.getoption("markers", False):  # --markers lists them without collecting
@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Start the process for hardware tests where there are such tests, and judge what they measure."""
+    """Start the process for hardware tests if there are any, and check their measurements."""
     if not any(needs_hardware(item) for item in session.items):
         return
     from nkitools.pytest_plugin.benchmarks import Suspects
@@ -75,7 +75,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _session(config: pytest.Config) -> ExitStack:
-    """Return what this session has to undo; the first to ask looks whether the project uses nkitools."""
+    """Return the stack of this session's undo actions; the first call finds out whether the project uses nkitools."""
     if _SESSION in config.stash:
         return config.stash[_SESSION]
     config.stash[_SESSION] = session = ExitStack()
@@ -105,7 +105,7 @@ def _adopt(config: pytest.Config, session: ExitStack) -> None:
 
 
 def _stand_in_policy(config: pytest.Config) -> str:
-    """Return what the option says; on an instance ``auto`` means AWS's packages for hw tests and ours for the others.
+    """Return the value of the option; on an instance ``auto`` is AWS's packages for hw tests and ours for the others.
 
     One process cannot import both, and hw tests have a process of their own.
     """
@@ -131,7 +131,7 @@ def _early(config: pytest.Config, name: str) -> options.Value:
 
 
 def _say_of_replay(config: pytest.Config, session: ExitStack) -> None:
-    """Say that the options for replay do nothing, once for the session, and not in the output of a test."""
+    """Print that the options for replay do nothing, once for the session, outside of a test's output."""
     if not options.asks_for_replay():
         return
     if not (hasattr(config, "workerinput") or os.environ.get(IN_WORKER)):

@@ -1,4 +1,4 @@
-"""Tests whose device is missing: skipped with what was looked for, or failed where hardware is required."""
+"""Tests whose device is missing: skipped with the reason, or failed if hardware is required."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 def missing_for(item: pytest.Item) -> str:
-    """Return why no device is here for a hardware test; empty where there is one."""
+    """Return why there is no device for a hardware test; '' if there is one."""
     from nkitools.targets import missing_devices
 
     return missing_devices(asked_devices(item))
@@ -57,7 +57,7 @@ def ask_for_degree(config: pytest.Config, error: OtherDegree) -> NoReturn:
 
 
 def note_status(config: pytest.Config, error: Exception) -> None:
-    """Note an error of a device after which its process cannot go on, also where the test expects the error."""
+    """Note an error of a device after which its process cannot go on, even if the test expects the error."""
     from nkitools.facts.known_faults import is_terminal
 
     if os.environ.get(IN_WORKER) and is_terminal(str(error)):
@@ -65,7 +65,7 @@ def note_status(config: pytest.Config, error: Exception) -> None:
 
 
 def refuse(reason: str) -> NoReturn:
-    """Skip the running test for ``reason``, or fail it where hardware is required."""
+    """Skip the running test for ``reason``, or fail it if hardware is required."""
     __tracebackhide__ = True
     if options.value("require_hw"):
         raise pytest.fail.Exception(f"hardware is required (--nki-require-hw): {reason}", pytrace=False) from None

@@ -6,7 +6,9 @@ import pytest
 
 
 def explained(report: pytest.TestReport) -> list[tuple[str, str]]:
-    """Return a section with the meaning of each code in a failure, and with what the installed versions are for."""
+    """Return report sections with the meaning of each code in a failure, and the known faults of the installed
+    versions.
+    """
     from nkitools.facts.known_faults import codes_in, faults_of_versions
     from nkitools.targets.neuron import NeuronDevice
     from nkitools.targets.packages import version_of

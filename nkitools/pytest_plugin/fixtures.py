@@ -1,7 +1,7 @@
 """The fixtures. All but `kernel_benchmark` live as long as the session, so Hypothesis tests may use them.
 
-What they hold belongs to the running test, and under ``@given`` to the current example: `run_kernel.run` and
-`device_prints` start empty for each. A fixture that runs a kernel does so on behalf of the test that sets it up.
+Their contents belong to the running test, and under ``@given`` to the current example: `run_kernel.run` and
+`device_prints` start empty for each. A kernel that another fixture runs belongs to the test that sets the fixture up.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def _nki_target(request: pytest.FixtureRequest) -> str:
     """Return the target of this variant of the test; simulation for a test that has no variants.
 
-    A method of `unittest.TestCase` has none, and neither has a test that asks by `request.getfixturevalue`. The scope
-    is the session: what other fixtures computed on one target is thrown away before the other target's turn.
+    A method of `unittest.TestCase` has no variants, nor has a test that uses `request.getfixturevalue`. The scope is
+    the session: values of other fixtures on one target are dropped before the other target's turn.
     """
     return str(getattr(request, "param", "sim"))
 
@@ -37,12 +37,11 @@ def _nki_target(request: pytest.FixtureRequest) -> str:
 def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     """Run a kernel on the target of the test: ``outputs = run_kernel(kernel, *arrays, **kwargs)``.
 
-    Takes an NKI kernel or a JAX function with Pallas calls. The test is ``[sim]``; its variant ``[hw]`` is made where a
-    device is there, where ``-m`` names hw, and with ``--nki-require-hw``.
-    ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions. ``allow`` names rules
-    whose findings are accepted in this call, ``reference`` what the outputs should be; like ``grid``, ``chip``,
-    ``nki_version``, ``ranks``, ``rules`` and ``sum_order`` they do not reach the kernel, whose own parameter of such a
-    name is passed by position.
+    Takes an NKI kernel or a JAX function with Pallas calls. The test is ``[sim]``; its variant ``[hw]`` is made if
+    there is a device, if ``-m`` names hw, and with ``--nki-require-hw``. ``run_kernel.run`` is the whole run of the
+    last call: outputs, prints, findings, instructions. ``allow`` names rules whose findings are accepted in this call,
+    ``reference`` gives the expected outputs. Like ``grid``, ``chip``, ``nki_version``, ``ranks``, ``rules`` and
+    ``sum_order`` they do not reach the kernel; pass a kernel's own parameter of such a name by position.
     """
     return KernelRunner(_nki_target, pytestconfig)
 
@@ -69,7 +68,7 @@ def expect_finding(pytestconfig: pytest.Config) -> NegativeTest:
     """Return a block that must break a rule: ``with expect_finding("NK103", line="nc_matmul("): run_kernel(kernel, a,
     b)``.
 
-    Takes the arguments of ``nkitools.expect_finding``. The test runs in simulation only, where rules are judged.
+    Takes the arguments of ``nkitools.expect_finding``. The test runs in simulation only, since devices check no rules.
     """
     return NegativeTest(pytestconfig.stash[RECORDER])
 
@@ -85,9 +84,9 @@ def kernel_benchmark(_nki_target: str, request: pytest.FixtureRequest) -> Kernel
 
 @pytest.fixture
 def nki_case(request: pytest.FixtureRequest) -> Mapping[str, Any]:
-    """Run one case of ``@pytest.mark.nki_sweep`` and return its row; the test fails where the case does not pass.
+    """Run one case of ``@pytest.mark.nki_sweep`` and return its row; the test fails if the case does not pass.
 
-    The row is one of `nkitools.sweep`: the case's own names, ``chip``, ``outcome``, ``findings``, ``max_error``,
+    The row is that of `nkitools.sweep`: the case's own names, ``chip``, ``outcome``, ``findings``, ``max_error``,
     ``estimate_us``, ``seconds``, ``left_out``.
     """
     from nkitools.pytest_plugin.sweep_mark import run_case
@@ -153,9 +152,9 @@ class KernelBenchmark:
     def __call__(self, kernel: Kernel, /, *args: Argument, operations: float | None = None, **kwargs: Argument) -> Any:
         """Time ``kernel`` with pytest-benchmark on the device and return the outputs of its last run.
 
-        The first call, which compiles, is not among the rounds; each round ends when the device has finished.
-        ``operations``: how many of them the kernel makes, for its share of the chip's peak; like ``chip`` and ``grid``
-        it does not reach the kernel. What was measured, and on what, stands in ``extra_info``.
+        The first call compiles and is not counted; each round ends when the device has finished. ``operations``: the
+        kernel's number of operations, for its share of the chip's peak; like ``chip`` and ``grid`` it does not reach
+        the kernel. ``extra_info`` has the kernel, the device and the measurements.
         """
         __tracebackhide__ = True
         if self._target == "sim":

@@ -1,4 +1,4 @@
-"""A section of the report where `import nki` has failed in a project that does not use nkitools: how it would work."""
+"""Adds to the report of a failed `import nki`, in a project that does not use nkitools, how it would work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nkitools.pytest_plugin.adoption import adoption_of
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
-    """Say how the stand-in comes in, where a test file cannot be imported for want of AWS's package."""
+    """Add how to use the stand-in if a test file cannot be imported for want of AWS's package."""
     report = yield
     call = getattr(report, "call", None)
     if call is not None and call.excinfo is not None:
@@ -23,7 +23,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Say so, where a test's own import fails."""
+    """Add it if an import inside a test fails."""
     report = yield
     if report.failed and call.excinfo is not None:
         _add(report, call.excinfo.value, item)

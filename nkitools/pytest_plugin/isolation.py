@@ -1,7 +1,7 @@
-"""Tests on hardware run in a process made for the device: what ends that process fails one test, and pytest goes on.
+"""Runs hardware tests in a process made for the device: if that process ends, one test fails, and pytest goes on.
 
-The process is a pytest of its own (`worker`) that is asked for one test after the other, as long as they pass. After a
-failure the next test gets a new one: a runtime may be poisoned by what failed.
+The process is another pytest (`worker`) that runs one test after the other, as long as they pass. After a failure the
+next test gets a new process, since the failure may have damaged the runtime.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Isolation:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Let the fixtures of the other process be torn down. First: what others write at the end must be the last."""
+        """Tear down the fixtures of the other process, before other plugins write their last lines."""
         self._end()
 
     def _reports(self, item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
@@ -72,7 +72,7 @@ class Isolation:
         return reports
 
     def _process(self, item: pytest.Item, degree: int | None = None) -> HardwareProcess:
-        """Return the process, made now where there is none."""
+        """Return the process; start it if there is none."""
         from nkitools.pytest_plugin.process import HardwareProcess
         from nkitools.targets import devices
 
@@ -107,14 +107,14 @@ def _next_on_hardware(item: pytest.Item, nextitem: pytest.Item | None) -> pytest
 
 
 def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
-    """End what tests before ``item`` have set up in this process and ``nextitem`` does not need, as pytest would."""
+    """Tear down set-ups of earlier tests in this process that ``nextitem`` does not need, as pytest would."""
     state = item.session._setupstate
     call = pytest.CallInfo.from_call(lambda: state.teardown_exact(nextitem), when="teardown")
     return [item.ihook.pytest_runtest_makereport(item=item, call=call)] if call.excinfo else []
 
 
 def _failed(item: pytest.Item, why: str, began: float, before: list[pytest.TestReport]) -> list[pytest.TestReport]:
-    """Return the reports ``before`` its process was lost, of the phase it was in, and of those that never came."""
+    """Return the reports ``before`` the loss of the process, a failure for its phase, and those of later phases."""
     reports = list(before) or [_report(item, "setup", began)]
     reports.append(_report(item, "teardown" if reports[-1].when == "call" else "call", began, why))
     if reports[-1].when == "call":

@@ -45,28 +45,28 @@ class KernelRunner:
         mutates: str | Sequence[str] = (),
         **kwargs: Argument,
     ) -> Outputs:
-        """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
+        """Run ``kernel`` and return its outputs; skip the test if the kernel's device is missing.
 
-        Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
-        the same arguments that returns it; it gets copies of them as they were before the kernel. The outputs are
-        compared with it: shapes, kinds of dtypes and NaN first, then numbers, by ``rtol`` and ``atol`` as
-        ``numpy.testing.assert_allclose`` has them. Without both, or with ``tolerance="auto"``, by what the dtypes, and
-        in simulation the sums and functions of the run explain (``run_kernel.run.tolerance()``); where they explain
-        more than a mistake might make, the test fails as undecided, and asks for a stated tolerance.
-        ``tolerance="auto"`` beside ``rtol`` and ``atol``: a warning where they lie below that or far above it. Without
-        ``reference``, ``rtol``, ``atol``, ``equal_nan`` and ``tolerance`` are the kernel's, which must have them.
+        Findings of the rules in ``allow`` are accepted. ``reference``: the expected outputs, or a function that returns
+        them; it gets copies of the arguments, made before the kernel ran. Outputs and reference are compared: shapes,
+        kinds of dtypes and NaN first, then numbers, by ``rtol`` and ``atol`` as in ``numpy.testing.assert_allclose``.
+        Without both, or with ``tolerance="auto"``, the tolerance is the error that the dtypes, and in simulation the
+        sums and functions of the run, explain (``run_kernel.run.tolerance()``). If that could hide a mistake, the test
+        fails as undecided and asks for a stated tolerance. ``tolerance="auto"`` beside ``rtol`` and ``atol`` warns if
+        they are too tight or far too wide. Without ``reference``, the keywords ``rtol``, ``atol``, ``equal_nan`` and
+        ``tolerance`` go to the kernel, which must have them.
 
         The arguments keep their values. A kernel that changes one, and does not return it, fails (NK409), unless
-        ``mutates`` names its parameter: then it is compared with what the function ``reference`` has left in its own
-        copy, and the caller's array holds what the kernel has left.
+        ``mutates`` names its parameter: then the caller's array gets the kernel's changes, and they are compared with
+        those that the function ``reference`` makes to its own copy.
 
-        ``expect``: functions that return what tensors of the kernel hold at the end of a turn, by their names; each
-        takes the kernel's arguments and, by keyword, the loop counters that it names. In simulation these tensors are
-        compared too, in float64. The run keeps the reference (``run_kernel.run.reference``); where an assertion on the
-        outputs fails, the report names the line and turn that is wrong first. Raises what the kernel raises,
-        ``KernelError`` for a broken rule among it; AssertionError where outputs or tensors differ; ValueError for a
-        comparison that compares nothing, a tolerance without a ``reference`` among it, for a tolerance that is no
-        finite number, and for names that there are not.
+        ``expect``: functions by the names of tensors of the kernel, which return the expected contents at the end of a
+        turn; each takes the kernel's arguments and, by keyword, the loop counters that it names. In simulation these
+        tensors are compared too, in float64. The run keeps the reference (``run_kernel.run.reference``). If an
+        assertion on the outputs fails, the report has the edit of the kernel that makes them right, if one is found.
+        Exceptions of the kernel pass through, also ``KernelError`` for a broken rule; AssertionError if outputs or
+        tensors differ; ValueError for a comparison with nothing, such as a tolerance without ``reference``, for a
+        tolerance that is no finite number, and for unknown names.
         """
         __tracebackhide__ = True
         numbers = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "tolerance": tolerance}
@@ -105,7 +105,7 @@ class KernelRunner:
         return outputs
 
     def _compare(self, run: Run, asked: AskedComparison) -> None:
-        """Compare a run with its reference, and say where the stated tolerance is not that which the run explains."""
+        """Compare a run with its reference, and warn of a stated tolerance that the run does not explain."""
         __tracebackhide__ = True
         from nkitools.pytest_plugin.reference_check import assert_as_expected
 
@@ -124,9 +124,9 @@ class KernelRunner:
         args: tuple[Argument, ...],
         kwargs: dict[str, Argument],
     ) -> tuple[Run, Run | None]:
-        """Return the run, with the findings of ``allow`` set aside, and that in full precision where one is asked for.
+        """Run the kernel, with findings of ``allow`` set aside; also in full precision, if asked for.
 
-        A run that fails is remembered as the last one, too.
+        A failing run is kept as the last run, too.
         """
         __tracebackhide__ = True
         from nkitools.launch.kept_arguments import changes_fail
@@ -215,7 +215,7 @@ def target_for(kernel: Kernel, target: str, asked: Collection[str]) -> Any:
 def refuse_unfit(
     device: Device, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Collection[str]
 ) -> None:
-    """Skip what was not written for the device, unless the user named that: then the error is the test's."""
+    """Skip a kernel that was not written for the device, unless the user named the device: then it is an error."""
     __tracebackhide__ = True
     if device.key in asked or options.value("target") == device.key:
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LiveTerminal:
     """Writes the prints of the running test to the terminal between pytest's own lines.
 
-    ``shown``: the ids of those that the user has seen, here or because the way in printed them and nothing is captured.
+    ``shown``: the ids of prints that the user has seen, here or directly on an uncaptured stdout.
     """
 
     def __init__(self, config: pytest.Config, session: ExitStack) -> None:
@@ -49,7 +49,7 @@ class LiveTerminal:
             yield
 
     def begun(self, run: Run) -> None:
-        """Show the progress of a run that begins, where there is a terminal."""
+        """Show the progress of a new run, if there is a terminal."""
         if self._progress is None and self._terminal is not None and self._reporter.isatty:
             from nkitools.report.progress import Progress
 
@@ -64,7 +64,7 @@ class LiveTerminal:
             self._progress.ended(run)
 
     def _new_line(self) -> str:
-        """Return what is to be written before the progress of a run, which needs a line of its own."""
+        """Return the text before the progress of a run, which needs a line of its own."""
         if not self._reporter.currentfspath:
             return ""
         self._reporter.currentfspath = None
@@ -93,7 +93,7 @@ class LiveTerminal:
 
 
 def _way_to_the_terminal(session: ExitStack) -> TextIO | None:
-    """Return standard output as it is before pytest redirects it; None where standard output is no terminal.
+    """Return standard output as it was before pytest redirected it; None if it is no terminal.
 
     A thread cannot suspend pytest's redirection.
     """

@@ -45,8 +45,8 @@ def target_of(item: pytest.Item) -> str | None:
 def asked_targets(item: pytest.Item) -> set[str]:
     """Return the targets that the marks of the test, its case, class or module name; else those of its fixtures.
 
-    The marks of a test that uses no fixture of nkitools are its project's own, unless the option ``marks`` is on;
-    without any it runs in simulation where its file imports nki or neuronxcc.nki.
+    The marks of a test without a fixture of nkitools are its project's own, unless the option ``marks`` is on; without
+    marks it runs in simulation if its file imports nki or neuronxcc.nki.
     """
     is_marked = any(mark.name in _TARGET_OF for mark in item.iter_markers())
     if not (uses_ours(item) or options.value("marks")):
@@ -71,7 +71,7 @@ def needs_hardware(item: pytest.Item) -> bool:
 
 
 def asked_devices(item: pytest.Item) -> tuple[str, ...]:
-    """Return the devices that ``@pytest.mark.hw("neuron", ...)`` names, those of the nearest mark; empty for any.
+    """Return the devices that ``@pytest.mark.hw("neuron", ...)`` names, from the nearest mark; () for any device.
 
     Raises UsageError for a name that is no device.
     """

@@ -29,9 +29,10 @@ _known = Kept[bytes, list[str]](
 
 
 def mended(config: pytest.Config, found: ComparedOutput) -> list[str]:
-    """Return what a search for one edit says; nothing without a budget, for long runs and where none can be repeated.
+    """Return the answer of the search for one edit; [] without a budget, and for runs that are long or cannot be
+    repeated.
 
-    Kernel, arguments and right values that a test of this session has failed with are not searched again.
+    A failure with the same kernel, arguments and right values is searched once in a session.
     """
     seconds = float(str(options.value("why_budget")))
     if not seconds or len(found.run.instructions) > MOST_INSTRUCTIONS:

@@ -23,7 +23,7 @@ class DevicePrints(LivePrints):
 
 
 def _runs_that_print(recorder: Recorder) -> list[Run]:
-    """Return the runs of the running test; skips it where one was on a device that does not print."""
+    """Return the runs of the running test; skip the test if one was on a device that does not print."""
     targets = {run.target for run in recorder.runs}
     if targets & {"neuron", "compile"}:
         from nkitools.targets.choice import COMPILER

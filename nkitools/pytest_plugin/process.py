@@ -59,7 +59,7 @@ _numbers = itertools.count()
 
 
 class ProcessLost(Exception):
-    """The process of a hardware test ended, hung, or could not begin; ``reports`` are those that came before."""
+    """The process of a hardware test ended, hung, or could not begin; ``reports``: the earlier reports."""
 
     def __init__(self, message: str, reports: Sequence[pytest.TestReport] = ()) -> None:
         super().__init__(message)
@@ -75,7 +75,7 @@ class OtherProcess(Exception):
 
 
 class HardwareProcess:
-    """The other process, and the units of devices that it has, of ``degree`` where a kernel has asked for one."""
+    """The other process and its units of devices; ``degree``: the LNC degree that a kernel asked for."""
 
     def __init__(
         self,
@@ -109,8 +109,8 @@ class HardwareProcess:
     def run(self, item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
         """Return the reports of one test.
 
-        Raises `ProcessLost` where the process ends or hangs on the way, `OtherProcess` where it has another degree than
-        the test's kernel.
+        Raises `ProcessLost` if the process ends or hangs on the way, `OtherProcess` if its degree is not that of the
+        test's kernel.
         """
         until = time.monotonic() + self._patience
         self._log.seek(0)
@@ -147,7 +147,7 @@ class HardwareProcess:
             raise ProcessLost(f"the process for hardware tests could not collect it:\n{said[0]}")
 
     def _unheard(self, report: pytest.TestReport) -> list[tuple[str, str]]:
-        """Return what compilers and the runtime wrote past Python, which pytest has not captured there."""
+        """Return the output of compilers and the runtime that bypassed Python and so pytest's capture."""
         heard = set((report.capstdout + report.capstderr).splitlines())
         lines = [line for line in self._words() if line not in heard]
         return [("Written by the process on the device", "\n".join(lines[-_MOST_LINES:]))] if lines else []
@@ -160,13 +160,13 @@ class HardwareProcess:
         return time.monotonic() > self._began + _TURN_SECONDS and any(map(is_waited_for, self._devices))
 
     def interrupt(self) -> None:
-        """End it as a terminal would have: what fixtures undo is undone, if that does not take long."""
+        """End the process as Ctrl-C would: fixtures are torn down, if that does not take long."""
         self._process.interrupt()
         self._process.wait(_GRACE_SECONDS)
         self.end(at_once=True)
 
     def end(self, *, at_once: bool = False) -> None:
-        """End the process, by asking it where there is time."""
+        """End the process; ask it first unless ``at_once``."""
         if not at_once:
             with contextlib.suppress(ProcessLost):
                 self._send(("stop",))
@@ -223,7 +223,7 @@ class HardwareProcess:
 
 
 def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[str, str]) -> tuple[Any, ...]:
-    """Return what the other pytest needs to collect the same tests under the same options."""
+    """Return the configuration with which the other pytest collects the same tests under the same options."""
     said = {name: value for name, value in vars(config.option).items() if _can_be_sent(value)}
     said.pop("file_or_dir", None)
     known = {name: value for name, value in _OF_THE_MAIN_PROCESS.items() if name in said}
@@ -240,7 +240,7 @@ def _shows_all(config: pytest.Config) -> bool:
 
 
 def _temporary(config: pytest.Config) -> str | None:
-    """Return a directory for tmp_path in that of the session, as pytest-xdist has it: a process empties its own."""
+    """Return a directory for tmp_path below the session's, as in pytest-xdist: each process empties its own."""
     factory: Any = getattr(config, "_tmp_path_factory", None)
     return None if factory is None else str(factory.getbasetemp() / f"hw{next(_numbers)}")
 

@@ -41,8 +41,8 @@ _MEND = "Mend the kernel, or expect the finding with expect_finding or pytest.ra
 class Recorder:
     """The recorder of the running test's runs.
 
-    Under ``@given`` the runs are those of the current example, in a report the one that Hypothesis reports; counts and
-    findings are those of all examples.
+    Under ``@given`` the runs are those of the current example, in a report of the example that Hypothesis reports;
+    counts and findings are of all examples.
     """
 
     def __init__(self, config: pytest.Config, live: LiveTerminal | None = None) -> None:
@@ -115,7 +115,7 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Name the author's line where Ctrl-C came, not that of nkitools."""
+        """Name the author's line at which Ctrl-C came, not one of nkitools."""
         _hide_ours(excinfo)
 
     def _has_run(self) -> bool:
@@ -123,7 +123,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-        """Put findings and prints into the report of a failure, and the summary into that of the teardown."""
+        """Put findings and prints into the report of a failure, and the summary into the teardown's report."""
         if call.when == "call" and call.excinfo is not None and self.runs:
             from nkitools.pytest_plugin.wrong_blocks import follow_assertion
 
@@ -181,11 +181,11 @@ class Recorder:
             setattr(report, SUMMARY, summary)
 
     def _prints(self, besides: Set[int] = frozenset()) -> Iterator[Print]:
-        """Yield the device prints of the runs, besides those of these ids."""
+        """Yield the device prints of the runs, without those whose ids are in ``besides``."""
         return (one for run in self.runs for one in run.prints if id(one) not in besides)
 
     def _tally(self) -> Tally | None:
-        """Return what the test did so far; None where it ran no kernel, and nothing need be imported to say so."""
+        """Return the tally of the test so far; None, without any import, if it ran no kernel."""
         if not self.runs:
             return self._earlier
         from nkitools.record.allowed_rules import set_aside
@@ -200,7 +200,7 @@ class Recorder:
         return tally
 
     def _add_probes(self) -> None:
-        """Keep what the option ``watch`` has recorded in the runs so far, which are about to be forgotten."""
+        """Keep the records of the option ``watch`` in the runs so far, which are about to be dropped."""
         if not options.value("watch") or not self.runs:
             return
         from nkitools.record.watch.probes import option_probes
@@ -269,7 +269,7 @@ def _before_each_example(
 
 
 def _ended_by(run: Run) -> Finding | None:
-    """Return the finding that has ended a run; None for one that the test expects."""
+    """Return the finding that ended a run; None if the test expects it."""
     finding: Finding | None = getattr(run.error, "finding", None)
     return None if any(finding is each for each in run.expected) else finding
 

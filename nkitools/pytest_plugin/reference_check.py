@@ -1,4 +1,4 @@
-"""The comparison of a kernel's outputs and tensors with what a test has expected of them."""
+"""Compares a kernel's outputs and tensors with a test's expectations."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ def assert_as_expected(
     *,
     is_simulated: bool = True,
 ) -> None:
-    """Compare the outputs of a run with its reference, and tensors with what they should hold.
+    """Compare the outputs of a run with its reference, and tensors with their expected contents.
 
-    ``changed``: arguments that the kernel was to change, by name, each with what it should hold by now. ``ties``: the
-    outputs under tied choices.
+    ``changed``: arguments that the kernel was to change, by name, each with its expected value. ``ties``: the outputs
+    under tied choices.
 
-    AssertionError where they differ, `Undecided` where neither can be shown, ValueError where nothing is compared.
+    AssertionError if they differ, `Undecided` if neither agreement nor difference can be shown, ValueError if nothing
+    is compared.
     """
     __tracebackhide__ = True
     assert run.reference is not None
@@ -111,7 +112,7 @@ def _numbers(value: Any) -> Array | None:
 
 
 def _explained(run: Run) -> Callable[[str], ExplainedError | None]:
-    """Return a function that returns the explained error of an output or argument; None where it is not known."""
+    """Return a function that returns the explained error of an output or argument; None if unknown."""
 
     @cache
     def known() -> dict[str, ExplainedError]:
@@ -129,7 +130,7 @@ def _explained(run: Run) -> Callable[[str], ExplainedError | None]:
 
 
 def _assert_tensors(run: Run) -> None:
-    """Compare tensors of the kernel with what the test's functions say that they hold, in float64."""
+    """Compare tensors of the kernel with the results of the test's functions, in float64."""
     __tracebackhide__ = True
     from nkitools.why.bisection import wrong_tensors_of_run
 

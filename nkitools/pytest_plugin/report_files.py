@@ -1,7 +1,7 @@
-"""`--nki-report DIR`: a JSON file for every test that ran a kernel, and pages of the runs in which something was wrong.
+"""`--nki-report DIR`: a JSON file for every test that ran a kernel, and pages of runs with something wrong.
 
-Pages of all tests are written with `--nki-report-pages=all`. All pages of a directory take at most
-`--nki-report-limit` MiB: what would be beyond is left out, which the JSON file and the index say.
+`--nki-report-pages=all` writes pages of all tests. All pages of a directory take at most `--nki-report-limit` MiB: the
+JSON file and the index list pages that are left out.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _MOST_PAGES = 8  # of one test: the last runs, and before them those in which so
 
 
 def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run]) -> list[str]:
-    """Write what the test ``nodeid`` ran. Under ``@given`` ``runs`` are those of the last example.
+    """Write the report of the test ``nodeid``. Under ``@given`` ``runs`` are those of the last example.
 
-    Returns what could not be written, and why: the test's own outcome stays as it is.
+    Returns the files that could not be written, and why: the test's own outcome stays as it is.
     """
     from nkitools.record.whole_file import write_whole
     from nkitools.report.findings import SCHEMA
@@ -52,7 +52,7 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
 
 
 def _differing(run: Run, *, passed: bool) -> int | None:
-    """Return how many elements of the outputs differ from the reference as the page has it; None without one."""
+    """Return the number of output elements that differ from the reference on the page; None without a reference."""
     if run.reference is None:
         return None
     from nkitools.report.page.comparison import compared
@@ -63,7 +63,7 @@ def _differing(run: Run, *, passed: bool) -> int | None:
 def _write_pages(
     directory: Path, stem: str, title: str, runs: Sequence[Run], differ: Sequence[int | None], outcome: str
 ) -> tuple[dict[int, dict[str, str]], list[str]]:
-    """Return by the number of the run the name of its page, or why it has none; and what went wrong."""
+    """Return for each run's number the name of its page, or why it has none; and the errors."""
     from nkitools.facts import options
     from nkitools.report.page import write_page
 
@@ -98,7 +98,7 @@ def _size_of_pages(directory: Path) -> int:
 
 
 def _shown(runs: Sequence[Run]) -> list[int]:
-    """Return which runs get a page."""
+    """Return the numbers of the runs that get a page."""
     wrong = [at for at, run in enumerate(runs) if run.error is not None or run.findings or run.reference is not None]
     ranked = dict.fromkeys([*wrong[-_MOST_PAGES // 2 :], *range(len(runs) - 1, -1, -1)])
     return sorted(list(ranked)[:_MOST_PAGES])
@@ -113,7 +113,7 @@ def warn(item: pytest.Item, messages: Sequence[str]) -> None:
 
 
 def file_name(nodeid: str) -> str:
-    """Return a readable file name that no other test has; a digest replaces what a file name cannot hold."""
+    """Return a readable, unique file name for a test; a digest stands for characters that file names cannot have."""
     digest = hashlib.sha256(nodeid.encode()).hexdigest()[:8]
     readable = _NOT_IN_A_NAME.sub("_", nodeid).strip("_")[-_LONGEST_NAME:]
     return f"{readable}-{digest}.json"

@@ -1,4 +1,4 @@
-"""`--nki-report DIR`: what its pages need of a running test: values, and what they were compared with."""
+"""`--nki-report DIR`: collects values, and what they are compared with, from a running test."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Pages:
-    """Has the kernels of tests watched, and learns from a failed assertion what their outputs should have been."""
+    """Watches the kernels of tests, and takes the expected outputs from failed assertions."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Keep what instructions write in this test."""
+        """Keep the values that instructions write in this test."""
         from nkitools.record.watch.watching import watching
 
         with watching():
@@ -28,14 +28,14 @@ class Pages:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-        """Return where numpy.testing or torch.testing has compared an output, that is the run's reference."""
+        """Take the array with which numpy.testing or torch.testing compared an output as the run's reference."""
         if call.excinfo is not None:
             _learn(call.excinfo.value, self._recorder.runs)
         return (yield)
 
 
 def _learn(failure: BaseException, runs: list[Run]) -> None:
-    """Take what a failed assertion has compared an output with for its run's reference."""
+    """Take the array with which a failed assertion compared an output as its run's reference."""
     from nkitools.pytest_plugin.compared_arguments import compared_outputs
     from nkitools.record.expected_outputs import Reference
     from nkitools.record.saved.encoding import leaves

@@ -1,4 +1,4 @@
-"""The end of a session in the terminal: what was run, what was found, and on request what was printed."""
+"""The end of a session in the terminal: runs, findings, and on request prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Summary:
-    """Adds up what the tests' reports say. With xdist it does so in the controller, from the workers' reports."""
+    """Adds up the tests' reports; with xdist in the controller, from the workers' reports."""
 
     def __init__(self) -> None:
         self._failed: set[str] = set()

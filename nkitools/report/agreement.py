@@ -1,4 +1,4 @@
-"""Two targets on one kernel: where their results diverge first, and what explains it."""
+"""Compares the results of two targets on one kernel: their first difference, and what explains it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _UNDEFINED = ("NK401", "NK403", "NK405")
 
 @dataclass(frozen=True)
 class Agreement:
-    """The comparison of two runs of a kernel, and what explains that they differ; nothing where they do not."""
+    """The comparison of two runs of a kernel, and explanations if they differ."""
 
     comparison: Comparison
     explanations: tuple[str, ...] = ()
 
     @property
     def is_same(self) -> bool:
-        """Return whether the results are the same within the tolerance of their dtypes."""
+        """Return whether the results are equal within the tolerance of their dtypes."""
         return not self.comparison.outputs and self.comparison.ended is None
 
     def lines(self) -> list[str]:
-        """As people read it: each output that diverges, then what explains it."""
+        """Return the comparison as text: each output that diverges, then the explanations."""
         ended = [] if self.comparison.ended is None else [f"the first {self.comparison.ended[0]}"]
         ended += [] if self.comparison.ended is None else [f"the second {self.comparison.ended[1]}"]
         return [

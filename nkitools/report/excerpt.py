@@ -6,13 +6,13 @@ from nkitools.authors_code.source_text import shown_text
 
 
 def source_line(file: str, line: int) -> str:
-    """Return a line of the author's source as the code that ran has it; '' where there is none."""
+    """Return a line of the author's source as it was when the code was loaded; '' if there is none."""
     lines = shown_text(file).splitlines()
     return lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
 
 
 def excerpt(file: str, line: int, column: int | None) -> list[str]:
-    """Return the line behind its number, and a caret where the expression begins; nothing without the source."""
+    """Return the line after its number, and a caret below the begin of the expression; [] without the source."""
     source = source_line(file, line)
     shown = source.lstrip()
     if not shown:

@@ -18,7 +18,7 @@ SCHEMA = 1
 
 
 def finding_as_plain(finding: Finding) -> dict[str, Any]:
-    """Every key is always there; what is not known is null, or empty where it is a list or an object."""
+    """Return a finding for JSON. Every key is always there: an unknown value is null, or an empty list or object."""
     plain = {**asdict(finding), "source": source_line(finding.file, finding.line)}
     if finding.picture is not None:
         plain["picture"]["meanings"] = dict(finding.picture.meanings)
@@ -39,6 +39,6 @@ def finding_from_plain(plain: Mapping[str, Any]) -> Finding:
 
 
 def as_json(findings: Iterable[Finding], **about: Any) -> str:
-    """Return an object with what ``about`` says and the list ``findings``, as docs/reference/json.md has them."""
+    """Return a JSON object with the keys of ``about`` and the list ``findings`` (docs/reference/json.md)."""
     plain = [{**finding_as_plain(each), "suggestions": suggestions_as_plain(each)} for each in findings]
     return json.dumps({**about, "findings": plain}, indent=2)

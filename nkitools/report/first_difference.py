@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Values:
     """The difference of two arrays of one shape: the first different element, the count, and the largest distance.
 
-    The distance is None where one of the values is NaN or infinite. ``first`` and ``second`` are the two values at
-    ``index``, as texts. ``flat`` is the element's place in C order. ``rtol`` and ``atol`` are the allowed differences.
+    The distance is None if one of the values is NaN or infinite. ``first``, ``second``: the two values at ``index``, as
+    texts. ``flat``: the element's index in C order. ``rtol``, ``atol``: the allowed differences.
     """
 
     index: tuple[int, ...]
@@ -53,13 +53,13 @@ class Place:
     second: str
 
     def text(self) -> str:
-        """Both, or one where they are alike."""
+        """Return both texts, or one if they are equal."""
         return self.first if self.first == self.second else f"{self.first}; in the second {self.second}"
 
 
 @dataclass(frozen=True)
 class Diverging:
-    """A print, a write or an output with other values in each run; ``why`` where the values cannot be compared.
+    """A print, a write or an output that differs between two runs; ``why``: the reason if values cannot be compared.
 
     ``writers``: for an element of an output, its last writer in each run.
     """
@@ -71,14 +71,14 @@ class Diverging:
     writers: Place | None = None
 
     def lines(self) -> list[str]:
-        """Return what it is, the element, and who wrote it."""
+        """Return text lines: what differs, the element, and its writers."""
         where = f" [{self.place.text()}]" if self.place is not None else ""
         found = [f"{self.what}{where}", f"  {self.values.text() if self.values is not None else self.why}"]
         return [*found, f"  written by {self.writers.text()}"] if self.writers is not None else found
 
 
 def values_of(found: ComparedArrays) -> Values | None:
-    """Return how two compared arrays diverge; None where they do not."""
+    """Return the difference of two compared arrays; None if they agree."""
     if not found.count:
         return None
     index = found.first
@@ -112,7 +112,7 @@ def prints_of(first: Run, second: Run, rule: Rule) -> tuple[Diverging | None, tu
 def _print_keys(run: Run, first: Run, second: Run) -> list[Hashable]:
     """Return the key of a print that both runs have, and the number of earlier prints with the same key.
 
-    Where a device does not give programs or counters, the key leaves them out.
+    The key has no programs or counters if the device of a run does not give them.
     """
     told = [
         name
@@ -161,7 +161,7 @@ def left_out(one: Print | Written) -> Array:
 
 
 def writes_of(first: Run, second: Run, rule: Rule) -> Diverging | None:
-    """Return the first write that diverges, where both runs kept values: by tensor, program and counters."""
+    """Return the first differing write with values in both runs; writes match by tensor, program and counters."""
     there = dict(keyed(second.writes))
     for key, one in keyed(first.writes):
         other = there.get(key)

@@ -15,8 +15,8 @@ def is_shown(file: str) -> bool:
 def may_hide_ours(error: BaseException) -> bool:
     """Return whether nkitools' frames may be left out of the traceback of ``error``.
 
-    They may where nkitools only stood between the author's lines, and where the error is a finding or Ctrl-C. Any other
-    exception out of nkitools may be a defect of nkitools, and a report of a defect needs the frames.
+    They may if the error is a finding or Ctrl-C, or if nkitools only stood between the author's lines. Any other
+    exception from nkitools may be a defect of nkitools, and a report of a defect needs the frames.
     """
     if getattr(error, "finding", None) is not None or isinstance(error, KeyboardInterrupt):
         return True
@@ -36,7 +36,7 @@ def show_only_theirs(error: BaseException) -> None:
 
 
 def without_ours(error: BaseException) -> TracebackType | None:
-    """Return the traceback of ``error`` without nkitools' frames; whole where these are shown or all there are."""
+    """Return the traceback of ``error`` without nkitools' frames, or the whole one if they must be shown."""
     if not may_hide_ours(error):
         return error.__traceback__
     kept = [each for each in entries_of(error) if is_shown(each.tb_frame.f_code.co_filename)]

@@ -32,7 +32,7 @@ _met: dict[str, Met] = {}
 
 
 def met_by(run: Run) -> Met:
-    """Return what a simulated run of an NKI kernel has met, together with the earlier ones of its kernel."""
+    """Return the cases that a simulated run of an NKI kernel and the kernel's earlier runs have met."""
     known = _met.setdefault(run.kernel, {})
     if known.keys() == _SENTENCES.keys() and all(known.values()):
         return known
@@ -67,7 +67,7 @@ def _of_record(record: Record) -> Met:
 
 
 def merge(mine: dict[str, Met], other: Mapping[str, Met]) -> None:
-    """Add what another process, or another test, has met."""
+    """Add the cases that another process, or another test, has met."""
     for kernel, met in other.items():
         known = mine.setdefault(kernel, {})
         for name, value in met.items():
@@ -75,7 +75,7 @@ def merge(mine: dict[str, Met], other: Mapping[str, Met]) -> None:
 
 
 def sentence(kernels: Mapping[str, Met]) -> str:
-    """Return ``never met: matmul: K never beyond one tile``; nothing where all was met."""
+    """Return ``never met: matmul: K never beyond one tile``; '' if all cases were met."""
     missing = {
         kernel: [text for name, text in _SENTENCES.items() if met.get(name) is False] for kernel, met in kernels.items()
     }

@@ -24,7 +24,7 @@ def attach(shell: Any) -> None:
 
 
 def detach(shell: Any) -> None:
-    """Take back what `attach` has done."""
+    """Undo `attach`."""
     html = shell.display_formatter.formatters["text/html"]
     for kind in (Prints, Finding, list):
         html.pop(kind, None)

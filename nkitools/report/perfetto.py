@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def save_timeline(run: Run, path: str | os.PathLike[str], *, order: bool = False) -> None:
-    """Write the trace of a run to a file. As `timeline`; OSError where it cannot be written."""
+    """Write the trace of a run (`timeline`) to a file. OSError if it cannot be written."""
     write_whole(path, timeline(run, order=order))
 
 
 def timeline(run: Run, *, order: bool = False) -> bytes:
-    """Return the trace of a run, also of one out of a file.
+    """Return the trace of a run, which may come from a file.
 
     Instructions have the times of `Run.estimate`: cores are processes, engines and DMA queues are tracks. ``order``:
-    one step for each instruction instead, in the order in which the simulator issued them, in the turns of loops.
-    ValueError where no instructions are recorded (what ran elsewhere than in nkitools' own simulator);
-    ModuleNotFoundError with what to install where the package ``perfetto`` is not there.
+    one step for each instruction instead, in the order of simulation, inside the turns of loops. ValueError if the run
+    has no instructions (it ran elsewhere than in nkitools' simulator); ModuleNotFoundError, with the package to
+    install, without ``perfetto``.
     """
     must_be_run(run, "a timeline")
     if not any(record.count for record in run.all_records):

@@ -1,9 +1,9 @@
 """A run as a trace that shows order, not time.
 
-An instruction takes one step of a microsecond on the track of its engine, in the order in which the simulator issued
-them, so that lengths and gaps say nothing about a chip. Tracks are nested: the run, its
-ranks (each counts steps of its own), its programs, and of each program the nl loops (a slice for each turn, inner ones
-inside), the device prints, and the engines. Arrows (flows) lead from each instruction to those that read what it wrote.
+An instruction takes one step of a microsecond on the track of its engine, in the order of simulation, so that lengths
+and gaps say nothing about a chip. Tracks are nested: the run, its ranks (each counts its own steps), its programs, and
+in each program the nl loops (a slice for each turn, inner ones inside), the device prints, and the engines. Arrows
+(flows) lead from each instruction to the readers of its results.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ class _Trace:
         return self.packets.written()
 
     def _number_flows(self, dependences: CompressedRows) -> None:
-        """Return a number for each of the arrows: for each instruction those that begin there, those that end, and
-        how many are left out.
-        """
+        """Give each arrow a number, and keep which begin and end at each instruction, and how many are left out."""
         self.begin: dict[int, list[int]] = {}
         self.end: list[list[int]] = []
         self.left_out: list[int] = []

@@ -29,7 +29,7 @@ def _protocol() -> Any:
 
 
 class Packets:
-    """The packets of a trace. ModuleNotFoundError with what to install where the package ``perfetto`` is not there."""
+    """The packets of a trace. ModuleNotFoundError, with the package to install, without ``perfetto``."""
 
     def __init__(self) -> None:
         self.protocol = _protocol()
@@ -44,7 +44,7 @@ class Packets:
         return bytes(self.trace.SerializeToString())
 
     def track(self, name: str, parent: int = 0, rank: int = 0, description: str = "") -> int:
-        """Return the id of a new track below another one, ``rank``-th among its siblings."""
+        """Return the id of a new track below ``parent``, ``rank``-th among its siblings."""
         descriptor = self._descriptor(name, parent, description)
         descriptor.child_ordering = self.protocol.TrackDescriptor.EXPLICIT
         descriptor.sibling_order_rank = rank
@@ -95,7 +95,7 @@ def annotate(event: Any, name: str, value: str | int) -> None:
 
 
 def describe(event: Any, one: InstructionRecord, position: int) -> None:
-    """Add to an event what is known of its instruction: line, operands, loop counters, position."""
+    """Add line, operands, loop counters and position of its instruction to an event."""
     if one.file:
         event.source_location.file_name = one.file
         event.source_location.line_number = one.line

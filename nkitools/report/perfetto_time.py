@@ -1,4 +1,4 @@
-"""A run as a trace in estimated time: what `Run.estimate` schedules, instruction by instruction.
+"""A run as a trace in estimated time: the schedule of `Run.estimate`, instruction by instruction.
 
 Each core is a process. Its engines are tracks, with a slice for the time that an instruction occupies its engine. A
 transfer occupies the DMA engines as long as its descriptors and bytes need, and a queue until it has ended. Arrows lead
@@ -157,7 +157,7 @@ class _TimeTrace:
             self.packets.event(self.packets.counter, at, track).counter_value = value
 
     def _prints(self, record: Record, base: int) -> None:
-        """Add the device prints of one record, where the instruction that follows them starts."""
+        """Add the device prints of one record, each at the start of the following instruction."""
         for printed in self.run.prints:
             if printed.rank != record.rank or not record.count:
                 continue

@@ -1,4 +1,4 @@
-"""Pictures of findings as lines of text: block signs where the terminal has them, else plain ASCII."""
+"""Pictures of findings as lines of text: block signs if the terminal has them, else plain ASCII."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLOCKS = str.maketrans({"#": "█", "+": "▒", ".": "·"})
 
 
 def shows_blocks(stream: IO[Any] | None) -> bool:
-    """Return whether what is written to ``stream`` may have signs beyond ASCII."""
+    """Return whether ``stream`` can show signs beyond ASCII."""
     try:
         "█▒·".encode(getattr(stream, "encoding", None) or "ascii")
     except (LookupError, UnicodeEncodeError):
@@ -20,7 +20,7 @@ def shows_blocks(stream: IO[Any] | None) -> bool:
 
 
 def picture_lines(picture: Picture, *, blocks: bool = False) -> list[str]:
-    """One line for each line of the picture, headed by its rows, and one that says what the signs mean."""
+    """Return the lines of the picture, each after its rows, and a line with the meanings of the signs."""
     labels = [f"row {first}" if first == last else f"rows {first}..{last}" for first, last in picture.rows]
     width = max(map(len, labels), default=0)
     shown = [line.translate(_BLOCKS) if blocks else line for line in picture.lines]

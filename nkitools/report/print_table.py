@@ -1,4 +1,4 @@
-"""A device print in a wide terminal: a table of its tile, rows and columns numbered, what is no number coloured."""
+"""A device print in a wide terminal: its tile as a table with row and column numbers; NaN and infinity are coloured."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _BETWEEN = 2  # columns of the terminal between two of the table
 def table_of(one: Print, width: int) -> Table | None:
     """Return the values of a print as a table of at most ``width`` columns of the terminal.
 
-    As many columns of the tile as there is room for; None where the three from each end have none, for packed dtypes,
-    and for what has not one or two dimensions.
+    It has as many columns of the tile as fit; None if not even three from each end fit, for packed dtypes, and for
+    other than one or two dimensions.
     """
     if one.value.dtype.names or len(one.shape) not in (1, 2) or one.is_text:
         return None
@@ -73,7 +73,7 @@ def _some(size: int, count: int) -> list[int | None]:
 
 
 def _at(index: int | None, size: int, kept: int) -> int | None:
-    """Return where the element of an index lies in what is kept of an axis."""
+    """Return the position of an index among the kept elements of an axis."""
     return index if index is None or index < kept - EDGE or size == kept else index - size + kept
 
 

@@ -33,7 +33,7 @@ def show_print(one: Print, file: TextIO) -> None:
 
 
 def terminal_text(one: Print, width: int | None, *, color: bool) -> str:
-    """Return a print for a terminal of this width: a table where it fits, else elided as NumPy does; None: plain."""
+    """Return a print for a terminal of ``width``: a table if it fits, else shortened as by NumPy; None: plain text."""
     if width is None:
         return one.text()
     from rich.console import Console

@@ -1,6 +1,6 @@
-"""A line in the terminal on runs of more than a few seconds: how many instructions, and in which iteration.
+"""A line in the terminal about runs of more than a few seconds: the number of instructions and the current iteration.
 
-A thread of its own looks at the record and at the frames of the kernel now and then; the run does nothing for it.
+A separate thread reads the record and the kernel's frames now and then; the run itself does nothing for it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Attends runs, and writes its line to ``stream`` while one takes longer than ``delay`` seconds.
+    """Writes its line to ``stream`` while a run takes longer than ``delay`` seconds.
 
-    ``lead`` gives what is to be written before the line appears.
+    ``lead()`` returns text to write before the line.
     """
 
     def __init__(
@@ -98,7 +98,9 @@ class Progress:
 
 @contextmanager
 def showing_progress(stream: TextIO) -> Iterator[Progress | None]:
-    """Show the progress of long runs inside, where ``stream`` is a terminal that can clear a line; else None."""
+    """Show the progress of long runs inside the block, if ``stream`` is a terminal that can clear a line; else yield
+    None.
+    """
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return

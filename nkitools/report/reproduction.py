@@ -1,4 +1,4 @@
-"""A saved run as one plain file: the kernel with what it needs of its own files, generated arguments, the call."""
+"""A saved run as one plain file: the kernel, the code that it needs, generated arguments, and the call."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class NotReproducible(ValueError):
 def reproduction(run: RunContents, renamed: Mapping[str, str] | None = None) -> str:
     """Return the text of a Python file that runs the kernel of ``run`` again, with generated arguments.
 
-    ``renamed``: words of the author's that are replaced wherever they stand, each by another one. NotReproducible for a
-    run that no launch of nkitools made, whose source is not in it, or whose arguments have no text.
+    ``renamed``: words of the author's to replace everywhere. NotReproducible for a run that nkitools did not launch,
+    that lacks its source, or whose arguments cannot be written as text.
     """
     call = run.call
     if call is None or not call["file"]:

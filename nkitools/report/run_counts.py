@@ -24,10 +24,9 @@ _SEVERITIES = ("error", "warning", "hint")
 
 @dataclass
 class Tally:
-    """The counts of some runs, and their findings folded: same rule and line, whatever the numbers in the message.
+    """The counts of some runs, and their findings, folded by rule and line, ignoring numbers in messages.
 
-    Findings that a test expected and those that are allowed are kept apart: `ranked`, `finding_count` and `rules` count
-    the others.
+    Expected and allowed findings are kept apart: `ranked`, `finding_count` and `rules` count the others.
     """
 
     kernels: int = 0
@@ -67,7 +66,7 @@ class Tally:
             known.last = _last_place(finding)
 
     def merge(self, other: Tally) -> None:
-        """Count what ``other`` counted."""
+        """Add the counts of ``other``."""
         from nkitools.report import never_met
 
         self.kernels += other.kernels
@@ -90,12 +89,12 @@ class Tally:
                 finding.status = "caught"
 
     def ranked(self, status: str | None = None) -> list[FoldedFinding]:
-        """Return the folded findings of one ``status``, or those that are open: errors first, else as they came."""
+        """Return the folded findings with ``status``, by default the open ones: errors first, then by time."""
         chosen = (one for one in self.findings.values() if (one.is_open if status is None else one.status == status))
         return sorted(chosen, key=lambda finding: _SEVERITIES.index(finding.severity))
 
     def finding_count(self) -> int:
-        """Return how many findings there were, repeats included."""
+        """Return the number of findings, repeats included."""
         return sum(finding.count for finding in self.ranked())
 
     def rules(self) -> list[str]:
@@ -103,7 +102,9 @@ class Tally:
         return sorted({finding.rule for finding in self.ranked()})
 
     def sentence(self) -> str:
-        """``2 kernels run, 1 finding, 4 device prints``, and what was expected, allowed or counted only."""
+        """Return ``2 kernels run, 1 finding, 4 device prints``, and the numbers of expected, allowed and caught
+        findings.
+        """
         marked = [(status, sum(each.count for each in self.ranked(status))) for status in ("expected", "allowed")]
         apart = [f"{number} {status}" for status, number in marked if number]
         caught = sum(each.count for each in self.ranked("caught"))
@@ -125,7 +126,7 @@ class Tally:
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Tally:
-        """Return what ``as_plain`` made."""
+        """Return the tally that ``as_plain`` has converted."""
         findings = {key: FoldedFinding.from_plain(finding) for key, finding in plain["findings"].items()}
         return cls(plain["kernels"], plain["prints"], findings, plain["peak_bytes"], plain["met"], plain["unrounded"])
 
@@ -172,7 +173,7 @@ def _folded(finding: Finding, base: str) -> FoldedFinding:
 
 
 def _place(finding: Finding) -> str:
-    """``rank 1, program 0, 1, m=3``: what of these says anything."""
+    """Return ``rank 1, program 0, 1, m=3``, without parts that are empty."""
     return _with_rank(finding, finding.place.text())
 
 
@@ -190,12 +191,12 @@ _INDENT = "    "
 
 @dataclass
 class FoldedFinding:
-    """A finding with the number of its repeats; ``place`` and ``last`` have the program and loop counters of both
-    ends.
+    """A finding with the number of its repeats; ``place`` and ``last``: program and loop counters of the first and
+    last.
 
-    ``source`` is the author's line with a caret. ``status`` is empty for a finding that was only collected, ``raised``
-    for one that ended a run, ``caught`` where the test went on and passed, ``expected`` for one that a test asked for,
-    and ``allowed`` for one that is accepted for a ``reason``. ``facts`` are those of the first.
+    ``source``: the author's line with a caret. ``status``: '' for a finding that was only collected, ``raised`` if it
+    ended a run, ``caught`` if the test went on and passed, ``expected`` if a test asked for it, ``allowed`` if it is
+    accepted for a ``reason``. ``facts``: of the first one.
     """
 
     rule: str
@@ -248,12 +249,12 @@ class FoldedFinding:
         return shown_line(json.dumps({"rule": self.rule, "count": self.count, "facts": self.facts}))
 
     def allowed_line(self) -> str:
-        """Return the same with why it is accepted."""
+        """Return the line with the reason for accepting the finding."""
         return shown(f"{self.line()}; allowed: {self.reason}") if self.reason else self.line()
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> FoldedFinding:
-        """Return what ``dataclasses.asdict`` made, or what JSON has made of that."""
+        """Return the finding from its ``dataclasses.asdict``, also after a journey through JSON."""
         picture = plain["picture"]
         return cls(**{**plain, "picture": None if picture is None else _picture(picture)})
 

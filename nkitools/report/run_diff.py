@@ -1,8 +1,8 @@
 """Two runs side by side: their first difference, and the prints and findings that only one of them has.
 
-Two runs differ by how they ended, their prints, kept writes, outputs and findings. A different launch and different
-counts of instructions are shown and decide nothing. Findings are compared only where both runs were simulated by
-nkitools, as devices and AWS's simulators find nothing.
+Two runs differ if their ends, prints, kept writes, outputs or findings do. Differences in the launch and in counts of
+instructions are shown but do not count. Findings are compared only if nkitools simulated both runs, since devices and
+AWS's simulators report none.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ def _neither() -> tuple[list[str], list[str]]:
 
 @dataclass
 class Comparison:
-    """The result of `compare_runs`; empty where the runs are the same.
+    """The result of `compare_runs`; empty if the runs are equal.
 
-    ``about``: the runs' descriptions, where they differ. ``ended``: how they ended, where that differs. ``prints``,
-    ``writes``: the first that diverges. ``prints_only``, ``findings_only``: the texts that only the first and only the
-    second run has. ``outputs``: every output that diverges. ``instructions``: by name and engine, where the counts
-    differ.
+    ``about``: the differences of the runs' descriptions. ``ended``: how the runs ended, if that differs. ``prints``,
+    ``writes``: the first that differs. ``prints_only``, ``findings_only``: the texts that only the first and only the
+    second run has. ``outputs``: every output that differs. ``instructions``: counts that differ, by name and engine.
     """
 
     about: dict[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -55,23 +54,23 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Return whether nothing that decides differs."""
+        """Return whether the runs are equal in everything that counts."""
         return not (
             self.ended or self.prints or any(self.prints_only) or self.writes or self.outputs or any(self.findings_only)
         )
 
     def as_plain(self) -> dict[str, Any]:
-        """For JSON: the same names, and ``same``; pairs are lists of two, first and second."""
+        """Return the fields and ``same`` for JSON; a pair is a list of the first and the second run's value."""
         return {"same": self.is_same, **asdict(self)}
 
 
 def compare_runs(first: Run, second: Run, *, rtol: float | None = None, atol: float | None = None) -> Comparison:
-    """Compare two runs of a kernel, each as it comes or out of a file.
+    """Compare two runs of a kernel, which may come from files.
 
-    Two numbers are the same where ``|first - second| <= atol + rtol * |second|``, as in `numpy.testing`; where neither
-    is given the coarser of their dtypes decides, see `nkitools.comparison.dtype_table`. Prints are matched by prefix,
-    rank, program and loop counters, whatever their lines, so that two versions of a kernel can be compared; findings by
-    rule, function and message. TypeError for what is no run, ValueError for a tolerance that is no finite number.
+    Two numbers are equal if ``|first - second| <= atol + rtol * |second|``, as in `numpy.testing`; if neither is given
+    the coarser of their dtypes decides, see `nkitools.comparison.dtype_table`. Prints are matched by prefix, rank,
+    program and loop counters, not by line, so that two versions of a kernel can be compared; findings by rule, function
+    and message. TypeError for other objects, ValueError for a tolerance that is no finite number.
     """
     for run in (first, second):
         must_be_run(run, "compare_runs")
@@ -140,7 +139,7 @@ def _output_difference(path: str, one: Any, other: Any, rule: Rule) -> Diverging
 
 
 def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:
-    """Return the same, with the lines that wrote its first diverging element."""
+    """Return a difference with the lines that wrote its first differing element."""
     if difference.values is None:
         return difference
     told = [_writer(run, difference.what, difference.values.index) for run in (first, second)]
@@ -151,7 +150,7 @@ def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:
 
 
 def _writer(run: Run, path: str, index: tuple[int, ...]) -> str:
-    """Return which instruction of a run wrote an element of an output last, in words; '' where that is unknown."""
+    """Return in words the last instruction that wrote an element of an output; '' if unknown."""
     for rank, record in enumerate(run.all_records):
         prefix, outputs = (f"outputs[{rank}]", run.outputs[rank]) if run.records else ("outputs", run.outputs)
         paths = [name for name, value in leaves(outputs, prefix) if isinstance(value, np.ndarray)]
@@ -189,7 +188,7 @@ def _findings(first: Run, second: Run) -> tuple[list[str], list[str]]:
 
 
 def _times(run: Run) -> Counter[Hashable]:
-    """Return how many times each finding came."""
+    """Return the number of times that each finding came."""
     times: Counter[Hashable] = Counter()
     for finding in run.findings:
         times[_finding_key(finding)] += finding.count
@@ -207,7 +206,7 @@ def _instructions(first: Run, second: Run) -> dict[str, tuple[int, int]]:
 
 
 def instruction_counts(run: Run) -> Counter[str]:
-    """Return how many instructions of each name and engine a run has issued: ``nc_matmul (tensor)``."""
+    """Return the number of instructions in a run by name and engine: ``nc_matmul (tensor)``."""
     counts: Counter[str] = Counter()
     for record in run.all_records:
         numbers, several = np.unique(Columns(record).plans, return_counts=True)

@@ -1,4 +1,4 @@
-"""A run as plain data for JSON: what ran, what was found, and prints as statistics."""
+"""A run as plain data for JSON: kernel, target, findings, and statistics of prints."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def _print_statistics(one: Print) -> dict[str, Any]:
 
 
 def _statistics(one: Print) -> dict[str, Any]:
-    """Minimum, maximum and mean of the finite elements, and how many are not finite; masked ones are left out.
+    """Return minimum, maximum and mean of the finite elements, and the numbers of NaN and infinities, without masked
+    ones.
 
-    Null where there is no finite element, and for packed types, whose elements are several numbers.
+    They are null without finite elements, and for packed types, whose elements are several numbers.
     """
     if one.value.dtype.names:
         return {"min": None, "max": None, "mean": None, "nan": 0, "inf": 0}

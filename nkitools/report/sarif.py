@@ -20,9 +20,9 @@ _ROOT = "SRCROOT"
 
 
 def sarif_log(findings: Sequence[Finding], root: Path, version: str) -> dict[str, Any]:
-    """Return a log with one run. Files are named relative to the directory ``root`` where they lie below it.
+    """Return a log with one run. Files below the directory ``root`` are named relative to it.
 
-    ``version`` is that of nkitools. Of the rules those that are broken are described.
+    ``version``: of nkitools. The log describes the rules that are broken.
     """
     ids = sorted({finding.rule for finding in findings})
     driver = {"name": "nkitools", "version": version, "rules": [_described(RULES[each]) for each in ids]}

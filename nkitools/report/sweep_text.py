@@ -41,7 +41,7 @@ def _more(listed: Sequence[Any]) -> list[str]:
 
 
 def _map_lines(found: Mapping[str, Any]) -> list[str]:
-    """Return the map: share of passing cases in per cent, `.` where no case is."""
+    """Return the map as text: the share of passing cases in per cent, `.` for a cell without cases."""
     shown = [
         [found["cells"][row][column] for column in range(len(found["columns"]))] for row in range(len(found["rows"]))
     ]

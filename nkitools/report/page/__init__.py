@@ -1,7 +1,7 @@
 """The page: one self-contained HTML file that shows a run from the inside.
 
-`page` makes its text and `write_page` a file. What it shows is gathered in Python as tables and bytes (`gathered`):
-`tiles` packs values, `occupancy` lays out SBUF and PSUM, `comparison` finds where outputs leave the reference.
+`page` makes its text and `write_page` a file. Python gathers its data as tables and bytes (`gathered`): `tiles` packs
+values, `occupancy` lays out SBUF and PSUM, `comparison` finds the elements that differ from the reference.
 ``assets`` holds the templates, the style and the JavaScript modules, which `document` puts together.
 """
 

@@ -27,12 +27,12 @@ _TILES = 200  # wrong tiles that are listed
 
 @dataclass(frozen=True, eq=False)
 class Comparison(ComparedArrays):
-    """An output and what it should be. ``tolerance``: where it comes from, ``stated``, ``dtype``, or ``none``."""
+    """An output and its expected value. ``tolerance``: its source, ``stated``, ``dtype``, or ``none``."""
 
     tolerance: str = ""
 
     def histogram(self) -> dict[str, Any]:
-        """Return how many elements differ by how much: decades of the absolute difference, and those that are equal."""
+        """Return the histogram of the absolute difference by powers of ten, and the number of equal elements."""
         known = self.distance[np.isfinite(self.distance)]
         some = known[known > 0]
         counts = {"equal": int(known.size - some.size), "unknown": int(self.distance.size - known.size)}
@@ -47,9 +47,9 @@ class Comparison(ComparedArrays):
 def compared(outputs: Any, reference: Reference, *, passed: bool = False, is_second: bool = False) -> list[Comparison]:
     """Return a comparison for each array among the outputs, in their order.
 
-    ``passed``: the outputs are those of a test that has passed. If it states no tolerance, numbers of any difference
-    agree, and only a NaN or an infinity that the reference has not is wrong. ``is_second``: the reference is the first
-    of two runs that `compare_runs` compares, and the outputs are those of the second.
+    ``passed``: the outputs belong to a passed test. If it states no tolerance, any two numbers agree, and only NaN or
+    infinity that the reference lacks is wrong. ``is_second``: the outputs belong to the second of two runs that
+    `compare_runs` compares, and the reference to the first.
     """
     ours = list(leaves(outputs))
     theirs = list(leaves(reference.values, "reference"))
@@ -91,9 +91,9 @@ def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) 
 
 
 def wrong_writes(writers: Array, wrong: Array) -> list[list[int]]:
-    """Return who wrote wrong elements, in order: position, how many of them, and the place of the first one.
+    """Return for each writer of wrong elements, in order: its position, their number, and the index of the first one.
 
-    ``writers``: the position of the instruction that wrote each element, negative where none did.
+    ``writers``: the position of the instruction that wrote each element, negative if none did.
     """
     places = np.flatnonzero(wrong)
     found = np.unique(writers.reshape(-1)[places], return_index=True, return_counts=True)

@@ -24,9 +24,10 @@ class Against(NamedTuple):
 
 
 class WriteDifference(NamedTuple):
-    """A write that differs: the same write in the other run, how many elements, and the largest and the first of them.
+    """A write that differs: the same write in the other run, the number of differing elements, the largest and the
+    first.
 
-    ``distance``: the absolute differences, 0 where the elements agree within the tolerance.
+    ``distance``: the absolute differences, 0 for elements that agree within the tolerance.
     """
 
     write: Written
@@ -38,11 +39,11 @@ class WriteDifference(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The outcome for all writes: those that differ, and how many could not be compared."""
+    """The outcome for all writes: those that differ, and the number of those that cannot be compared."""
 
     different: list[WriteDifference]
     unknown: int
-    alone: int  # writes that the other run has not
+    alone: int  # writes that the other run lacks
 
 
 def compared_writes(run: Run, against: Against) -> Compared:
@@ -61,7 +62,7 @@ def compared_writes(run: Run, against: Against) -> Compared:
 
 
 def _differences(write: Written, other: Written, rule: Rule) -> Iterator[WriteDifference]:
-    """Yield the difference of two writes of one shape, where there is one."""
+    """Yield the difference of two writes of one shape, if they differ."""
     assert write.value is not None
     assert other.value is not None
     written = ~(left_out(write) | left_out(other))

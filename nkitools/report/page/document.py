@@ -38,13 +38,12 @@ def page(
     passed: bool = False,
     against: Against | None = None,
 ) -> str:
-    """Return the page of a run as one HTML text, which needs nothing from outside.
+    """Return the page of a run as one self-contained HTML text.
 
-    ``expected``: what the outputs should be (arrays in the containers that the kernel returns). ``rtol`` and ``atol``:
-    the allowed differences. Without ``expected`` the run's own reference is taken, if it has one. Values of
-    instructions are there as far as the run was watched (`nkitools.record.watch.watching.watching`). ``passed``: a test
-    has compared the outputs and passed. ``against``: another run; lines and
-    turns that differ from it are lit. TypeError for an argument that is no run.
+    ``expected``: the expected outputs, in the containers that the kernel returns; by default the run's own reference,
+    if it has one. ``rtol`` and ``atol``: the allowed differences. The page has the values that a watch recorded
+    (`nkitools.record.watch.watching.watching`). ``passed``: a test has compared the outputs and passed. ``against``:
+    another run; lines and turns that differ from it are marked. TypeError if ``run`` is no run.
     """
     must_be_run(run, "a page")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
@@ -85,20 +84,20 @@ def write_page(
     passed: bool = False,
     against: Against | None = None,
 ) -> None:
-    """Write `page` into a file. OSError where that cannot be written."""
+    """Write `page` into a file. OSError if it cannot be written."""
     text = page(run, expected, rtol=rtol, atol=atol, title=title, passed=passed, against=against)
     write_whole(path, text)
 
 
 def as_json(tables: Any) -> str:
-    """JSON that may stand inside of a script element: nothing in it can end that, whatever the author's names are."""
+    """Return JSON for a script element: no name of the author's can end the element."""
     text = json.dumps(tables, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 @cache
 def script() -> str:
-    """All modules as one: each a function of its own, behind those that it imports.
+    """Return all modules as one script: each is a function, after the modules that it imports.
 
     A page that is opened as a file may not load modules from beside it.
     """
@@ -135,7 +134,7 @@ def read_asset(name: str) -> str:
 
 @cache
 def environment() -> Any:
-    """Return the templates' environment: everything is escaped but what a template itself says is safe."""
+    """Return the templates' environment: it escapes everything that a template does not mark as safe."""
     from jinja2 import Environment, StrictUndefined
 
     return Environment(autoescape=True, undefined=StrictUndefined)

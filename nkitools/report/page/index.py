@@ -1,4 +1,4 @@
-"""The index of a report directory: its tests, what became of them, and the pages of their runs."""
+"""The index of a report directory: its tests, their outcomes, and the pages of their runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _GRAVE = {"failed": 0, "error": 0, "skipped": 2, "passed": 3}
 
 
 def write_index(directory: Path, path: Path) -> tuple[int, list[str]]:
-    """Write the index of the JSON reports in ``directory``; how many tests it has, and which files were left out.
+    """Write the index of the JSON reports in ``directory``; return the number of tests, and the files left out.
 
-    OSError where the index cannot be written; nothing is written where there is no test.
+    OSError if the index cannot be written; without tests nothing is written.
     """
     tests, skipped = [], []
     for file in sorted(directory.glob("*.json")):
@@ -55,12 +55,12 @@ def _test(report: dict[str, Any], directory: Path, path: Path) -> dict[str, Any]
 
 
 def _has_more(test: dict[str, Any]) -> bool:
-    """Return whether something differs, or was found, in a test."""
+    """Return whether a test has findings or differing outputs."""
     return any(run["findings"] or run["differs"] not in ("", "agrees") for run in test["runs"])
 
 
 def _difference(count: Any) -> str:
-    """Return what the index says of an output beside its reference; '' without one."""
+    """Return the number of elements in which outputs differ from the reference, in words; '' without a reference."""
     if not isinstance(count, int):
         return ""
     return f"{count:,} element{'' if count == 1 else 's'}" if count else "agrees"
@@ -71,7 +71,7 @@ def _size_of_pages(directory: Path) -> str:
 
 
 def _link(page: Any, directory: Path, path: Path) -> str | None:
-    """Return where a page lies, seen from the index; None where there is none."""
+    """Return the path of a page relative to the index; None if there is none."""
     if not isinstance(page, str) or os.path.basename(page) != page or not (directory / page).is_file():
         return None
     relative = os.path.relpath(directory / page, path.parent)

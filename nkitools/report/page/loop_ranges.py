@@ -1,4 +1,4 @@
-"""The kinds of the loops around each line: what their ranges are called (``affine_range``, ``range``, ...)."""
+"""The kinds of ranges of the loops around each line (``affine_range``, ``range``, ...)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nkitools.report.page.named import Named
 
 
 def ranges_by_place(columns: Sequence[Columns], named: Named) -> dict[int, dict[str, str]]:
-    """Return by place what the ranges of the loops around a line are called, by the names of their counters.
+    """Return for each place the kinds of ranges of the loops around it, by the names of their counters.
 
-    A line that is called from loops of several kinds has them all.
+    A line that is called from loops of several kinds has all of them.
     """
     found: dict[int, dict[str, dict[str, None]]] = {}
     for each in columns:

@@ -86,7 +86,7 @@ class Named:
         return self.tables["plans"].place(repr((row, plan.names_only)), row)
 
     def files(self) -> list[dict[str, Any]]:
-        """Return the author's files, that of the first instruction first, as far as they are at hand."""
+        """Return the author's files whose text is available, that of the first instruction first."""
         sources = self._run.sources
         named = dict.fromkeys(file for file, _ in self.tables["places"].rows if file != UNKNOWN.file)
         short = short_names(list(named))
@@ -133,7 +133,9 @@ class Table:
         return list(self._places)
 
     def place(self, key: Hashable, row: Any = None) -> int:
-        """Return the place of a row (or what it returns; without one the key), which is added where it is new."""
+        """Return the index of a row, and add it if it is new. ``row``: the row, a function that makes it, or None for
+        the key.
+        """
         known = self._places.get(key)
         if known is None:
             made = row() if callable(row) else row
@@ -143,7 +145,7 @@ class Table:
 
 
 def number(value: float | None) -> float | int | None:
-    """Return a number as JSON has it, with the digits of float32; None where it has none."""
+    """Return a number for JSON, with the digits of float32; None for NaN, infinity and None."""
     if value is None or not math.isfinite(value):
         return None
     if value == int(value) and abs(value) < 1 << 53:

@@ -1,8 +1,7 @@
-"""SBUF and PSUM over a run: which tensors are alive when, and where they may lie.
+"""SBUF and PSUM over a run: when each tensor is alive, and a place for it.
 
-When a tensor is alive says `nkitools.history.liveness`, as the capacity rules (NK202, NK203) count it. Where it lies
-the compiler decides, unless the author gave it an address:
-here each takes the lowest place that is free for all its life.
+`nkitools.history.liveness` has the lifetimes, as the capacity rules (NK202, NK203) count them. The compiler decides on
+places, unless the author gave an address: here each tensor takes the lowest place that is free for its lifetime.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from nkitools.report.page.named import Named
 
 
 class Life(NamedTuple):
-    """A tensor on chip from one position to another (inclusive): where, in partitions and bytes of them."""
+    """The lifetime of a tensor on chip, from one position to another (inclusive), with its partitions and bytes."""
 
     storage: int
     begin: int
@@ -79,7 +78,7 @@ class _Taken(NamedTuple):
 
 
 def _laid_out(lives: list[Life], chip: Generation) -> Iterator[Life]:
-    """Each at the lowest byte that is free; of few partitions beside others, where a tensor may begin."""
+    """Yield each tensor at the lowest free byte; those with few partitions lie side by side."""
     step = chip.start_partition_step
     waiting: list[_Taken] = []
     for life in lives:
@@ -117,7 +116,7 @@ def lives_in_page(
 
 
 def capacities(chip: Generation) -> dict[str, dict[str, Any]]:
-    """Of SBUF and of PSUM: partitions, the bytes of each, and those that a kernel may use."""
+    """Return for SBUF and PSUM the partitions, the bytes of each, and the bytes that a kernel may use."""
     sbuf, psum = chip.sbuf_partition_bytes, chip.psum_partition_bytes
     return {
         "SBUF": {"partitions": chip.partitions, "bytes": sbuf, "usable": chip.sbuf_usable_bytes},

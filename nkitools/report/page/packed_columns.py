@@ -1,7 +1,7 @@
 """The binary part of a page: columns of numbers, each compressed, one after the other.
 
-A column of integers is stored as differences of neighbours, every column by planes of bytes: the first byte of each
-element, then the second of each, ... What repeats turn by turn takes next to nothing so. The page's script undoes it.
+A column of integers is stored as differences of neighbours, and every column by planes of bytes: the first byte of each
+element, then the second of each, ... So repeating turns take almost no space. The page's script undoes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def planes(values: Array) -> bytes:
 def packed(columns: Mapping[str, Array]) -> tuple[dict[str, list[Any]], bytes]:
     """Return the directory of the columns and their bytes.
 
-    The directory has for each name its form, its number of elements, where its bytes begin and how many there are.
+    The directory has for each name its form, number of elements, first byte and number of bytes.
     Forms: ``i1``, ``i2`` and ``i4`` (differences of so many bytes), ``f4``, ``f8`` and ``u1``.
     """
     directory: dict[str, list[Any]] = {}

@@ -56,8 +56,8 @@ def _itemsize(dtype: str) -> int:
 class Gathering:
     """A run as the page's data.
 
-    ``tables``: what is JSON. ``columns``: the long ones, by name; the bytes of tiles are one of them.
-    ``budget``: the bytes of columns and tiles, those of tiles before they are compressed.
+    ``tables``: the JSON. ``columns``: long columns by name; the bytes of tiles are one of them. ``budget``: the bytes
+    for columns and tiles, those of tiles before compression.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Gathering:
             self.columns[f"{name}.{each}"] = found[:, at]
 
     def _add_ways(self) -> None:
-        """Add the storages: the kind of each, and where it lies; and the instructions in which data have a part."""
+        """Add the storages with kind and place, and the instructions in which data choose elements."""
         self.columns["storages"] = np.array(self._named.storages.rows, np.int64)
         records = list(self._named.by_record())
         memories, firsts = memories_of(records, self._named.storages.keys)
@@ -157,7 +157,9 @@ class Gathering:
         self.columns.update(columns)
 
     def _against(self, against: Against) -> dict[str, Any]:
-        """Return what differs from another run, write by write: how many elements, the first, the worst, two tiles."""
+        """Return the differences from another run, write by write: number of elements, the first, the worst, both
+        tiles.
+        """
         found = compared_writes(self.run, against)
         bases = {id(write): base for base, record in self._named.by_record() for write in record.writes}
         rows = []
@@ -193,7 +195,7 @@ class Gathering:
             self.columns[f"number.{name}"] = values
 
     def _put_first(self, outputs: list[dict[str, Any]], writes: list[list[int]]) -> None:
-        """Let what a reader is likely to open be exact before other values are: outputs and wrong tiles."""
+        """Give outputs and wrong tiles, which readers open first, exact values before others."""
         compared = [output["comparison"] for output in outputs if output.get("comparison", {}).get("tiles")]
         wrong = [position for each in compared for position, *_ in each["tiles"]]
         by_position = {write[0]: write[8] for write in reversed(writes)}
@@ -204,7 +206,7 @@ class Gathering:
             self._shown[tile].comes_first = True
 
     def _add_tiles(self, budget: int) -> None:
-        """Pack the tiles into what the columns leave of the budget."""
+        """Pack the tiles into the rest of the budget after the columns."""
         pack = Pack()
         left = max(budget // 8, budget - len(packed(self.columns)[1]))
         self.tables["budget"] = left

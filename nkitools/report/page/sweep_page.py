@@ -1,4 +1,4 @@
-"""The page of sweeps: the same answers as in a terminal, in one file that needs nothing from outside."""
+"""The page of sweeps: the answers of the terminal in one self-contained file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Values, packed for the page: exact where they are few, else the extremes of blocks; all within a budget of bytes.
+"""Packs values for the page within a budget of bytes: exact values if they are few, else extremes of blocks.
 
-A tile is a matrix of cells, each an element or a block of elements. Of a block the least and the largest element are
-kept, rounded outwards to bfloat16, so that no outlier is lost. A block with a NaN says how many; else one with an
-infinity is infinite, else one with an unwritten element is unwritten.
+A tile is a matrix of cells, each an element or a block of elements. For a block the least and the largest element are
+kept, rounded outwards to bfloat16, so that no outlier is lost. A block with NaN keeps their number; otherwise one with
+an infinity is infinite, and one with an unwritten element unwritten.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def _of(value: Any) -> Any:
 
 
 def shares(shown: Sequence[Shown], budget: int = BUDGET) -> list[int]:
-    """Return how many bytes each value may take: all are shown exactly where that fits, else the large ones give way.
+    """Return the number of bytes for each value: all are exact if the budget suffices, else large ones become pictures.
 
-    What comes first takes what it needs. Where not even a picture of each other one fits, every so many turns of a line
-    have one. What is left is shared by weight among those that need more.
+    First values get what they need. If there is not enough for a picture of each other value, only every n-th turn of a
+    line gets one. The rest is shared by weight among values that need more.
     """
     granted = [0] * len(shown)
     left, reserved = budget, int(budget * _FIRST)
@@ -150,8 +150,7 @@ class Pack:
         return b"".join(self._parts)
 
     def add(self, shown: Shown, share: int) -> list[int]:
-        """Return a tile: where its bytes begin, their form, what its cells are, cells down and across, elements down
-        and across."""
+        """Return a tile as a row: first byte, form, kind of cells, cells down and across, elements down and across."""
         rows, columns = _sizes(shown)
         if not share and shown.size:
             return [0, FORMS.index("none"), LEFT_OUT, 0, 0, rows, columns]
@@ -230,7 +229,7 @@ def rounded_outwards(values: Array, *, up: bool) -> Array:
 
 
 def _coarser(blocks: Blocks, cells: int) -> Blocks:
-    """Return the same in at most so many blocks; halves of rows and columns begin where the page expects them."""
+    """Return blocks joined to at most ``cells``; halves of rows and columns begin where the page expects them."""
     down, across = blocks.low.shape
     while down * across > max(1, cells):
         down, across = (down // 2, across) if down >= across else (down, across // 2)
@@ -266,8 +265,9 @@ def _nan_counts(value: Array, unwritten: Array | None, blocks: Blocks) -> Array 
 
 
 def numbers_of(shown: Shown) -> list[Any]:
-    """Minimum, maximum, mean, counts of NaN, infinite and unwritten elements; then where the first NaN (else infinite)
-    element is and where the largest, as places in the flattened array, -1 where that is not known."""
+    """Return minimum, maximum, mean, the counts of NaN, infinite and unwritten elements, then two flat indices: of the
+    first NaN (else infinite) element and of the largest; -1 if unknown.
+    """
     if shown.value is None:
         kept = _of(shown.reduced)
         return [kept.minimum, kept.maximum, kept.mean, kept.nan, kept.inf, kept.unwritten, -1, -1]

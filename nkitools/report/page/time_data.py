@@ -1,4 +1,4 @@
-"""The estimated time of a run as the page shows it: when and where instructions run, and the cost of lines."""
+"""The estimated time of a run for the page: time and engine of instructions, and the cost of lines."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ Columned = tuple[dict[str, Any], dict[str, Array]]
 
 
 def time_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], places: Array) -> Columned:
-    """Return what the page says of the time of a run, and its columns; empty where the run has no instructions.
+    """Return the page's table and columns of the time of a run; empty if the run has no instructions.
 
-    Of a check of Pallas calls the table has ``kernels``, the estimates that its settings hold.
-
-    ``places``: the page's place of each instruction. Of long runs the table says that their time is left out.
+    For a check of Pallas calls the table has ``kernels``, the estimates in its settings. For long runs it only says
+    that their time is left out. ``places``: the page's place of each instruction.
     """
     count = sum(each.record.count for each in columns)
     if not count:
@@ -82,7 +81,7 @@ def _lines(
 
 
 def _moved(columns: Columns) -> Array:
-    """Return how many bytes each instruction reads from and writes to HBM."""
+    """Return the number of bytes that each instruction reads from and writes to HBM."""
     layouts, which = np.unique(columns.layouts, return_inverse=True)
     shown = [LAYOUTS[int(each)] for each in layouts]
     nbytes = np.array([0 if each.on_chip else each.nbytes for each in shown], np.int64)[which.reshape(-1)]

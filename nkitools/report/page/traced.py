@@ -26,10 +26,10 @@ _TO, _FROM = "to", "from"  # the operands of an event
 
 
 class Traced:
-    """Rows of the page for the traces of a run, the events of one after those of the other.
+    """Rows of the page for the traces of a run, one trace after the other.
 
-    ``table``: what JSON has of each trace. ``writes`` and ``columns``: as those of instructions. ``counts`` and
-    ``sources``: of each operand the events that wrote what it reads.
+    ``table``: the JSON of each trace. ``writes`` and ``columns``: as for instructions. ``counts`` and ``sources``: for
+    each operand the events that wrote the elements it reads.
     """
 
     def __init__(self, run: Run, named: Named, tile: Callable[[Shown], int]) -> None:
@@ -93,13 +93,13 @@ class Traced:
     def writers(self, wrong: Array) -> list[list[int]]:
         """Return the events that wrote the wrong elements of an output, as `wrong_writes` does.
 
-        An output is found by its shape; where several have it, nothing is said.
+        The output is found by its shape; [] if several have this shape.
         """
         alike = [each for each in self._outputs if each.shape == wrong.shape]
         return wrong_writes(alike[0].last, wrong) if len(alike) == 1 else []
 
     def place_of(self, value: Array) -> dict[str, int]:
-        """Return where an output of the function lies: in the one output of a grid that has its values; {} else."""
+        """Return the grid's output that has the values of an output of the function; {} unless there is exactly one."""
         found = [each for each in self._outputs if each.trace.kind == "grid" and each.holds(value)]
         if len(found) != 1:
             return {}
@@ -195,7 +195,7 @@ class _Output(NamedTuple):
 
 
 def compiled_of(run: Run) -> list[dict[str, Any]]:
-    """Return what the TPU compiler, and the model of vector memory, say of each Pallas call, by chip."""
+    """Return the answers of the TPU compiler and of the memory model for each Pallas call, by chip."""
     names = ("name", "accepted", "vmem_bytes", "vmem_limit", "vmem_measured", "bundles", "spills")
     return [
         {
@@ -208,7 +208,7 @@ def compiled_of(run: Run) -> list[dict[str, Any]]:
 
 
 def _elements(event: Event, trace: Trace) -> str:
-    """Return the element map of an event: what is copied lies there in order; of the rest no map is known."""
+    """Return the element map of an event: a copy keeps the order of elements; other events have no map."""
     if not event.writes:
         return "[]"
     sources: list[list[Any]] = []

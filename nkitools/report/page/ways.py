@@ -1,4 +1,4 @@
-"""The data of the way back in the page: sources of operands, memories of storages, and where data choose elements."""
+"""The page's data for tracing values back: sources of operands, memories of storages, and elements that data choose."""
 
 from __future__ import annotations
 
