@@ -25,17 +25,17 @@ _SHOWN = 10
 
 
 class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises is
-    """``with expect_finding("NK103"):`` what runs inside must break that rule, or the block fails (AssertionError).
+    """``with expect_finding("NK103"):`` fails (AssertionError) unless a run inside the block breaks that rule.
 
-    ``rules`` are ids, slugs or legacy codes (``err_...``); of several one is enough, and for all of them blocks are
-    nested. ``line``: the number of the author's line, or a part of its text, which outlives edits above it; ``file``:
-    its path or the end of it; ``match``: a regular expression that is searched in the message.
+    ``rules``: ids, slugs or legacy codes (``err_...``). One of several is enough; nest blocks to expect all. ``line``:
+    the number of the author's line, or a part of its text, which survives edits above it. ``file``: its path or the end
+    of it. ``match``: a regular expression to search in the message.
 
-    Kernels may be run by any way in and at any rule level; where the rules are switched off by an option
-    (``--nki-rules=off``), they are not in the block. An error of the rule ends the block and goes no further. The error
-    of another rule fails it, unless the expected one was reported before: then it passes through, as all other
-    exceptions do. ``findings`` has the findings that were expected, ``finding`` the first. Raises ValueError for what
-    is no rule, for an empty text, and for a rule that is allowed around the block or in a call inside of it.
+    Kernels may run in any way and at any rule level; inside the block rules are on even under ``--nki-rules=off``. An
+    error of the rule ends the block and is caught. An error of another rule fails the block; if the expected finding
+    was reported before, it passes through instead, as all other exceptions do. ``findings`` has the expected findings,
+    ``finding`` the first. ValueError for an unknown rule, for an empty text, and for a rule that is allowed around the
+    block or in a call inside of it.
     """
 
     def __init__(

@@ -1,15 +1,15 @@
-"""Microscaling (MX) data on the host: what a kernel for NeuronCore-v4 takes and gives, and a reference to compare with.
+"""Microscaling (MX) data on the host, for arguments and results of kernels for NeuronCore-v4, and a reference.
 
 A *tile* of values is [P, 4F]: the contraction dimension of a matmul runs along the P partitions and along each four
 neighbouring columns. Its groups of 8 partitions x 4 columns have one scale each. Packed, it is a NumPy array [P, F] of
 a packed dtype (``nl.float8_e5m2_x4``, ``nl.float8_e4m3fn_x4``, ``nl.float4_e2m1fn_x4``) with scales [P // 8, F] of
 float8_e8m0fnu; in SBUF the scales are spread over the quadrants (``spread_scales``). All of these may be arguments of a
-kernel; where a framework lacks the dtype, pass ``.view(np.uint32)`` (``np.uint16`` for float4) and reinterpret it in
+kernel; if a framework lacks the dtype, pass ``.view(np.uint32)`` (``np.uint16`` for float4) and reinterpret it in
 the kernel with ``.view(nl.float8_e4m3fn_x4)``::
 
     weights, scales = nkitools.mx.quantize(nkitools.mx.interleave(w), nl.float4_e2m1fn_x4)
 
-Everything is exact (float64) where it does not round by definition. Wrong shapes, dtypes and values are ValueErrors.
+Everything is exact (float64) unless it rounds by definition. Wrong shapes, dtypes and values are ValueErrors.
 Source: OCP Microscaling Formats (MX) v1.0; nki.isa.quantize_mx and nc_matmul_mx (NKI 0.6).
 """
 

@@ -73,12 +73,11 @@ def load(
     ``name``: of the library's file; ``compute_srcs``, ``shape_srcs``: the sources of kernels and of shape functions,
     which register the operators (NEURON_LIBRARY). ``build_directory``: also leave ``lib<name>.so`` there, for
     `load_library`. ``multicore``: all its operators run on the eight GpSimd cores. ``extra_cflags``: flags of the
-    compiler; ``-DSTACK_SIZE=n`` gives the bytes of stack that a kernel needs. Sources that have not changed are not
-    compiled again.
+    compiler; ``-DSTACK_SIZE=n``: the bytes of stack that a kernel needs. Unchanged sources are not compiled again.
 
-    Raises BuildError for sources that do not compile, a library without operators, two of one name, kernels without a
-    definition, names that AWS refuses, and where there is no compiler. Defects of a kernel's signature (CO112) are
-    reported when it is called.
+    BuildError for sources that do not compile, a library without operators, two operators of one name, kernels without
+    a definition, names that AWS refuses, and without a compiler. Mistakes in a kernel's signature (CO112) are reported
+    when it is called.
     """
     if not isinstance(name, str) or not name or os.sep in name:
         raise BuildError(f"a library needs a file name, it is given {name!r}")

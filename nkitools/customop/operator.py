@@ -24,7 +24,7 @@ _PASSED = "Take torch::Tensor, torch::Scalar or double, and convert a number in 
 
 
 class Operator(CompiledOperator):
-    """A custom operator that runs on this host. Call it, or `run` it to learn what happened."""
+    """A custom operator on this host. Call it for its result, or `run` it for findings, prints and counters."""
 
     def __call__(self, *arrays: Passed) -> Any:
         """Return the operator's result; NumPy arrays in, NumPy out, torch tensors in, torch out.

@@ -234,7 +234,7 @@ def one_more_factor(source: Source, node: ast.expr) -> Iterator[Edit]:
 
 @kind("other-axis", "another axis, or fewer of them", ast.keyword, REMEDIES)
 def other_axis(source: Source, node: ast.keyword) -> Iterator[Edit]:
-    """A part of a list of axes, and the axes beside one."""
+    """Yield edits of an axis argument: one axis of a list, or another axis."""
     if node.arg not in ("axis", "axes", "indirect_dim"):
         return
     if isinstance(node.value, ast.List | ast.Tuple):

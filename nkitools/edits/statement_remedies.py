@@ -53,7 +53,7 @@ def one_more_instruction(source: Source, node: ast.stmt) -> Iterator[Edit]:
 
 
 def _steps(names: Names, target: str, others: Sequence[str]) -> Iterator[str]:
-    """Yield instructions that change a tensor in place."""
+    """Yield statements to insert that change the tensor ``target`` in place."""
     nisa, nl = names.nisa, names.nl
     for other in others:
         for op in ("multiply", "add", "subtract"):

@@ -148,7 +148,7 @@ def tensor_tensor_scan(
 
 
 def _sided(operator: Operator, reverse: bool) -> Callable[..., Any]:
-    """Return the operator as ``function(left, right, out=)``, called so often that a step between would be felt."""
+    """Return the operator as ``function(left, right, out=)``, with exchanged operands if ``reverse``."""
     function = operator.compute
     if reverse and operator.name != "bypass":
         return lambda left, right, out: function(right, left, out=out)

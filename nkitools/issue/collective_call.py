@@ -246,7 +246,9 @@ class Collective:
         return plan_of(self.core, key, make, *outputs, *inputs)
 
     def _full(self, plan: Plan, operands: list[NkiTensor]) -> FullPrecision | None:
-        """In full precision what is moved are the digits beyond the declared dtype, too."""
+        """Return the operands in full precision, so that the digits beyond the declared dtype move too; None outside of
+        it.
+        """
         if self.core.full_plans is None:
             return None
         packed = any(tensor.dtype.kind == "packed" for tensor in operands)

@@ -14,10 +14,10 @@ from nkitools.rules.finding import refuse
 
 
 class _Form(NamedTuple):
-    """The signature of a plain function, and what it was made of.
+    """The signature of a plain function, and the parts of the function that it depends on.
 
-    ``names``: of its parameters, where each takes a positional argument and declares no shape; of the first
-    ``required`` ones there must be one.
+    ``names``: the parameters, if all are positional and none declares a shape, else (); the first ``required`` of them
+    have no default.
     """
 
     made_of: tuple[Any, ...]

@@ -37,28 +37,28 @@ def simulate(
 ) -> Run:
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
 
-    ``grid``: the launch grid, an int or ints (of a modern kernel the LNC degree, 1 or 2); ``chip``: such as
-    ``trn1`` or ``gen2`` (default: the option, AWS's environment variables, else trn2); ``nki_version``: the NKI version
-    whose names and signatures hold (default: the option, else ``auto``, the newest); ``rules``: ``"error"``
-    raises `KernelError` at the first error-level finding, ``"report"`` collects and goes on (outputs None where nothing
-    can be computed), ``"off"`` runs bare; ``sum_order``: ``"chip"`` adds float32 along free axes in the order of
-    elements, as a chip does, ``"fast"`` pairwise, as NumPy does (default: the option, else ``fast``). Other keywords go
-    to the kernel; a parameter of the kernel that is called like one of these is passed by position. Arrays are NumPy's,
-    torch's (on CPU) or jax's, and results come in kind; the arrays stay as they were, but for those of the parameters
-    that ``mutates`` names (and those that a legacy kernel may change), which hold afterwards what the kernel has
-    written into them. Another argument that a modern kernel changes and does not return is NK409.
+    - ``grid``: the launch grid, an int or ints; for a modern kernel the LNC degree, 1 or 2.
+    - ``chip``: ``trn1`` or ``gen2``, say (default: the option, AWS's environment variables, else trn2).
+    - ``nki_version``: the NKI version that the kernel is checked for (default: the option, else ``auto``, the newest).
+    - ``rules``: ``"error"`` raises `KernelError` at the first finding that is an error; ``"report"`` collects findings
+      and goes on (outputs are None if nothing can be computed); ``"off"`` checks nothing.
+    - ``sum_order``: ``"chip"`` adds float32 along free axes in the order of elements, as a chip does; ``"fast"``
+      pairwise, as NumPy does (default: the option, else ``fast``).
+    - ``mutates``: names of parameters whose arrays the kernel may change. Other arrays keep their values (but for those
+      that a legacy kernel may change); a modern kernel that changes one and does not return it breaks NK409.
+    - ``watch``: a name of a tensor, a line (``"giou.py:57"``), a list of them, or a mapping to ``"*"`` (every write),
+      loop counters ``{"m": 3}`` or a function of the `Print`. Every such write becomes a device print of the run, with
+      the name or the line as prefix. `WatchWarning` for a watch that recorded nothing.
 
-    ``watch`` records every write to tensors of these names, or by these lines, as a device print of the run: a name, a
-    list of them, or a mapping ``{"preds": "*", "giou.py:57": {"m": 3}}`` to ``"*"`` (every write), loop counters, or a
-    function of the `Print`. Prefix is the tensor's name, or the line. `WatchWarning` names a watch that has recorded
-    nothing.
+    Other keywords go to the kernel; pass a kernel's parameter with one of these names by position. Arrays are NumPy's,
+    torch's (on CPU) or jax's, and the results are of the same kind.
 
     ``replay`` does nothing, and the next version refuses it: every run runs the kernel's Python.
 
-    ``ranks=N``: N communicating ranks (``nki.collectives``) run the kernel, each on as many cores as the grid says.
-    Then the arguments are one tuple or list a rank, ``simulate(kernel, (x0, w), (x1, w), ranks=2)``; keywords go to
-    every rank. The outputs are a tuple of each rank's. An array given to several ranks may only be read. TypeError,
-    ValueError for other forms.
+    ``ranks=N``: N communicating ranks (``nki.collectives``) run the kernel, each on as many cores as the grid has. Pass
+    one tuple or list of arguments for each rank, ``simulate(kernel, (x0, w), (x1, w), ranks=2)``; keywords go to every
+    rank. The outputs are a tuple with those of each rank. An array given to several ranks may only be read. TypeError
+    or ValueError for other forms.
     """
     __tracebackhide__ = True
     with AuthorsTraceback():

@@ -36,7 +36,7 @@ def look_at(node: Function, context: Context, names: Names | None = None) -> Non
 
 
 def _parameters(node: Function, context: Context, names: Names) -> Names:
-    """Parameters are unknown, except those of a kernel that are annotated as tensors and must be given."""
+    """Return the parameters' values: unknown, but tensors if a kernel's required parameters are annotated so."""
     found = dict(names)
     every = [*node.args.posonlyargs, *node.args.args]
     required = every[: len(every) - len(node.args.defaults)]

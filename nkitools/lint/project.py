@@ -43,7 +43,9 @@ class Found:
 
 
 def dialect_of(found: Found) -> str:
-    """Return the dialect of the names in a function, else the dialect of its file; '' where neither or both fit."""
+    """Return the dialect that a function's file imports; if it imports both or none, that of the function's names, or
+    ''.
+    """
     imported = found.module.dialects
     if len(imported) == 1:
         return next(iter(imported))

@@ -111,13 +111,14 @@ def precision_split(
     rules: str | None = None,
     **kwargs: Argument,
 ) -> PrecisionSplit:
-    """Run ``kernel`` twice, rounded to its dtypes and in full precision, and say what low precision costs.
+    """Run ``kernel`` rounded to its dtypes and in full precision, and return how much of its error low precision
+    causes.
 
-    Arguments are those of `nkitools.simulate`; the arrays are copied, so that none is written. ``reference``: what the
-    kernel should compute, as an array (or a tuple, list or dictionary of them, in the form of the kernel's result), or
-    a function that is called with the kernel's arguments, floating-point arrays in float64, and returns that; of a
-    kernel that returns nothing it is for the arguments that it writes into. Without it only the part of low precision
-    is known. Raises TypeError and ValueError for a reference that does not fit, and what the kernel raises.
+    Arguments are those of `nkitools.simulate`; the arrays are copied. ``reference``: the right results, in the form of
+    the kernel's, or a function that returns them; it gets the kernel's arguments, floating-point arrays in float64. For
+    a kernel that returns nothing it is about the arguments that the kernel writes. Without a reference only the part of
+    low precision is known. TypeError or ValueError for a reference that does not fit; exceptions of the kernel pass
+    through.
     """
     __tracebackhide__ = True
     with AuthorsTraceback():

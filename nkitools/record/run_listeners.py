@@ -29,7 +29,7 @@ def added(variable: ContextVar[tuple[_T, ...]], item: _T) -> Iterator[_T]:
 
 
 def collect_runs() -> AbstractContextManager[list[Run]]:
-    """Collect the runs started inside, by whatever way in; nested collectors each get them."""
+    """Collect the runs that start inside the block, however they are started; nested collectors each get all."""
     return added(_listeners, [])
 
 

@@ -80,15 +80,15 @@ MOST_PLACES = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """One broken rule, as its reader sees it.
+    """One broken rule: message, place and remedy.
 
-    ``file``, ``line`` and ``function`` are the author's own; ``program`` is the program id in the launch grid and
-    ``loops`` maps the names of the enclosing loops' counters to their values at that moment. ``picture`` shows the
-    elements that a data rule is about. ``rank``: the number of the communicating rank, None where there are no ranks.
-    ``facts``: what the message says, as values by name (`nkitools.rules.facts`).
+    ``file``, ``line`` and ``function``: the author's. ``program``: the program id in the launch grid. ``loops``: the
+    counters of the enclosing loops by name, with their values at that moment. ``picture``: the elements that a data
+    rule is about. ``rank``: the number of the communicating rank, None without ranks. ``facts``: the values in the
+    message, by name (`nkitools.rules.facts`).
 
-    In a run one finding stands for all its times, in a loop say, whose messages are the same but for numbers:
-    ``count`` says how many, ``places`` has the first three and ``last`` the last one; they are empty for a single time.
+    One finding of a run stands for all repeats, in a loop say, whose messages differ only in numbers: ``count`` is
+    their number, ``places`` has the first three and ``last`` the last; they are empty for a single time.
     """
 
     rule: str

@@ -95,22 +95,24 @@ def sweep(
 ) -> Sweep:
     """Run a kernel on every case of a space, in worker processes, with all checks, and return a row for each case.
 
-    ``space``: for each name its values (a list, a range, or a Hypothesis strategy), as a dictionary or a TOML file; all
-    combinations are cases, or ``sample`` different ones drawn with ``seed``. A name is a parameter of ``arguments``, a
-    keyword of the kernel, a constant of its module, or ``grid`` or ``ranks`` of the launch. ``arguments(**case)``
-    returns the kernel's arguments, a tuple or a dictionary; by default they come of the table ``arguments`` of the TOML
-    file. ``reference(*arguments)`` returns what is right, of floating-point arrays in float64. ``chips``: each case
-    runs on each (default: the option's; TPUs for Pallas, v5e by default). A result may differ from the reference as
-    ``rtol`` and ``atol`` say, as in NumPy; without both by its dtype's steps, and else by as much as the run explains
-    (`Run.tolerance`; of NKI kernels without ranks). ``undecided`` is the outcome where that is too much. ``mutates``:
-    the parameters whose arrays the kernel may change; others may not be changed.
-
-    ``engine``: ``"local"``, processes of this machine, or ``"ray"`` (``nkitools[ray]``), where ``address`` names a
-    cluster. ``workers``: how many at a time (default: as many as cores), ``timeout``: seconds of a case, ``memory``:
-    bytes that a worker may take. ``store``: a file that keeps what is done; a second call goes on where the first one
-    has ended. A case is run again where the kernel, what it reads, the arrays that it is given or that are right,
-    options or versions have changed; where it had an error or ran out of time; and where its kernel reads what cannot
-    be known, such as a file (`StoreWarning`).
+    - ``space``: the values of each name (a list, a range, or a Hypothesis strategy), as a dictionary or a TOML file.
+      All combinations are cases, or ``sample`` different ones drawn with ``seed``. A name is a parameter of
+      ``arguments``, a keyword of the kernel, a constant of its module, or ``grid`` or ``ranks`` of the launch.
+    - ``arguments(**case)`` returns the kernel's arguments, a tuple or a dictionary; by default they come from the table
+      ``arguments`` of the TOML file.
+    - ``reference(*arguments)`` returns the right results; it gets floating-point arrays in float64.
+    - ``chips``: each case runs on each chip (default: NKITOOLS_CHIP, else trn2; for Pallas v5e).
+    - ``rtol``, ``atol``: the allowed difference from the reference, as in NumPy. Without both the steps of the result's
+      dtype decide, then the error that the run explains (`Run.tolerance`; for NKI kernels without ranks). If that could
+      hide a mistake, the outcome is ``undecided``.
+    - ``mutates``: the parameters whose arrays the kernel may change.
+    - ``engine``: ``"local"``, processes of this machine, or ``"ray"`` (``nkitools[ray]``); ``address``: its cluster.
+    - ``workers``: the number of cases at a time (default: the number of cores). ``timeout``: seconds for a case.
+      ``memory``: bytes that a worker may take.
+    - ``store``: a file that keeps the results, so that a second call goes on where the first one ended. A case runs
+      again if the kernel, the data that it reads, its arguments, its reference, options or versions have changed, if it
+      had an error or timed out, and if its kernel reads data that nkitools cannot follow, such as a file
+      (`StoreWarning`).
 
     ValueError for a space or a name that does not fit, before anything runs.
     """

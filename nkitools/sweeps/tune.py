@@ -62,13 +62,13 @@ def tune(
     grid: Grid | None = None,
     **kwargs: Argument,
 ) -> Tuning:
-    """Rank the variants of a kernel by their estimated latency; no device is asked.
+    """Rank the variants of a kernel by their estimated latency, without a device.
 
-    ``args``: the kernel's arguments; each variant gets copies. ``space``: for each name its values, as a dictionary or
-    a TOML file; a name is a keyword of the kernel or a constant of its module, and values may be anything, the order of
-    loops as a text say. ``chip``, ``grid`` and other keywords are those of `nkitools.simulate`. A variant that breaks a
-    rule or raises an error stands at the end with the reason. ValueError where no variant runs, for a name that the
-    kernel does not have, and for another ``objective`` than ``"estimate"``.
+    ``args``: the kernel's arguments; each variant gets copies. ``space``: the values of each name, as a dictionary or a
+    TOML file. A name is a keyword of the kernel or a constant of its module; values may be of any kind. ``chip``,
+    ``grid`` and other keywords are those of `nkitools.simulate`. Variants that break a rule or raise an error come
+    last, with the reason. ValueError if no variant runs, for a name that the kernel does not have, and for another
+    ``objective`` than ``"estimate"``.
     """
     if objective != "estimate":
         raise ValueError(f"objective={objective!r}: there is 'estimate' alone")

@@ -141,7 +141,7 @@ class TpuDevice(JaxDevice):
         return Availability(False, f"no TPU: found no device node {' or '.join(self.nodes)}")
 
     def units(self) -> tuple[str, ...]:
-        """One process at a time opens the TPUs of a machine (libtpu holds a lock)."""
+        """Return one unit for all TPUs of a machine: only one process at a time may open them (libtpu's lock)."""
         return ("tpu",)
 
     def environment(self, unit: str) -> Mapping[str, str]:

@@ -57,7 +57,7 @@ class ModuleCompiler(NeuronCompiler):
     """
 
     def available(self) -> Availability:
-        """Return AWS's compiler, and the native backend for the chip."""
+        """Return whether AWS's compiler is here, and torch's native backend, which it needs for modules."""
         found, backend = super().available(), torch_backend(self.chip())
         if found.ok and backend.kind != "native":
             reason = f"{backend.reason}, and the compile-only mode is that of torch-neuronx 2.10 and higher"

@@ -256,7 +256,9 @@ class Backward:
         return reversed(self._last_writers.of(number, before, operand))
 
     def written(self, node: Node, row: Row, operand: int, access: Access, units: Array) -> tuple[Array, Array]:
-        """Return the elements of an output that have some units, and which of the units these are."""
+        """Return a mask of the elements of an output that contain ``units`` of memory, and which of the units it
+        contains.
+        """
         memories = self.memories[node[0]]
         view = self._indirect_views(node).get(operand)
         numbers = memories.element_of(access if view is None else view.all_of_it, units)
