@@ -12,7 +12,7 @@ from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.facts.light_classes import dataclass
-from nkitools.launch.nested_arguments import parts_of
+from nkitools.launch.nested_arguments import mapped, parts_of
 from nkitools.rules.finding import refuse
 
 
@@ -175,3 +175,25 @@ def framework_of(value: Argument) -> Framework | None:
 def arrays_in(values: Argument) -> list[Any]:
     """Return the arrays of any framework in ``values`` and its containers, in order."""
     return [part for _, part in parts_of(values) if framework_of(part) is not None]
+
+
+def mapped_arrays(values: Argument, change: Callable[[Array], Array]) -> Any:
+    """Return a container with ``change`` of each array in it, as NumPy sees the array, in the array's own framework.
+
+    An array that ``change`` gives back, or whose dtype NKI does not have, stays as it is.
+    """
+
+    def part(value: Argument) -> Any:
+        framework = framework_of(value)
+        if framework is None:
+            return value
+        array = framework.to_numpy("", value)
+        found = change(array)
+        if framework is NUMPY or found is array:
+            return found if framework is NUMPY else value
+        try:
+            return framework.from_numpy(found, as_dtype(found.dtype))
+        except UnknownDType:
+            return value
+
+    return mapped(values, part)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.launch.frameworks import NUMPY, framework_of
-from nkitools.launch.nested_arguments import mapped
+from nkitools.launch.frameworks import mapped_arrays
 from nkitools.precision.runs import arrays_in
 from nkitools.repair.case import Arguments
 
@@ -24,26 +22,22 @@ def other_values(given: Arguments, seed: int, *, turned: bool = False) -> Argume
     """
     rng = np.random.default_rng(seed)
 
-    def part(value: Any) -> Any:
-        if framework_of(value) is not NUMPY:
-            return value
-        if _holds_numbers(value) or _holds_whole_numbers(value):
-            return _shuffled(value, rng)
-        return np.roll(value, 1, axis=0) if turned and value.ndim else value
+    def change(array: Array) -> Array:
+        if _holds_numbers(array) or _holds_whole_numbers(array):
+            return _shuffled(array, rng)
+        return np.roll(array, 1, axis=0) if turned and array.ndim else array
 
-    args, kwargs = mapped(given, part)
+    args, kwargs = mapped_arrays(given, change)
     return tuple(args), dict(kwargs)
 
 
 def larger_values(given: Arguments) -> Arguments:
     """Return arguments whose numbers are ten times as large."""
 
-    def part(value: Any) -> Any:
-        if framework_of(value) is not NUMPY or not _holds_numbers(value):
-            return value
-        return (10 * value.astype(np.float64)).astype(value.dtype)
+    def change(array: Array) -> Array:
+        return (10 * array.astype(np.float64)).astype(array.dtype) if _holds_numbers(array) else array
 
-    args, kwargs = mapped(given, part)
+    args, kwargs = mapped_arrays(given, change)
     return tuple(args), dict(kwargs)
 
 
@@ -97,7 +91,7 @@ def _mixed(numbers: Array, rng: np.random.Generator) -> Array:
 
 
 def _arrays(given: Arguments) -> list[Array]:
-    return [array for _, (part, array) in arrays_in("", given) if isinstance(part, np.ndarray)]
+    return [array for _, (_, array) in arrays_in("", given)]
 
 
 _CHANGES: tuple[Callable[[int], int], ...] = (
@@ -118,13 +112,12 @@ def other_shapes(given: Arguments) -> Iterator[tuple[str, Arguments]]:
                 continue
             rng = np.random.default_rng(other)
 
-            def part(value: Any, old: int = size, new: int = other, rng: np.random.Generator = rng) -> Any:
-                if framework_of(value) is not NUMPY or old not in value.shape:
-                    return value
-                shape = tuple(new if each == old else each for each in value.shape)
-                return _resized(value, shape, rng)
+            def change_size(array: Array, old: int = size, new: int = other, rng: np.random.Generator = rng) -> Array:
+                if old not in array.shape:
+                    return array
+                return _resized(array, tuple(new if each == old else each for each in array.shape), rng)
 
-            args, kwargs = mapped(given, part)
+            args, kwargs = mapped_arrays(given, change_size)
             found = tuple(args), dict(kwargs)
             yield ", ".join(f"{list(each.shape)}" for each in _arrays(found)), found
 
