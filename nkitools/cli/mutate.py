@@ -10,6 +10,7 @@ import click
 from nkitools.cli.shared_options import chip_option, json_option, set_option, sum_order_option, version_option
 from nkitools.cli.sweep import engine_options, progress_line
 from nkitools.cli.terminal import say, say_json
+from nkitools.facts.pytest_ini import test_folders
 from nkitools.kernel_file import seen
 
 
@@ -88,8 +89,16 @@ def mutate_kernel(
 
 
 def _tests_of(file: str) -> tuple[str, ...]:
-    path = Path(file)
+    """Return the files of tests named like a file: beside it, in a folder of tests near it, or in the project's."""
+    path = Path(file).absolute()
+    name = f"test_{path.stem}.py"
     for folder in (path.parent, path.parent / "tests", path.parent.parent / "tests"):
-        if (folder / f"test_{path.stem}.py").is_file():
-            return (str(folder / f"test_{path.stem}.py"),)
-    raise click.UsageError(f"there is no test_{path.stem}.py beside {file} or in tests: name the tests, --tests PATH")
+        if (folder / name).is_file():
+            return (str(folder / name),)
+    found = tuple(str(each) for folder in test_folders(path) for each in sorted(Path(folder).rglob(name)))
+    if not found:
+        raise click.UsageError(
+            f"there is no {name} beside {file}, in tests, or in the folders that pytest's testpaths names: "
+            "name the tests, --tests PATH"
+        )
+    return found

@@ -1,4 +1,4 @@
-"""The folders that pytest imports a project's modules from: its key ``pythonpath``, and those of conftest files."""
+"""Where pytest finds a project's modules (its key ``pythonpath``, and its conftest files) and its tests."""
 
 from __future__ import annotations
 
@@ -24,12 +24,24 @@ def import_paths(path: Path) -> list[str]:
     Those of ``pythonpath`` come first; then that of each ``conftest.py`` from the project's folder down to the file, or
     the one above its package.
     """
+    folder, keys = _project_of(path)
+    return [] if folder is None else [*_named(folder, keys, "pythonpath"), *_of_conftests(folder, path)]
+
+
+def test_folders(path: Path) -> list[str]:
+    """Return the folders of tests of a file's project: those of ``testpaths``, else ``tests``."""
+    folder, keys = _project_of(path)
+    return [] if folder is None else _named(folder, keys, "testpaths") or [str(folder / "tests")]
+
+
+def _project_of(path: Path) -> tuple[Path | None, dict[str, object]]:
+    """Return the folder whose file has pytest's keys for ``path``, and these; None where there is none."""
     for folder in path.parents:
         for name in _FILES:
             keys = _keys_of(folder / name)
             if keys is not None:
-                return [*_python_path(folder, keys), *_of_conftests(folder, path)]
-    return []
+                return folder, keys
+    return None, {}
 
 
 def _keys_of(file: Path) -> dict[str, object] | None:
@@ -61,8 +73,8 @@ def _sections(text: str) -> dict[str, dict[str, object]]:
     return {name: dict(parser.items(name)) for name in parser.sections()}
 
 
-def _python_path(folder: Path, keys: dict[str, object]) -> list[str]:
-    said = keys.get("pythonpath", [])
+def _named(folder: Path, keys: dict[str, object], key: str) -> list[str]:
+    said = keys.get(key, [])
     names = said.split() if isinstance(said, str) else said if isinstance(said, list) else []
     return [str((folder / str(each)).resolve()) for each in names]
 

@@ -95,14 +95,20 @@ def _replaced(call: Call, parts: dict[int, str], made: dict[str, Any]) -> tuple[
 
 
 def _apart(wanted: Results, found: Results | str) -> str:
-    """Return by how much the results of two texts differ, where both have results of the same shapes."""
-    if isinstance(found, str) or wanted.errors != found.errors:
-        return ""
+    """Return in what the results of two texts differ, where they differ in more than numbers; else by how much."""
+    if isinstance(found, str):
+        return f"; with the mistake it raises {found}"
+    if broken := sorted(set(found.errors) - set(wanted.errors)):
+        return f"; with the mistake it breaks {', '.join(broken)}"
     if [each.shape for each in wanted.arrays] != [each.shape for each in found.arrays]:
-        return ""
+        return f"; the shapes differ: {_shapes(wanted)} becomes {_shapes(found)}"
     pairs = zip(wanted.arrays, found.arrays, strict=True)
     furthest = max((Difference.of(exact(one), exact(other)).max_abs for one, other in pairs if one.size), default=0.0)
     return f"; off by up to {furthest:.3g}"
+
+
+def _shapes(results: Results) -> str:
+    return ", ".join(str(list(each.shape)) for each in results.arrays)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,19 +8,18 @@ import linecache
 import os
 import pickle
 import sys
-import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nkitools.authors_code.known_modules import is_installed
 from nkitools.authors_code.source_text import keep_text
 from nkitools.facts import options
 from nkitools.module_files import extend_path, module_place
 
 PACKAGE = str(Path(__file__).parents[1])
-_FOREIGN = (*{sysconfig.get_paths()[each] for each in ("stdlib", "platstdlib", "purelib", "platlib")}, PACKAGE)
 # What is imported already is not rewritten for assertions, which pytest says in a warning, and warnings may be errors.
 # In a fork faulthandler waits for ever for a watchdog that the process before it had set.
 _FLAGS = (
@@ -77,13 +76,21 @@ def run_tests(file: str, text: str, tests: Sequence[str], kernel: str = "") -> T
         try:
             code = int(pytest.main([*_FLAGS, *tests], plugins=[seen]))
         finally:
-            for name in set(sys.modules) - before:
-                origin = str(getattr(sys.modules[name], "__file__", None) or "")
-                if not origin.startswith(_FOREIGN):
-                    del sys.modules[name]
+            _forget(set(sys.modules) - before)
     own = [run for run in runs if run.kernel == kernel]
     calls = [found for run in own if (found := _call_of(run)) is not None]
     return Trial(code, seen.text, len(own), calls[:MOST_CALLS])
+
+
+def _forget(names: set[str]) -> None:
+    """Forget the author's own modules. A package with compiled parts, such as torch, cannot be imported twice."""
+    origins = {name: str(getattr(sys.modules[name], "__file__", None) or "") for name in names}
+    suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    compiled = {name.partition(".")[0] for name, origin in origins.items() if origin.endswith(suffixes)}
+    for name, origin in origins.items():
+        is_own = not is_installed(origin) and not origin.startswith(PACKAGE)
+        if is_own and name.partition(".")[0] not in compiled:
+            del sys.modules[name]
 
 
 class _Failures:

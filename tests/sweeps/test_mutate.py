@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import sys
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from nkitools.cli import main
 from nkitools.edits.candidates import KINDS
-from nkitools.sweeps.distinguishing import distinguishing
+from nkitools.sweeps.distinguishing import Results, _apart, distinguishing
 from nkitools.sweeps.local_engine import LocalEngine
 from nkitools.sweeps.mutate import USUAL
-from nkitools.sweeps.tests_of_author import Call, run_tests
+from nkitools.sweeps.tests_of_author import Call, _forget, run_tests
 
 KERNEL = """import nki
 import nki.isa as nisa
@@ -90,6 +94,27 @@ def test_tests_that_fail_by_themselves_are_refused(tmp_path: Path) -> None:
     (tmp_path / "test_doubled.py").unlink()
     done = CliRunner().invoke(main, ["mutate", f"{file}::doubled"])
     assert "there is no test_doubled.py beside" in done.output
+
+
+def test_a_package_with_compiled_parts_is_imported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as torch, wherever it is installed: it cannot be imported twice in one process. The author's own are."""
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    files = {"whole": "whole/__init__.py", "whole._C": f"whole/_C{suffix}", "own": "own.py", "own_part": "own_part.py"}
+    for name, file in files.items():
+        module = ModuleType(name)
+        module.__file__ = str(tmp_path / file)
+        monkeypatch.setitem(sys.modules, name, module)
+    _forget({*files, "json"})
+    assert {*files, "json"} & set(sys.modules) == {"whole", "whole._C", "json"}
+
+
+def test_in_what_results_differ() -> None:
+    """Numbers by how much, shapes by both, and else the error or the rules that come with the mistake."""
+    right = Results([np.zeros((2, 3))], [])
+    assert _apart(right, Results([np.full((2, 3), 0.25)], [])) == "; off by up to 0.25"
+    assert _apart(right, Results([np.zeros((2, 2))], [])) == "; the shapes differ: [2, 3] becomes [2, 2]"
+    assert _apart(right, Results([np.zeros((2, 3))], ["NK403"])) == "; with the mistake it breaks NK403"
+    assert _apart(right, "KernelError") == "; with the mistake it raises KernelError"
 
 
 OF_RANKS = """import numpy as np
