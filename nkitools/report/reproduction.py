@@ -15,14 +15,10 @@ from typing import Any
 
 from nkitools.facts.options import OPTIONS
 from nkitools.record.run_contents import RunContents
+from nkitools.report.own_modules import OwnModules
 from nkitools.rules.top_level import bound_by
 
 _ENDING = Path(__file__).with_name("reproduction_ending.txt")
-_MODULE = """
-_module = types.ModuleType({name!r})
-sys.modules[{name!r}] = _module
-exec(compile({text!r}, {file!r}, "exec"), vars(_module))
-"""
 
 
 class NotReproducible(ValueError):
@@ -44,17 +40,18 @@ def reproduction(run: RunContents, renamed: Mapping[str, str] | None = None) -> 
     if text is None:
         raise NotReproducible(f"the run has no source of {call['file']}, where its kernel stands")
     name, body = _kernel_and_its_names(text, call)
-    modules = list(_modules(body, call["file"], run.sources))
+    own = OwnModules({path: text for path, text in run.sources.items() if path != call["file"]})
+    body = own.rewritten(body, call["file"])
     args = f"({''.join(f'{_made(each)}, ' for each in call['args'])})"
     kwargs = f"{{{', '.join(f'{key!r}: {_made(each)}' for key, each in call['kwargs'].items())}}}"
     ending = _ENDING.read_text(encoding="utf-8")
     parts = [
         _heading(run, name),
         "\n"
-        + "import sys\nimport types\n" * bool(modules)
+        + "import sys\nimport types\n" * bool(own.statements)
         + "\nimport ml_dtypes  # NumPy's bfloat16\nimport numpy as np\n",
         "\nimport nkitools\n\nnkitools.install_stand_in()\n",
-        *modules,
+        *own.statements,
         "\n" + body,
         "\n\n" + ending.format(args=args, kwargs=kwargs, function=name, settings=_settings(run)),
     ]
@@ -182,18 +179,3 @@ def _names(node: ast.AST) -> Iterator[str]:
     for each in ast.walk(node):
         if isinstance(each, ast.Name):
             yield each.id
-
-
-def _modules(body: str, file: str, sources: Mapping[str, str]) -> Iterator[str]:
-    """Yield the statements that make modules of the author's own files, which the kernel's part imports."""
-    own = {PurePath(path).stem: (path, text) for path, text in sources.items() if path != file}
-    for statement in ast.parse(body).body:
-        names = []
-        if isinstance(statement, ast.ImportFrom) and statement.module:
-            names = [statement.module]
-        elif isinstance(statement, ast.Import):
-            names = [each.name for each in statement.names]
-        for name in names:
-            if name in own:
-                path, text = own[name]
-                yield _MODULE.format(name=name, text=text, file=PurePath(path).name)

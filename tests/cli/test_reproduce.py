@@ -119,3 +119,51 @@ def test_names_are_replaced_by_names(saved: Path) -> None:
     """Anything else is a mistake in the command."""
     done = reproduce(str(saved), "--rename", "secret")
     assert (done.exit_code, "write OLD=NEW" in done.output) == (2, True)
+
+
+PACKAGE = {
+    "__init__.py": "",
+    "settings.py": "FACTOR = 3.0\n",
+    "types.py": "from . import settings\nfrom .settings import FACTOR as AGAIN\n\nKIND = settings.FACTOR * AGAIN\n",
+    "tiles/__init__.py": "from .rows import scaled as scaled\n",
+    "tiles/rows.py": "import types\nfrom ..types import KIND\n\n\n"
+    "def scaled(nl, tile):\n    assert types.SimpleNamespace\n    return nl.multiply(tile, KIND)\n",
+    "kernels/__init__.py": "",
+    "kernels/product.py": """import nki
+import nki.language as nl
+from ..tiles import scaled
+from package_of_this_test import settings
+import package_of_this_test.settings as same
+
+
+@nki.jit
+def product(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, scaled(nl, nl.load(x)) if same.FACTOR == settings.FACTOR else None)
+    return out
+""",
+}
+
+
+@pytest.mark.process
+def test_a_kernel_of_a_package_needs_none_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative imports, a package that passes a name on, files without instructions, one called as Python's types."""
+    for name, text in PACKAGE.items():
+        file = tmp_path / "src/package_of_this_test" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / "src")
+    from package_of_this_test.kernels.product import product  # type: ignore[import-not-found]
+
+    nkitools.simulate(product, np.ones((4, 8), np.float32)).save(tmp_path / "run.json")
+    for name in [each for each in sys.modules if each.startswith("package_of_this_test")]:
+        monkeypatch.delitem(sys.modules, name)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = reproduce(str(tmp_path / "run.json"), "-o", str(elsewhere / "again.py"))
+    assert done.exit_code == 0, done.output
+    (tmp_path / "src").rename(tmp_path / "gone")
+    code = "import again\nprint(float(nkitools.simulate(again.product, np.ones((4, 8), np.float32)).outputs.max()))\n"
+    command = [sys.executable, "-c", f"import numpy as np\nimport nkitools\n{code}"]
+    ran = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "9.0\n"), ran.stderr
