@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -83,11 +83,32 @@ def _as_main(path: str, argv: list[str]) -> Iterator[ModuleType]:
     loader = SourceFileLoader("__main__", path)
     module.__dict__.update(__file__=path, __builtins__=builtins, __loader__=loader, __cached__=None)
     kept = sys.argv, list(sys.path), sys.modules["__main__"]
+    of_project: Any = _OfProject(path)
     sys.argv = argv
     # The first entry is that of the command itself, as it would be that of the script; -P leaves it out.
     sys.path[:] = [os.path.dirname(path), *sys.path[0 if sys.flags.safe_path else 1 :]]
     sys.modules["__main__"] = module
+    sys.meta_path.append(of_project)
     try:
         yield module
     finally:
+        sys.meta_path.remove(of_project)
         sys.argv, sys.path[:], sys.modules["__main__"] = kept
+
+
+class _OfProject:
+    """Finds modules that Python does not find: where a kernel file of the script's project would find them."""
+
+    def __init__(self, script: str) -> None:
+        self._script = Path(script)
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """Return the spec of a module in the project's folders; a folder without ``__init__.py`` is none."""
+        if path is not None:
+            return None
+        from nkitools.facts.pytest_ini import import_paths
+        from nkitools.lint.project import project_directory
+
+        top = project_directory(self._script)
+        spec = PathFinder.find_spec(name, [*import_paths(self._script), str(top), str(top / "src")])
+        return spec if spec is not None and spec.loader is not None else None

@@ -90,3 +90,21 @@ def test_the_last_line_of_doctor_is_the_command(tmp_path: Path, monkeypatch: pyt
     file.write_text("def (:\n")
     refused = CliRunner().invoke(main, ["doctor", str(file)])
     assert (refused.exit_code, "cannot be read as Python" in refused.output) == (2, True)
+
+
+def test_own_modules_are_followed(tmp_path: Path) -> None:
+    """A script and a file of inputs that have NKI by way of a package; a re-exported kernel is one, a function none."""
+    files = {
+        "pyproject.toml": "[project]\nname = 'shop'\n",
+        "src/shop/__init__.py": "from .doubles import double as double\nfrom .doubles import help_it as help_it\n",
+        "src/shop/doubles.py": KERNEL + "\n\ndef help_it():\n    return 1\n",
+        "scripts/go.py": "from shop import double\n\nif __name__ == '__main__':\n    print(double)\n",
+        "bench/cases.py": "from shop import help_it\nfrom shop import double as twice\n\ninputs = (1,)\n",
+        "bench/numbers.py": "import json\n\ninputs = (1,)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert command_for(tmp_path / "scripts/go.py") == f"nkitools run {tmp_path}/scripts/go.py"
+    assert command_for(tmp_path / "bench/cases.py") == f"nkitools estimate {tmp_path}/bench/cases.py::twice"
+    assert command_for(tmp_path / "bench/numbers.py") == f"python {tmp_path}/bench/numbers.py"
