@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from nkitools.rules.finding import Finding
@@ -15,7 +16,7 @@ def annotation(finding: Finding) -> str:
     """``::error file=kernels/giou.py,line=41,col=9,title=NK103 matmul-contraction-limit::message remedy``."""
     column = {} if finding.column is None else {"col": str(finding.column)}
     properties = {
-        "file": Path(finding.file).as_posix(),
+        "file": _in_repository(finding.file),
         "line": str(finding.line),
         **column,
         "title": f"{finding.rule} {finding.slug}",
@@ -23,3 +24,11 @@ def annotation(finding: Finding) -> str:
     named = ",".join(f"{name}={value.translate(_IN_PROPERTY)}" for name, value in properties.items())
     said = f"{finding.message}{finding.more()}. {finding.remedy}".translate(_IN_TEXT)
     return f"::{_COMMANDS[finding.severity]} {named}::{said}"
+
+
+def _in_repository(file: str) -> str:
+    """Return the path of a file from the folder that GitHub has checked out, whichever folder the command runs in."""
+    path, root = Path(file), os.environ.get("GITHUB_WORKSPACE")
+    if root and path.resolve().is_relative_to(Path(root).resolve()):
+        path = path.resolve().relative_to(Path(root).resolve())
+    return path.as_posix()

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nkitools.report.findings import as_json
 from nkitools.report.github import annotation
 from nkitools.report.sarif import as_sarif, sarif_log
@@ -180,3 +182,12 @@ def test_annotations() -> None:
     )
     assert annotation(finding("NK616", "a.py", column=None)).startswith("::notice file=a.py,line=3,title=NK616 ")
     assert annotation(finding("NK619", "a.py")).startswith("::warning ")
+
+
+def test_annotations_name_files_from_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GitHub knows no other path, whichever folder a step works in; a file elsewhere keeps its own."""
+    (tmp_path / "kernels").mkdir()
+    monkeypatch.chdir(tmp_path / "kernels")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    assert annotation(finding("NK616", "a.py", column=None)).startswith("::notice file=kernels/a.py,line=3,")
+    assert annotation(finding("NK616", "/elsewhere/a.py", column=None)).startswith("::notice file=/elsewhere/a.py,")
