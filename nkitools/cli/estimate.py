@@ -237,6 +237,9 @@ def runs_of(file: str, name: str, inputs: str | None, chips: Sequence[str | None
                 found.append(simulate(this.kernel, *own, chip=chip, rules="report", **named))
             except ValueError as error:
                 raise click.UsageError(str(error)) from None
+            broken = next((each for each in found[-1].findings if each.severity == "error"), None)
+            if broken is not None:
+                say(f"nkitools: the estimate is of a kernel that breaks a rule\n{broken.text()}", err=True)
             if not any(record.count for record in found[-1].all_records):
                 raise click.UsageError(f"{name} has no instructions whose time could be estimated")
         return found
