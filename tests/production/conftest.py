@@ -1,0 +1,3 @@
+"""The tests of the repository are run by those here, as its own."""
+
+collect_ignore = ["repository"]

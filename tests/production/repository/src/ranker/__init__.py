@@ -1,0 +1,1 @@
+"""Kernels of a ranking model, and the modules that call them."""
