@@ -19,7 +19,6 @@ from nkitools.lint.module import Unreadable, read
 from nkitools.lint.project import project_directory
 
 _modules: dict[str, ModuleType] = {}  # those that no import leads to, by their files
-OF_OTHERS = sys.stdlib_module_names | {"nki", "neuronxcc", "nkitools", "numpy", "ml_dtypes", "jax", "torch"}
 _roots: set[Path] = set()  # the folders that files were imported from
 
 
@@ -78,27 +77,6 @@ def module_place(path: Path) -> tuple[Path, str]:
 def _relative_levels(path: Path) -> int:
     """Return how many folders up the file's relative imports reach: 1 for ``from .tiles import add``."""
     return max((each.level for each in nodes_of(text_of(path)) if isinstance(each, ast.ImportFrom)), default=0)
-
-
-def file_of_import(module: str, level: int, file: Path) -> Path | None:
-    """Return the author's own file that an import in ``file`` leads to; None for modules of others.
-
-    ``module``, ``level``: as in the syntax tree, ``from ..tiles import add`` is ``tiles``, 2.
-    """
-    parts = module.split(".") if module else []
-    if level:
-        roots = list(file.parents)[level - 1 : level]
-    elif not parts or parts[0] in OF_OTHERS:
-        return None
-    else:
-        top = project_directory(file)
-        roots = [module_place(file)[0], *map(Path, import_paths(file)), top, top / "src"]
-    for root in roots:
-        folder = root.joinpath(*parts)
-        for place in (folder / "__init__.py", folder.with_name(f"{folder.name}.py")):
-            if place.is_file() and not is_installed(str(place)):
-                return place
-    return None
 
 
 def extend_path(root: Path, path: Path) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import shlex
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from nkitools.authors_code.source_text import nodes_of
 from nkitools.dialects.import_hint import imports_nki
 from nkitools.facts.options import FIXTURES
-from nkitools.module_files import file_of_import, text_of
+from nkitools.lint.module import Module
+from nkitools.lint.project import Project
 from nkitools.rules.top_level import bound_names
 
 _INPUTS = frozenset({"inputs", "arguments"})
@@ -28,7 +28,9 @@ def command_for(file: Path) -> str:
     except (SyntaxError, ValueError, OSError) as error:
         raise click.UsageError(f"{file} cannot be read as Python: {error}") from None
     name, modules = shlex.quote(str(file)), frozenset(_modules(tree))
-    is_nki = _reaches_nki(file.absolute(), set())
+    project = Project()
+    module = project.module(file.absolute())
+    is_nki = _reaches_nki(project, module, set())
     functions = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name not in _INPUTS]
     if any(each.startswith("test_") for each in functions) or "TestCase" in text:
         knows_us = _has(modules, "nkitools") or not _parameters(tree).isdisjoint(FIXTURES)
@@ -36,7 +38,7 @@ def command_for(file: Path) -> str:
     if any(_runs(each, {*functions}) for each in tree.body):
         return f"nkitools run {name}" if is_nki else f"python {name}"
     says_inputs = bool(_INPUTS & {*(bound_names(text) or ())})
-    kernel = _kernel_of(tree) or (_imported_kernel(tree, file.absolute()) if says_inputs else "")
+    kernel = _kernel_of(tree) or (_imported_kernel(project, module) if says_inputs else "")
     if not (kernel or functions) or not (is_nki or _has(modules, "jax.experimental.pallas")):
         return f"python {name}"
     kernel = f"{name}::{kernel or functions[0]}"
@@ -82,38 +84,25 @@ def _kernel_of(tree: ast.Module) -> str:
     return ""
 
 
-def _reaches_nki(file: Path, seen: set[Path]) -> bool:
+def _reaches_nki(project: Project, module: Module, seen: set[str]) -> bool:
     """Return whether a file imports NKI, or an own module that does."""
-    seen.add(file)
-    text = text_of(file)
-    if imports_nki(text):
+    seen.add(module.path)
+    if imports_nki(module.text):
         return True
-    places = (place for _, place in _own_imports(nodes_of(text), file))
-    return any(place not in seen and _reaches_nki(place, seen) for place in places)
+    targets = {target for scope in module.scope.all() for found in scope.imports.values() for target in found}
+    for target in (*targets, *module.scope.stars):
+        own = project.find(target, module) or project.find(target.rpartition(".")[0], module)
+        if own is not None and own.path not in seen and _reaches_nki(project, own, seen):
+            return True
+    return False
 
 
-def _own_imports(nodes: Iterable[ast.AST], file: Path) -> Iterator[tuple[ast.alias, Path]]:
-    """Yield what a file imports of the author's own modules: each name with the module's file."""
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            whole = file_of_import(node.module or "", node.level, file)
-            for alias in node.names:
-                inner = file_of_import(f"{node.module or ''}.{alias.name}".lstrip("."), node.level, file)
-                yield from ((alias, place) for place in (inner or whole,) if place is not None)
-        elif isinstance(node, ast.Import):
-            named = ((alias, file_of_import(alias.name, 0, file)) for alias in node.names)
-            yield from ((alias, place) for alias, place in named if place is not None)
-
-
-def _imported_kernel(tree: ast.Module, file: Path) -> str:
-    """Return the first kernel that a file imports from an own module, also through a package; '' for none."""
-    for alias, place in _own_imports(tree.body, file):
-        within = ast.parse(text_of(place))
-        kernels = (each for each in within.body if isinstance(each, ast.FunctionDef) and each.name == alias.name)
-        passed_on = [each for each in within.body if isinstance(each, ast.ImportFrom)]
-        of_alias = ast.Module([each for each in passed_on if alias.name in {one.name for one in each.names}], [])
-        if any(map(_is_kernel, kernels)) or (of_alias.body and _imported_kernel(of_alias, place)):
-            return alias.asname or alias.name
+def _imported_kernel(project: Project, module: Module) -> str:
+    """Return the first kernel that a file imports from own modules, also through a package; '' for none."""
+    for name, targets in module.scope.imports.items():
+        for found in (project.definition(each, module) for each in targets):
+            if found is not None and isinstance(found.node, ast.FunctionDef) and _is_kernel(found.node):
+                return name
     return ""
 
 

@@ -1,4 +1,7 @@
-"""Where pytest finds a project's modules (its key ``pythonpath``, and its conftest files) and its tests."""
+"""The folders that pytest imports a project's modules from: its key ``pythonpath``, and those of conftest files.
+
+And the folders of its tests: the key ``testpaths``.
+"""
 
 from __future__ import annotations
 

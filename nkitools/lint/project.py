@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-_OTHERS = ("nki", LEGACY, "nkitools")
+OTHERS = frozenset({"nki", LEGACY, "nkitools", *sys.stdlib_module_names})  # no project has modules of these names
 _OF_NKI = ("nki.", f"{LEGACY}.", "nkitools.")
 _DEEPEST = 8  # re-exports that are followed
 
@@ -103,7 +103,7 @@ class Project:
     def find_from(self, dotted: str, path: str) -> Module | None:
         """Return the same as seen from the file at ``path``."""
         first = dotted.partition(".")[0]
-        if first in _OTHERS or first in sys.stdlib_module_names:
+        if not first or first in OTHERS:
             return None
         from pathlib import Path
 
@@ -114,13 +114,22 @@ class Project:
         return self._named[key]
 
     def _roots_of(self, path: Path) -> tuple[Path, ...]:
-        """Return the directories that imports of a file may start from: those around it up to the project, and src."""
+        """Return the directories that imports of a file may start from.
+
+        Those around it up to the project, the project's src, and pytest's pythonpath.
+        """
         directory = path.resolve().parent
         if directory not in self._roots:
             top = project_directory(path.resolve())
             around = [directory, *directory.parents]
             inside = [each for each in around if each == top or top in each.parents] or [directory]
-            self._roots[directory] = tuple(dict.fromkeys([*inside, _above_packages(path.resolve()), top / "src"]))
+            from pathlib import Path
+
+            from nkitools.facts.pytest_ini import import_paths
+
+            said = map(Path, import_paths(path.resolve()))
+            above = _above_packages(path.resolve())
+            self._roots[directory] = tuple(dict.fromkeys([*inside, above, top / "src", *said]))
         return self._roots[directory]
 
     def _find(self, dotted: str, roots: tuple[Path, ...]) -> Module | None:

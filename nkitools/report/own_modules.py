@@ -6,13 +6,14 @@ import ast
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
-from nkitools.module_files import OF_OTHERS, file_of_import, text_of
+from nkitools.lint.project import OTHERS, Project
 
 _MODULE = """
 _module = types.ModuleType({name!r})
 sys.modules[{name!r}] = _module
 exec(compile({text!r}, {file!r}, "exec"), vars(_module))
 """
+_LIBRARIES = ("numpy", "ml_dtypes", "jax", "torch")
 
 
 class OwnModules:
@@ -20,6 +21,7 @@ class OwnModules:
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self._sources = sources
+        self._project = Project()
         self._names: dict[str, str] = {}
         self.statements: list[str] = []  # that make the modules, in their order
 
@@ -60,23 +62,26 @@ class OwnModules:
     def _place(self, module: str, level: int, file: str) -> str:
         """Return the file of an own module, in the run or beside its kernel; '' where an import leads to none."""
         parts = module.split(".") if module else []
+        if not level and parts[0] in OTHERS:
+            return ""
         folder = "" if not level else str(PurePath(file).parents[level - 1])
         ends = ["/".join([folder, *parts, "__init__.py"]), "/".join([folder, *parts]) + ".py"]
-        named = (path for path in self._sources for end in ends if f"/{path.lstrip('/')}".endswith(end))
-        if parts and parts[0] in OF_OTHERS and not level:
-            return ""
-        return next(named, "") or str(file_of_import(module, level, Path(file)) or "")
+        for end in ends:
+            found = [path for path in self._sources if f"/{path.lstrip('/')}".endswith(end)]
+            if found or (level and Path(end).is_file()):
+                return next(iter(found), end)
+        found_one = None if level else self._project.find_from(module, file)
+        return "" if found_one is None else found_one.path
 
     def _named(self, place: str) -> str:
         """Return the plain name of an own module, which is made before it is needed."""
         if place not in self._names:
             path = PurePath(place)
             name = path.parent.name if _is_package(place) else path.stem
-            while name in {*self._names.values(), *OF_OTHERS}:
+            while name in {*self._names.values(), *OTHERS, *_LIBRARIES}:
                 name += "_"
             self._names[place] = name
-            text = self._sources.get(place) or text_of(Path(place))
-            text = self.rewritten(text, place)
+            text = self.rewritten(self._sources.get(place) or self._project.module(Path(place)).text, place)
             self.statements.append(_MODULE.format(name=name, text=text, file=path.name))
         return self._names[place]
 

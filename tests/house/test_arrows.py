@@ -76,8 +76,8 @@ room(
 )  # fmt: skip
 room(
     "report",
-    "authors_code", "chip", "comparison", "facts", "history", "output_streams", "record", "rules", "suggestions",
-    "timing",
+    "authors_code", "chip", "comparison", "facts", "history", "lint", "output_streams", "record", "rules",
+    "suggestions", "timing",
 )  # fmt: skip
 room("expect", "facts", "record", "report", "rules")
 room(

@@ -30,6 +30,11 @@ PROJECTS = {
     "of a package by its path": ("import pkg.helpers", "pkg.helpers.helper", {"pkg/helpers.py": HELPER}),
     "of a package's __init__": ("from pkg import helper", "helper", {"pkg/__init__.py": HELPER}),
     "in src": ("from pkg.helpers import helper", "helper", {"src/pkg/helpers.py": HELPER}),
+    "in pytest's pythonpath": (
+        "from pkg.helpers import helper",
+        "helper",
+        {"libraries/pkg/helpers.py": HELPER, "pytest.ini": "[pytest]\npythonpath = libraries\n"},
+    ),
     "passed on": ("from pkg import helper", "helper", {"pkg/__init__.py": "from .a import helper", "pkg/a.py": HELPER}),
     "by a star": ("from pkg import helper", "helper", {"pkg/__init__.py": "from .a import *", "pkg/a.py": HELPER}),
     "as a value": ("from helpers import helper", "(lambda f: f)(helper)", {"helpers.py": HELPER}),
