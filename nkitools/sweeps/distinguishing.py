@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def distinguishing(file: str, right: str, wrong: str, kernel: str, calls: Sequen
     with stand_in("always"):
         first, second = (getattr(module_of_text(file, text), kernel) for text in (right, wrong))
         for call in calls:
-            for said, args, kwargs in _inputs(call):
+            for said, args, kwargs in _inputs(call, _parameters(first)):
                 wanted = _results(first, call, args, kwargs)
                 if isinstance(wanted, str) or wanted.errors:
                     continue  # no input that the kernel is made for
@@ -37,8 +38,14 @@ def distinguishing(file: str, right: str, wrong: str, kernel: str, calls: Sequen
     return ""
 
 
-def _inputs(call: Call) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    found = list(_named(call))
+def _parameters(kernel: Any) -> list[str]:
+    """Return the names of a kernel's parameters, as far as positions have them."""
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return [each.name for each in signature(kernel).parameters.values() if each.kind in positional]
+
+
+def _inputs(call: Call, parameters: list[str]) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    found = list(_named(call, parameters))
     names = {name: array for name, _, array in found}
     parts = {id(part): name for name, part, _ in found}
     sizes = sorted({size for array in names.values() for size in array.shape if size > 1})
@@ -58,10 +65,11 @@ def _said(shown: str, fill: str, *, is_own: bool) -> str:
     return f"{shown}; values {fill}"
 
 
-def _named(call: Call) -> Iterator[tuple[str, Any, Any]]:
+def _named(call: Call, parameters: list[str]) -> Iterator[tuple[str, Any, Any]]:
     """Yield the arrays of a call: each with its name, as it is, and as NumPy sees it."""
     for number, value in enumerate(call.args):
-        yield from ((name, *pair) for name, pair in arrays_in(f"argument {number}", value))
+        said = parameters[number] if number < len(parameters) else f"argument {number}"
+        yield from ((name, *pair) for name, pair in arrays_in(said, value))
     for name, value in call.kwargs.items():
         yield from ((each, *pair) for each, pair in arrays_in(name, value))
 

@@ -76,7 +76,7 @@ def test_a_mistake_that_no_test_notices_is_shown_with_an_input(tmp_path: Path) -
     assert done.exit_code == 1, done.output
     lines = done.output.splitlines()
     at = lines.index("doubled.py:10: drop-minimum: min(BLOCK, x.shape[1] - start) -> BLOCK")
-    assert lines[at + 1].startswith("    differs with argument 0 float32[4, ")
+    assert lines[at + 1].startswith("    differs with x float32[4, ")
     assert not any("drop-instruction" in line for line in lines)
     author(tmp_path, 100)
     done = CliRunner().invoke(main, command)
@@ -175,5 +175,5 @@ def test_an_input_of_the_tests_that_shows_a_mistake_is_named_with_the_distance(t
     wrong = KERNEL.replace("dtype=x.dtype, buffer=nl.shared_hbm", "dtype=nl.float8_e5m2, buffer=nl.shared_hbm")
     call = Call((made * (1 + 2**-7),), {}, None, "trn2")
     said = distinguishing(author(tmp_path, 64), KERNEL, wrong, "doubled", [call])
-    own = "the tests' own arguments, which no assertion notices (argument 0 float32[4, 8])"
+    own = "the tests' own arguments, which no assertion notices (x float32[4, 8])"
     assert said == f"{own}; off by up to 0.0156"
