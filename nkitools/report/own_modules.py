@@ -29,7 +29,7 @@ class OwnModules:
         """Return ``text``, part of ``file``, with imports of own modules by their plain names."""
         lines = text.splitlines(keepends=True)
         nodes = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Import | ast.ImportFrom)]
-        for node in sorted(nodes, key=lambda each: each.lineno, reverse=True):
+        for node in sorted(nodes, key=lambda each: (each.lineno, each.col_offset), reverse=True):
             said = self._import(node, file)
             if said:
                 first, last = lines[node.lineno - 1], lines[(node.end_lineno or node.lineno) - 1]

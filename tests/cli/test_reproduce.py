@@ -131,8 +131,7 @@ PACKAGE = {
     "kernels/__init__.py": "",
     "kernels/product.py": """import nki
 import nki.language as nl
-from ..tiles import scaled
-from package_of_this_test import settings
+from ..tiles import scaled; from package_of_this_test import settings
 import package_of_this_test.settings as same
 
 
