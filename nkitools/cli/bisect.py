@@ -1,4 +1,4 @@
-"""``nkitools bisect``: what is wrong in a kernel, and the one edit that mends it."""
+"""``nkitools bisect``: the one edit that makes a wrong kernel right."""
 
 from __future__ import annotations
 
@@ -57,11 +57,10 @@ def find_first_wrong(
 ) -> None:
     """Find one edit of KERNEL of FILE after which its results are right.
 
-    FILE says the arguments as for `nkitools compare`, and what the kernel should compute: `reference`, an array or a
-    function of the arguments, and `expect`, a dictionary of functions by the names of tensors in the kernel, which take
-    the arguments and, by keyword, the loop counters that they name. Edits run in processes of their own, which write no
-    files; FILE changes with --apply alone. Exit code: 0 where nothing differs, 1 where something does, 2 for a mistake
-    in the command.
+    FILE has the arguments, as for `nkitools compare`, and the right results: `reference`, an array or a function of the
+    arguments, and `expect`, a dictionary of functions by the names of tensors in the kernel, which take the arguments
+    and, by keyword, the loop counters that they name. Edits run in separate processes, which write no files; FILE
+    changes only with --apply. Exit code: 0 if nothing differs, 1 if something does, 2 for a mistake in the command.
     """
     from nkitools.targets.imports import stand_in
     from nkitools.why.traced_calls import Call
@@ -91,7 +90,7 @@ def _patch(found: Answer) -> str:
 
 
 def _apply(found: Answer) -> None:
-    """Write an edit into its file, if the user agrees and the file is still what the search has read."""
+    """Write an edit into its file, if the user agrees and the file has not changed since the search."""
     if found.trial is None:
         raise click.UsageError("there is no edit to apply")
     file = Path(found.trial.part.file)
@@ -141,7 +140,7 @@ def _answer(this: Asked, settings: dict[str, Any], seconds: float) -> Answer:
 
 
 def _against(call: Call, against: str, *, as_json: bool) -> int:
-    """Print where a call first differs from another kernel or an earlier run; return the exit code."""
+    """Print the first difference of a call from another kernel or an earlier run; return the exit code."""
     from nkitools.report.run_diff import compare_runs
 
     mine, other = call.watched(), _other_run(call, against)

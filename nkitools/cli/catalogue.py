@@ -16,7 +16,7 @@ _SHOWN = (
 
 
 def plain(rule: Rule) -> dict[str, Any]:
-    """Return what a machine reads of ``rule``."""
+    """Return ``rule`` for JSON."""
     examples = [example._asdict() for example in rule.examples]
     fields = {**asdict(rule), **examples[0], "examples": examples}
     return {name: fields[name] for name in _SHOWN}

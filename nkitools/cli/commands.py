@@ -1,4 +1,4 @@
-"""The group of all commands: the end of each one where Ctrl-C comes, and where a saved run is damaged."""
+"""The group of all commands; it ends a command at Ctrl-C and at a damaged saved run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ArrayCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:  # click's own type
         """Run the command.
 
-        NumPy is imported first: its extension modules would print a Ctrl-C, and make another error of it.
+        NumPy is imported first: its extension modules would print Ctrl-C and turn it into another error.
         """
         with _ctrl_c_held_back():
             import_module("ml_dtypes")
@@ -85,8 +85,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # click's own type
         """Run the command.
 
-        Ctrl-C ends it with one line and exit code 130, wherever it comes. A file or folder that cannot be used is one
-        sentence and exit code 2, and so is what fails behind the reading of a saved run.
+        Ctrl-C ends it with one line and exit code 130. A file or folder that cannot be used gives one sentence and exit
+        code 2, and so does a failure after the reading of a saved run.
         """
         try:
             return super().invoke(ctx)

@@ -67,11 +67,11 @@ def compare_targets(
 ) -> None:
     """Run KERNEL of FILE on two targets and compare its results.
 
-    FILE says the arguments: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns one. Where
-    the results diverge, the first element is named with its tile, its loop counters and the line that wrote it, and
-    what explains it: low precision, undefined input, a broken rule. With --tolerance auto a difference that low
-    precision explains, but that is more than may be derived, is undecided. Exit code: 0 where they agree, 1 where not,
-    2 for a mistake in the command and a target that is not here.
+    FILE has the arguments: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns one. If the
+    results differ, the first differing element is shown with its tile, its loop counters and the line that wrote it,
+    and an explanation: low precision, undefined input, a broken rule. With --tolerance auto a difference that low
+    precision explains, but that is too large for a tolerance, is undecided. Exit code: 0 if they agree, 1 if not, 2 for
+    a mistake in the command and a missing target.
     """
     from nkitools.report.agreement import agreement
 
@@ -135,7 +135,7 @@ def _sides(between: str) -> list[str]:
 
 
 def _check_sides(context: click.Context, sides: list[str]) -> None:
-    """UsageError for an option of simulated runs where neither side is nkitools' own simulator."""
+    """Raise UsageError for an option of simulated runs if neither side is nkitools' simulator."""
     for name in ("chip", "nki_version", "sum_order"):
         if context.params[name] is not None and "sim" not in sides:
             raise click.UsageError(
@@ -153,9 +153,9 @@ def _run_of(side: str, request: dict[str, Any], place: Path, *, keeps: bool) -> 
 
 
 def let_answer(name: str, request: dict[str, Any]) -> None:
-    """Let a process of its own answer a request into its file ``save``. UsageError for what it cannot take.
+    """Answer a request in a separate process, into the request's file ``save``. UsageError if it cannot be answered.
 
-    The process ends in time, with all that it has started. ``name``: of the one that answers, for sentences.
+    The process and its children end after the time limit. ``name``: of the answering program, for sentences.
     """
     from nkitools.processes import TimedOut, output_of
 

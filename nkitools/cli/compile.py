@@ -29,13 +29,13 @@ from nkitools.kernel_settings import texts_of
 def compile_kernel(
     context: click.Context, kernel: str, lnc: str | None, inputs: str | None, settings: dict[str, Any], as_json: bool
 ) -> None:
-    """Compile KERNEL of FILE by AWS's compiler, where that is installed; nothing runs on a device.
+    """Compile KERNEL of FILE by AWS's compiler, if it is installed; nothing runs on a device.
 
-    The process of the compiler ends after NKITOOLS_TIMEOUT seconds, and has the memory of NKITOOLS_MEMORY. FILE says
-    the arguments as for `nkitools compare`. What the compiler refuses is shown at the author's line, with the meaning
-    of its code; what it takes with its predicted latency, where its version says that, beside nkitools' estimate, which
-    is what --nki-version is of. Exit code: 0 where it compiles, 1 where not, 2 for a mistake in the command and where
-    there is no compiler.
+    The compiler's process ends after NKITOOLS_TIMEOUT seconds and may take NKITOOLS_MEMORY GiB. FILE has the arguments,
+    as for `nkitools compare`. An error of the compiler is shown at the author's line, with the meaning of its code. For
+    a kernel that compiles, the predicted latency is shown, if the compiler gives one, beside nkitools' estimate, to
+    which --nki-version applies. Exit code: 0 if it compiles, 1 if not, 2 for a mistake in the command and without a
+    compiler.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
     request: dict[str, Any] = {"file": file, "kernel": name, "inputs": inputs, "settings": texts_of(settings)}
@@ -54,7 +54,7 @@ def compile_kernel(
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Return what the process of the compiler has written."""
+    """Run the compiler's process and return its answer."""
     with tempfile.TemporaryDirectory() as scratch:
         saved = Path(scratch) / "answer.json"
         let_answer("the compiler", {**request, "side": "compile", "save": str(saved)})
@@ -63,7 +63,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _estimate(file: str, name: str, inputs: str | None, settings: dict[str, Any], chip: str) -> dict[str, Any]:
-    """Return nkitools' own estimate, for what stands beside the prediction; why there is none, where it has none."""
+    """Return nkitools' estimate, to show beside the prediction, or the reason if there is none."""
     from nkitools.cli.estimate import runs_of
 
     try:

@@ -35,10 +35,10 @@ _BROKEN = Path(__file__).with_name("demo_mistake.txt")
 )
 @click.pass_context
 def show_examples(context: click.Context, shows_all: bool, page: Path | None) -> None:
-    """Run the example kernels in simulation, and show what nkitools says of a kernel.
+    """Run the example kernels in simulation, and show findings, times and a page.
 
-    Each is compared with what NumPy computes in float64: the error is the largest difference beside the largest value.
-    Times are estimates for each chip. The exit code is 1 where an example disagrees with its reference.
+    Each is compared with NumPy in float64: the error is the largest difference divided by the largest value. Times are
+    estimates for each chip. The exit code is 1 if an example differs from its reference.
     """
     from nkitools.targets.imports import stand_in
 

@@ -48,11 +48,11 @@ def diff_runs(
     first: str,
     second: str,
 ) -> None:
-    """Compare two saved runs: the first print and the first elements of outputs that diverge, and who wrote them.
+    """Compare two saved runs: show the first print and the first output elements that differ, and who wrote them.
 
-    FIRST and SECOND are files of `nkitools run --save` or `run.save(path)`. Two values are the same where they differ
-    by no more than the coarser of their dtypes explains, or --rtol and --atol allow. Exit code: 0 where the runs are
-    the same, 1 where they are not, 2 for a mistake in the command and a file that is no saved run.
+    FIRST and SECOND are files of `nkitools run --save` or `run.save(path)`. Two values are equal if they differ by no
+    more than the coarser of their dtypes explains, or than --rtol and --atol allow. Exit code: 0 if the runs are equal,
+    1 if not, 2 for a mistake in the command and a file that is no saved run.
     """
     from nkitools.report.run_diff import compare_runs
 
@@ -87,7 +87,7 @@ def _show(found: Comparison, first: str, second: str, limit: int | None) -> None
 
 
 def _lines(found: Comparison, limit: int | None) -> Iterator[str]:
-    """Yield what the runs are, where they diverge, what only one has, and how many instructions."""
+    """Yield lines: the runs, their differences, prints and findings of only one, and counts of instructions."""
     for name, (one, other) in found.about.items():
         yield f"{name}: {one} and {other}"
     if found.ended is not None:

@@ -1,4 +1,4 @@
-"""``nkitools doctor``: what this machine has."""
+"""``nkitools doctor``: the packages, simulators and devices of this machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WISHES = (
 )
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def examine_machine(as_json: bool, hardware: Path | None, file: Path | None) -> None:
-    """Say what is installed, which simulators and devices are here, what each enables, and how to get the rest.
+    """List the installed packages, simulators and devices, what each enables, and how to get the missing ones.
 
     With FILE, a script, a test file or a file of kernels, the last line is the command that runs it.
     """
@@ -82,7 +82,7 @@ def examine_machine(as_json: bool, hardware: Path | None, file: Path | None) -> 
 
 
 def _verdict(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
-    """Yield what can be done on this machine, and what cannot and why; with each line its style."""
+    """Yield lines with their styles: what is possible on this machine, what is not, and why."""
     known = {(part.area, part.name): part for part in parts}
     for wish, area, name in _WISHES:
         part = known.get((area, name))

@@ -60,15 +60,15 @@ def estimate_kernel(
     base: str | None,
     as_json: bool,
 ) -> None:
-    """Estimate how long KERNEL of FILE takes, which engine bounds it, and which lines the time goes to.
+    """Estimate the time of KERNEL of FILE, the engine that bounds it, and the time of each line.
 
-    The kernel runs in simulation, and its instructions are scheduled by their costs and dependences. FILE says the
-    arguments as for `nkitools compare`: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns
-    one. ``--set BLOCK=512`` estimates a variant: with a keyword of the kernel, else with a constant of the file of this
-    name. Several chips are shown side by side, after the page of the first one. With ``--measured`` the chip is that of
-    the profile, where the profile says its instance. ``--tune`` ranks the variants of FILE's ``settings``, a dictionary
-    of lists by name or a TOML file beside FILE, and marks the five to measure on a device. ``--against`` compares with
-    an earlier commit of FILE's repository; in GitHub Actions the table is added to the job's summary, too.
+    The kernel runs in simulation, and its instructions are scheduled by their costs and dependences. FILE has the
+    arguments, as for `nkitools compare`: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns
+    one. ``--set BLOCK=512`` estimates a variant: it sets a keyword of the kernel, else a constant of the file. Several
+    chips are shown side by side, after the page of the first one. With ``--measured`` the chip is the profile's, if the
+    profile names its instance. ``--tune`` ranks the variants of FILE's ``settings``, a dictionary of lists by name or a
+    TOML file beside FILE, and marks the five to measure on a device. ``--against`` compares with an earlier commit of
+    FILE's repository; in GitHub Actions the table is added to the job's summary, too.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
     if calibration is not None and measured is None:
@@ -97,7 +97,7 @@ def estimate_kernel(
 
 
 def _estimated(file: str, name: str, inputs: str | None, chips: tuple[str, ...], settings: Settings) -> _Shown:
-    """Return the estimate on each chip, and all of them side by side where there are several."""
+    """Return the estimate on each chip, and a comparison if there are several."""
     from nkitools.report.estimate_text import estimate_text, side_by_side
 
     estimates = [run.estimate() for run in runs_of(file, name, inputs, chips or (None,), settings)]
@@ -116,7 +116,7 @@ def _beside_measured(
     measured: Path,
     calibration: Path | None,
 ) -> _Shown:
-    """Return the estimate beside what was measured: a file of ``--benchmark-json``, or the folder of a profile."""
+    """Return the estimate beside a measurement: a file of ``--benchmark-json``, or the folder of a profile."""
     from nkitools.cli.measured import call_of, call_text, calls_of, chip_of, joined, profile_of
     from nkitools.report.estimate_text import estimate_text, measured_text
     from nkitools.timing.measured import beside
@@ -160,7 +160,7 @@ def _at(
 
 
 def _before_and_after(kernel: str, base: str, pairs: Sequence[dict[str, Any]]) -> str:
-    """Return a table in Markdown: each chip's latency before and after, with its band, and what bounds it."""
+    """Return a Markdown table: each chip's latency before and after, with its error band and its bound."""
     lines = [f"Estimate of `{kernel}` against {base}", "", "| chip | before | after | change |", "|---|---:|---:|---:|"]
     for pair in pairs:
         before, after = pair["before"], pair["after"]
@@ -173,7 +173,7 @@ def _before_and_after(kernel: str, base: str, pairs: Sequence[dict[str, Any]]) -
 
 
 def _add_to_summary(text: str) -> None:
-    """Add a text to the summary of a job of GitHub Actions, where there is one."""
+    """Add a text to the summary of the GitHub Actions job, if there is one."""
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         with open(summary, "a", encoding="utf-8") as file:
@@ -190,7 +190,7 @@ def _tune(
     as_json: bool,
     is_measured: bool,
 ) -> None:
-    """Print the variants of the file's ``settings``, the least estimate first; UsageError for what cannot be ranked."""
+    """Print the variants of the file's ``settings``, the fastest first. UsageError if they cannot be ranked."""
     from nkitools.sweeps.tune import tune
     from nkitools.targets.imports import stand_in
 
@@ -224,7 +224,7 @@ def _tune(
 
 
 def runs_of(file: str, name: str, inputs: str | None, chips: Sequence[str | None], settings: Settings) -> list[Run]:
-    """Return the runs of a kernel of a file on each chip; UsageError for what cannot be run or estimated."""
+    """Return the runs of a kernel of a file on each chip. UsageError if it cannot run or be estimated."""
     from nkitools.launch.simulate import simulate
     from nkitools.precision.runs import copied
     from nkitools.targets.imports import stand_in

@@ -28,10 +28,10 @@ _WIDTH = 100
 def explain_rule(name: str | None, as_json: bool, every: bool) -> None:
     """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...).
 
-    ID may also be a code of AWS's compiler or runtime (NCC_EBVF030, NRT_EXEC_OOB, 1006, TEN404), or a known fault by
-    its name or its public thread (jax-ml/jax#39744), or a name that NKI lacks (nisa.multiply, or scr= of a keyword),
-    which is answered with the call to write. Without ID, or with -, a whole log is read from standard input,
-    and each code in the log is explained, the one that says the cause first.
+    ID may also be a code of AWS's compiler or runtime (NCC_EBVF030, NRT_EXEC_OOB, 1006, TEN404), a known fault by its
+    name or public thread (jax-ml/jax#39744), or a name that NKI lacks (nisa.multiply, or the keyword scr=): the answer
+    is then the call to write. Without ID, or with -, it reads a log from standard input and explains each code in it,
+    the cause first.
     """
     from nkitools.facts.known_faults import codes_in, fault_named
 

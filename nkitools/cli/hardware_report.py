@@ -1,6 +1,6 @@
-"""Example kernels on the device in processes of their own, and one file about them: ``nkitools doctor --hardware``.
+"""``nkitools doctor --hardware``: runs example kernels on the device in separate processes and writes one report.
 
-The file is made to be sent in: it holds no path, no name of a host and none of a user.
+The report is made to be sent in: it has no paths and no names of hosts or users.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _RESULTS = ("failure", "error", "skipped")
 
 
 def write_report(folder: Path, say: Callable[[str], object]) -> Path:
-    """Run the examples in every way that is here and write what happened into ``folder``; return the file's path.
+    """Run the examples with every installed framework and write the results into ``folder``; return the file's path.
 
-    ``say`` is called with a line before each run. OSError where the folder cannot be written.
+    ``say`` is called with a line before each run. OSError if the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     device = NeuronDevice()
@@ -91,7 +91,7 @@ def _private(folder: Path) -> dict[str, str]:
 
 
 def _cases(device: NeuronDevice) -> Iterator[tuple[str, int]]:
-    """Yield each way in that is here with each degree that the chip has; nothing where there is no device."""
+    """Yield each installed framework with each LNC degree of the chip; nothing without a device."""
     if not device.available().ok:
         return
     chip = device.chip()
@@ -140,7 +140,7 @@ def _run(folder: Path, way: str, degree: int, chip: str) -> dict[str, Any]:
 
 
 def _tests(path: Path) -> list[dict[str, Any]]:
-    """Return name, outcome, seconds and what the test has recorded, of each test of a report of pytest's."""
+    """Return name, outcome, seconds and recorded properties of each test in a report of pytest."""
     if not path.exists():
         return []
     return [
@@ -161,7 +161,7 @@ def _said(case: ET.Element) -> str:
 
 
 def _times(path: Path) -> list[dict[str, Any]]:
-    """Return the measurements of pytest-benchmark's file: what was measured and the rounds, nothing of the machine."""
+    """Return the tests and rounds in a file of pytest-benchmark, without facts about the machine."""
     if not path.exists() or not path.stat().st_size:
         return []
     return [

@@ -51,10 +51,10 @@ def lint_paths(
 ) -> None:
     """Check the sources of the kernels in PATHs (files and directories), and the project's functions that they call.
 
-    One line a finding: path:line:col: NK601 message. A finding that is right as it is takes a comment on its line:
+    Each finding is one line: path:line:col: NK601 message. To ignore one, put a comment on its line:
     # nki: ignore[NK601] why. [tool.nkitools.lint] in pyproject.toml, the nearest above the first PATH, may set select,
-    ignore, dialect, exclude and per-file-ignores. Exit code: 0 where there are no errors and warnings (hints fail
-    nothing), 1 where there are, 2 for a mistake in the command.
+    ignore, dialect, exclude and per-file-ignores. Exit code: 0 without errors and warnings (hints do not count), 1 with
+    some, 2 for a mistake in the command.
     """
     from nkitools.cli.remembered_interface import RememberedInterface
     from nkitools.lint.engine import lint

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_run(path: str) -> Run:
-    """Return the run saved in a file; FileError, exit code 2, where there is none."""
+    """Return the run saved in a file. FileError, exit code 2, if it is no saved run."""
     from nkitools.record.run import load_run
     from nkitools.record.saved.loading import SavedRunError
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def profile_of(folder: Path) -> Profile:
-    """Return the profile of a folder; UsageError where it cannot be read."""
+    """Return the profile of a folder. UsageError if it cannot be read."""
     try:
         return read_profile(folder)
     except (ProfileError, ModuleNotFoundError) as error:
@@ -29,9 +29,9 @@ def profile_of(folder: Path) -> Profile:
 
 
 def calls_of(file: Path, kernel: str, chips: Sequence[str]) -> tuple[list[TimedCall], str]:
-    """Return the measurements of a kernel in a benchmark's file, and their chip: the asked one, else that of the file.
+    """Return the measurements of a kernel in a benchmark's file, and their chip: the one asked for, else the file's.
 
-    UsageError where the file has none.
+    UsageError if the file has none.
     """
     if len(chips) > 1:
         raise click.UsageError("--measured is of one chip: name one, or none to take the file's")
@@ -49,7 +49,7 @@ def calls_of(file: Path, kernel: str, chips: Sequence[str]) -> tuple[list[TimedC
 
 
 def call_of(run: Run, calls: list[TimedCall]) -> TimedCall:
-    """Return the measurement with the arguments of a run, the last one; UsageError where there is none."""
+    """Return the last measurement with the arguments of a run. UsageError if there is none."""
     arrays = [each for record in run.all_records for each in record.storages.values() if each.is_given]
     here = ", ".join(f"{each.dtype}[{','.join(map(str, each.shape))}]" for each in arrays)
     fitting = [each for each in calls if each.arguments == here]
@@ -60,7 +60,7 @@ def call_of(run: Run, calls: list[TimedCall]) -> TimedCall:
 
 
 def call_text(call: TimedCall, estimate: Estimate) -> str:
-    """Return the measured latency beside the estimated one; where only the host's rounds are there, that."""
+    """Return the measured latency beside the estimate; if only the host's rounds were measured, a sentence on them."""
     if call.latency_us is None:
         return (
             f"{call.test}: the time of the device was {call.how}.\n  A round trip of the host took "
@@ -77,9 +77,9 @@ def call_text(call: TimedCall, estimate: Estimate) -> str:
 
 
 def chip_of(profile: Profile, chips: Sequence[str]) -> str | None:
-    """Return the chip to estimate for: that of the profile, else the one that was asked for, None for neither.
+    """Return the chip to estimate for: the profile's, else the one asked for; None for neither.
 
-    UsageError for several chips, and for another one than that of the profile.
+    UsageError for several chips, and for another one than the profile's.
     """
     if len(chips) > 1:
         raise click.UsageError("--measured is of one chip: name one, or none to take the profile's")

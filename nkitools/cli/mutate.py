@@ -42,13 +42,13 @@ def mutate_kernel(
     timeout: float | None,
     memory: float,
 ) -> None:
-    """Make mistakes in KERNEL of FILE, one at a time, and say which of them the tests do not notice.
+    """Make mistakes in KERNEL of FILE, one at a time, and list those that the tests do not notice.
 
-    Each mistake is one piece of the kernel or of its file's functions changed: the last tile left out, operands
-    swapped, a sum that starts anew, another axis, a narrower dtype. The tests run in simulation with each. A mistake
-    that none of them notices is shown with its line, and with an input on which the results differ, where one is found.
-    --set says constants of FILE: the tests say the keywords of the kernel. Exit code: 0 where every mistake with such
-    an input is noticed, 1 where one is not, 2 for a mistake in the command.
+    Each mistake changes one piece of the kernel or of its file's functions: the last tile left out, operands swapped, a
+    sum that starts anew, another axis, a narrower dtype. The tests run in simulation with each. A mistake that no test
+    notices is shown with its line, and with an input on which the results differ, if one is found. --set sets constants
+    of FILE; the tests choose the keywords of the kernel. Exit code: 0 if every mistake with such an input is noticed, 1
+    if one is not, 2 for a mistake in the command.
     """
     from nkitools.dialects.stand_in import install_stand_in
     from nkitools.edits.candidates import KINDS

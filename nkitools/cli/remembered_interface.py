@@ -31,7 +31,7 @@ _SOURCES = (".py", ".toml", ".tsv")
 
 
 class RememberedInterface:
-    """Answers as `Dialects` does, out of a file where it has been asked the same before."""
+    """Answers as `Dialects` does, from a file if the same question was answered before."""
 
     def __init__(self) -> None:
         self._path = options.cache_directory() / "lint" / f"{_state_of_sources()}.json"
@@ -48,17 +48,17 @@ class RememberedInterface:
         return Dialects()
 
     def missing(self, name: str) -> tuple[str, str, str] | None:
-        """Return rule, message and remedy where NKI certainly has no ``name``, else None."""
+        """Return rule, message and remedy if NKI certainly has no ``name``, else None."""
         found = self._answer(f"missing {name}", lambda: self._dialects.missing(name))
         return None if found is None else (found[0], found[1], found[2])
 
     def meant(self, name: str, call: ast.Call | None, alone: bool) -> str:
-        """Return what to write for a missing name; '' where nothing is known for sure."""
+        """Return the call to write for a missing name; '' if none is certain."""
         text = "" if call is None else ast.unparse(call)
         return str(self._answer(f"meant {name} {alone} {text}", lambda: self._dialects.meant(name, call, alone)))
 
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
-        """Return rule, message and remedy where the arguments of a call do not fit the signature of ``name``."""
+        """Return rule, message and remedy if the arguments of a call do not fit the signature of ``name``."""
         stars = any(isinstance(each, ast.Starred) for each in node.args) or any(not each.arg for each in node.keywords)
         form = f"{len(node.args)}{'*' * stars}:{','.join(str(each.arg) for each in node.keywords)}"
         found = self._answer(f"call {name} {form}", lambda: self._dialects.wrong_call(name, node))
@@ -69,7 +69,7 @@ class RememberedInterface:
         return str(self._answer(f"form {name}", lambda: self._dialects.form(name)))
 
     def bound(self, name: str, given: Arguments) -> dict[str, Value]:
-        """Return the arguments of a call by their parameters; empty where they do not fit or are unknown."""
+        """Return the arguments of a call by their parameters; {} if they do not fit or are unknown."""
         form = f"{len(given.positional)}{'*' * given.open}:{','.join(given.named)}"
         found = self._answer(f"bound {name} {form}", lambda: self._places(name, given))
         every: dict[Any, Value] = {**dict(enumerate(given.positional)), **given.named}
@@ -90,7 +90,7 @@ class RememberedInterface:
         return self._answers[key]
 
     def keep(self) -> None:
-        """Write the answers, where there are new ones and the cache can be written."""
+        """Write the answers if there are new ones and the cache can be written."""
         if self._is_new and len(self._answers) <= _MOST_ANSWERS:
             with suppress(OSError):
                 self._path.parent.mkdir(parents=True, exist_ok=True)

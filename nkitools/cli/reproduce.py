@@ -18,9 +18,9 @@ from nkitools.cli.terminal import say
 def reproduce_run(output: Path | None, rename: tuple[str, ...], run: str) -> None:
     """Write a file that makes a saved RUN again on another machine: python FILE.
 
-    It holds the kernel, those parts of the author's files that the kernel needs, the chip and the settings, and the
+    It has the kernel, the parts of the author's files that the kernel needs, the chip and the settings, and the
     versions as a comment. Arguments are generated: arrays of the same shapes and dtypes, whole numbers in the same
-    range. --rename replaces names that are not to be seen elsewhere, wherever they stand.
+    range. --rename replaces names that others should not see, everywhere.
     """
     from nkitools.record.whole_file import write_whole
     from nkitools.report.reproduction import NotReproducible, reproduction

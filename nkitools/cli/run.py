@@ -1,4 +1,4 @@
-"""``nkitools run``: an unmodified script under the stand-in, and what its kernels did."""
+"""``nkitools run``: runs an unmodified script under the stand-in and summarises its kernels."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def run_script(
     script: str,
     args: tuple[str, ...],
 ) -> None:
-    """Run SCRIPT with its ARGS, as python does, where `import nki` and `import neuronxcc.nki` find the simulator.
+    """Run SCRIPT with its ARGS, as python does; `import nki` and `import neuronxcc.nki` find the simulator.
 
     Device prints go to stdout as they come; at the end a summary of kernels, prints and findings goes to stderr. The
-    exit code is the script's own, or 1 if it died of an exception, ended well with findings of severity error, or
-    imports NKI and calls no kernel.
-    --save keeps the run in a file; where several kernels run, FILE.json becomes FILE-1.json, FILE-2.json, ...
+    exit code is the script's, or 1 if it raised an exception, ended with findings that are errors, or imports NKI and
+    calls no kernel. --save keeps the run in a file; if several kernels run, FILE.json becomes FILE-1.json, FILE-2.json,
+    ...
     """
     said = {"rules": rules, "precision": precision}
     said["watch"] = ",".join(watch) or None
@@ -131,7 +131,7 @@ def _write_plain(path: Path, runs: list[Run]) -> None:
 
 
 def _has_kernels(script: str) -> bool:
-    """Return whether a script imports what kernels are written in."""
+    """Return whether a script imports a dialect of kernels."""
     return imports_nki(Path(script).read_text(encoding="utf-8", errors="replace"))
 
 

@@ -14,7 +14,7 @@ from nkitools.cli.terminal import say
 
 
 def must_be_writable(folder: Path) -> None:
-    """Make a folder, and a file in it for a moment. OSError with the folder's name where that cannot be done."""
+    """Make a folder, and check that files can be made in it. OSError with the folder's name if not."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         tempfile.TemporaryFile(dir=folder).close()
@@ -38,9 +38,9 @@ class Saving:
 
 @contextmanager
 def saving(path: Path | None) -> Iterator[Saving]:
-    """Save the runs started inside, and say on stderr where; nothing where no ``path`` is given.
+    """Save the runs that start inside the block, and print the files on stderr; do nothing without ``path``.
 
-    UsageError before anything runs where ``path`` can be no file.
+    UsageError before anything runs if ``path`` cannot be a file.
     """
     from nkitools.record.run_listeners import collect_runs
 

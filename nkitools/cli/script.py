@@ -50,7 +50,7 @@ def execute(script: str, args: Sequence[str]) -> int:
 
 
 def _place_of(error: BaseException) -> str:
-    """Return `` at giou.py:41``, the innermost place of an error in the author's files; '' where there is none."""
+    """Return `` at giou.py:41``, the innermost place of an error in the author's files; '' if there is none."""
     from nkitools.authors_code.known_modules import is_installed
 
     for entry in reversed(entries_of(error)):
@@ -67,7 +67,7 @@ def _compiled(path: str) -> Any:
 
 
 def _exit_code(ending: SystemExit) -> int:
-    """Return the status of ``sys.exit(code)``: nothing is 0, a number is itself, anything else is printed and is 1."""
+    """Return the status of ``sys.exit(code)``: 0 for None, a number as it is; another value is printed and gives 1."""
     if ending.code is None:
         return 0
     if isinstance(ending.code, int):

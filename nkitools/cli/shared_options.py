@@ -1,4 +1,4 @@
-"""Options that several commands have: each is declared once, under one name, and means the same wherever it stands."""
+"""Options that several commands share: each is declared once, with one name and one meaning."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _chips(_context: click.Context, _param: click.Parameter, text: str) -> tuple
 def json_option(text: str = "Print one JSON object.") -> Callable[[Command], Command]:
     """Add ``as_json``: ``--json``, and ``--format json``, the older spelling, which is not shown.
 
-    With it, what an author's file or kernel prints goes to stderr.
+    With it, prints of the author's file or kernel go to stderr.
     """
     return partial(_with_json, text)
 

@@ -17,9 +17,9 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 def changed_lines(path: Path, base: str) -> set[int] | None:
-    """Return the lines of a file that differ from commit ``base`` on; None for all, where git does not track the file.
+    """Return the lines of a file that changed since commit ``base``; None for all lines if git does not track the file.
 
-    UsageError where there is no repository or no such commit.
+    UsageError without a repository, or for an unknown commit.
     """
     folder = path.resolve().parent
     tracked = _git(folder, "ls-files", "--error-unmatch", path.name, may_fail=True)
@@ -35,7 +35,7 @@ def changed_lines(path: Path, base: str) -> set[int] | None:
 
 @contextmanager
 def files_at(path: Path, base: str) -> Iterator[Path]:
-    """Yield a file's place in a copy of its repository at commit ``base``. UsageError where it is not there."""
+    """Yield a file's path in a copy of its repository at commit ``base``. UsageError if the commit lacks it."""
     folder = path.resolve().parent
     top = Path((_git(folder, "rev-parse", "--show-toplevel") or b"").decode().strip())
     archive = _git(top, "archive", "--format=tar", base) or b""
@@ -49,7 +49,7 @@ def files_at(path: Path, base: str) -> Iterator[Path]:
 
 
 def _git(folder: Path, *command: str, may_fail: bool = False) -> bytes | None:
-    """Return what git prints; None where it fails and may. UsageError with git's words where it may not."""
+    """Return git's output; None if it fails and ``may_fail``, else UsageError with git's words."""
     try:
         done = subprocess.run(["git", "-C", str(folder), *command], capture_output=True, check=False)
     except FileNotFoundError:

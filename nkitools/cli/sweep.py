@@ -1,4 +1,4 @@
-"""``nkitools sweep``: a kernel over a space of cases, and what is done with their store."""
+"""``nkitools sweep``: runs a kernel over a space of cases, and works with their store."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class SweepCommands(click.Group):
-    """A group whose command ``run`` needs no name: what is no other command is FILE::KERNEL."""
+    """A group whose command ``run`` needs no name: an argument that is no command is FILE::KERNEL."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put ``run`` in front where no command is named."""
+        """Put ``run`` in front if no command is named."""
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -47,7 +47,7 @@ def sweep_kernel() -> None:
 
 
 def engine_options(command: Any) -> Any:
-    """Add the options that say where cases run."""
+    """Add the options on where and how cases run."""
     for option in (
         click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True,
                      help="Processes of this machine, or Ray (nkitools[ray])."),
@@ -109,10 +109,10 @@ def run_sweep(
 ) -> None:
     """Run KERNEL of FILE on every case of the space.
 
-    FILE says `arguments`, a function of a case's names that returns the kernel's arguments, where the space has no
-    table `arguments`; `inputs` serves too where it is a function. `reference`, a function of the arguments, returns
-    what is right. A name that --set says has this value alone. Exit code: 0 where every case passes, 1 where one does
-    not, 2 for a mistake in the command.
+    FILE has `arguments`, a function of a case's names that returns the kernel's arguments, unless the space has a table
+    `arguments`; a function `inputs` serves too. `reference`, a function of the arguments, returns the right results. A
+    name in --set has only this value. Exit code: 0 if every case passes, 1 if one does not, 2 for a mistake in the
+    command.
     """
     from nkitools.sweeps.checked_call import Case
     from nkitools.sweeps.sweep import check_names, checked_call, chips_of, make_engine, run_cases, surroundings
