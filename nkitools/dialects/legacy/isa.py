@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def get_nc_version() -> Any:
-    """Return the generation of the chip that runs (outside a kernel: that a launch would take).
+    """Return the generation of the running chip (outside a kernel: of the chip that a launch would use).
 
-    SDK 2.26 has no name for NeuronCore-v4; there it is that of NKI 0.6, which compares with these.
+    SDK 2.26 has no name for NeuronCore-v4: its name in NKI 0.6 is returned, which compares with the others.
     """
     generation = current_generation()
     return (nc_version if generation.in_legacy_dialect else modern_versions)(generation.version)

@@ -1,8 +1,8 @@
 """Direct allocation: where the author places each tile of a tensor in SBUF or PSUM (``nki.compiler.sbuf``, ``psum``).
 
-A tensor with block dimensions has a logical tile for each position of those; the author's function says which physical
-place it gets. Logical tiles may share one, which is how buffers rotate: a tile is good until another one that shares
-its bytes is written (NK204).
+A tensor with block dimensions has a logical tile for each block index; the author's function gives it a physical place.
+Logical tiles may share a place, so that buffers rotate: a tile is valid until another tile with its bytes is written
+(NK204).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Allocation:
 
 
 def _called(place: Place, block: tuple[int, ...], partitions: int, free_bytes: int) -> Any:
-    """Return the author's function, called by documented names where it has those; public kernels bind a first one."""
+    """Call the author's function and return its place; by keywords if it is a partial, as in public kernels."""
     if isinstance(place, partial):
         return place(idx=block, pdim_size=partitions, fdim_size=free_bytes)
     return place(block, partitions, free_bytes)
@@ -107,7 +107,7 @@ def _in_psum(chip: Generation, what: str, numbers: list[int], free_bytes: int) -
 
 
 def modulo(base: int, tiles: tuple[int, ...], block: tuple[int, ...], step: int) -> int:
-    """Return where a logical tile lies along an axis: its index modulo the physical tiles, row-major, in steps."""
+    """Return the position of a logical tile along an axis: its row-major index modulo the physical tiles, in steps."""
     position = 0
     for index, count in zip(block, tiles or (1,) * len(block), strict=True):
         position = position * count + index % count
@@ -145,7 +145,7 @@ def _fitted(what: str, role: str, tiles: tuple[int, ...], block: tuple[int, ...]
 
 
 class Allocator:
-    """``nki.compiler.sbuf`` and ``nki.compiler.psum``: what to pass as ``buffer=`` to a creation function."""
+    """``nki.compiler.sbuf`` and ``nki.compiler.psum``, for ``buffer=`` of a creation function."""
 
     def __init__(self, memory: MemoryRegion) -> None:
         self.memory = memory
@@ -159,7 +159,7 @@ class Allocator:
         return self.memory
 
     def alloc(self, func: Callable[..., Any]) -> Allocation:
-        """Place each logical tile where ``func(idx, pdim_size, fdim_size)`` says.
+        """Place each logical tile at the result of ``func(idx, pdim_size, fdim_size)``.
 
         ``idx``: the block index, a tuple; ``pdim_size``: partitions of a tile; ``fdim_size``: bytes of a partition.
         It returns (start_partition, byte_addr), for PSUM (bank_id, start_partition, byte_addr). Errors: NK609.

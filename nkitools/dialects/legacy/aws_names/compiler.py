@@ -15,7 +15,7 @@ from nkitools.rules.finding import refuse
 
 
 def _decorated(name: str, function: Callable[..., Any] | None) -> Any:
-    """Return ``function`` marked, or where it is None a decorator that marks. Errors: NK609."""
+    """Return ``function`` marked, or a decorator that marks if it is None. Errors: NK609."""
     if function is None:
         return lambda found: _decorated(name, found)
     if not callable(function):

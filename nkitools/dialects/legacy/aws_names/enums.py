@@ -1,4 +1,4 @@
-"""The enums of ``nki.isa`` in SDK 2.26: integers with values of their own, and what NKI 0.6 calls their members."""
+"""The enums of ``nki.isa`` in SDK 2.26: integers with their own values, and the names of their members in NKI 0.6."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _has_mask() -> bool:
 
 
 def _remedy() -> str:
-    """Return what to do; in a grid of several different sizes its axes may be exchanged."""
+    """Return the remedy; for a grid of different sizes it mentions exchanged axes."""
     core = CORE.get()
     advice = _MASKED if _has_mask() else _MASK
     if core is None or len(set(core.grid)) < 2:
@@ -73,8 +73,8 @@ def _remedy() -> str:
 class Pattern:
     """The variation of a tensor's dimensions along the axes of a tile: ``slopes`` of each dimension, for each axis.
 
-    Interned, since loops ask for the same pattern at ever new places. ``lows`` and ``highs`` are the reach of each
-    dimension's index below and above its constant; ``axes`` are the (dimension, slope) pairs of each axis.
+    Interned, since loops use one pattern at many places. ``lows``, ``highs``: the reach of each dimension's index below
+    and above its constant. ``axes``: the (dimension, slope) pairs of each axis.
     """
 
     __slots__ = ("_steps", "axes", "box", "highs", "lows", "shape", "slopes")
@@ -145,7 +145,7 @@ class Access:
         return self.inside(box)
 
     def inside(self, box: Box | None = None) -> NkiTensor:
-        """Return the view of the tile, or of a box of it, that is known to lie within the tensor."""
+        """Return the view of the tile, or of a box of it, which must lie within the tensor."""
         tensor, shape = self.tensor, self.shape
         strides = tensor.array.strides
         offset, steps = tensor.byte_offset, self.pattern.steps(strides)
@@ -196,9 +196,9 @@ def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
 
 
 def known_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
-    """Return the view of an index tuple of a form that was met before; None where it goes the usual way.
+    """Return the view of an index tuple of a known form; None if the careful path must handle it.
 
-    It does so where an item is no index and no position from the start, or leaves the tensor.
+    That is so if an item is no index or non-negative position, or leaves the tensor.
     """
     storage = tensor.storage
     if storage.physical is None and len(items) == 2 and items[0].__class__ is items[1].__class__ is Index:
@@ -237,7 +237,7 @@ def _view_at(tensor: NkiTensor, layout: Layout, offset: int) -> NkiTensor:
 
 
 def _view_of_pattern(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
-    """Return the view of an index tuple of a known pattern; None where it goes the usual way."""
+    """Return the view of an index tuple of a known pattern; None if the careful path must handle it."""
     storage = tensor.storage
     constants: list[int] = []
     form: list[Any] = [storage.on_chip]
@@ -293,7 +293,7 @@ def _checked_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
 
 
 def _position(tensor: NkiTensor, item: Subscript) -> int:
-    """Return an integer of an advanced index tuple; what does not mix with indices is refused."""
+    """Return an integer of an advanced index tuple; refuse items that do not mix with indices."""
     number = whole(item)
     if number is None:
         _no_position(tensor, item)

@@ -1,7 +1,6 @@
 """Indices divided by constants: ``nl.arange(n)[None, :] // 3`` and ``% 3``, which the documents call not affine.
 
-Compilers have taken them where what they address is a strided view after all, as ``t[i_p, i_f // 3, i_f % 3]`` is
-(NK621).
+Compilers have accepted them if they address a strided view, as ``t[i_p, i_f // 3, i_f % 3]`` does (NK621).
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def divided_access(tensor: NkiTensor, items: Sequence[Any]) -> DividedAccess:
 
 
 def _values(item: Any, box: Box, size: int) -> Array | None:
-    """Return the positions that an item of an index tuple stands for; None where it is no index."""
+    """Return the positions of an item of an index tuple; None if it is no index."""
     if isinstance(item, (Divided, Index)):
         return item.values(within(box, item.shape))
     number = whole(item)
@@ -94,7 +93,7 @@ def _values(item: Any, box: Box, size: int) -> Array | None:
 
 
 def _axes(offsets: Array) -> list[Steps] | None:
-    """Return the regular pattern of each axis; None where the offsets are no sum of such patterns."""
+    """Return the regular pattern of each axis; None if the offsets are no sum of such patterns."""
     dims = range(offsets.ndim)
     lines = [offsets[tuple(slice(None) if dim == axis else 0 for dim in dims)] for axis in dims]
     total = offsets.flat[0] + sum(
@@ -105,7 +104,7 @@ def _axes(offsets: Array) -> list[Steps] | None:
 
 
 def _steps(line: Array) -> Steps | None:
-    """Return the parts of an axis that each have one stride."""
+    """Return an axis as nested steps of constant stride; None if it has no such form."""
     count = line.size
     if count == 1:
         return [(1, 0)]

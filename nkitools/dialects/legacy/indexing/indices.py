@@ -1,9 +1,9 @@
-"""Symbolic indices: what ``nl.arange`` and ``nl.mgrid`` make, and what arithmetic keeps of them.
+"""Symbolic indices, made by ``nl.arange`` and ``nl.mgrid``, and their arithmetic.
 
-An index is an affine expression over the axes of the tile that it describes: constant + sum of coefficient *
-position. An axis is its place in the tile's shape and its size, so that two ``nl.arange(128)[:, None]`` are the same
-axis, as they are to AWS's compiler (NKI API Common Fields, Masking). Loop counters and program ids are integers here
-and end up in the constant.
+An index is an affine expression over the axes of the tile that it describes: constant + sum of coefficient * position.
+An axis is identified by its place in the tile's shape and its size, so that two ``nl.arange(128)[:, None]`` are the
+same axis, as they are to AWS's compiler (NKI API Common Fields, Masking). Loop counters and program ids are integers
+here and end up in the constant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nkitools.rules.finding import refuse
 
 
 def whole(value: Any) -> int | None:
-    """``value`` as a Python integer, or None where it is none."""
+    """``value`` as a Python integer, or None if it is no integer."""
     if type(value) is int:
         return value
     if isinstance(value, (bool, np.bool_, np.ndarray)) or hasattr(value, "is_runtime"):
@@ -36,9 +36,8 @@ IndexLike: TypeAlias = "Index | NonAffine | int | np.integer[Any]"  # what index
 class Index:
     """An affine expression over the axes of a tile.
 
-    ``shape`` is the shape that the expression has as an array (size 1 where it does not vary), ``coefficients`` its
-    slope along each axis. Sums, differences, and products with integers stay affine; everything else does not (NK603,
-    in a mask NK604).
+    ``shape``: its shape as an array (size 1 along axes on which it does not vary). ``coefficients``: its slope along
+    each axis. Sums, differences, and products with integers stay affine; other results do not (NK603, in a mask NK604).
     """
 
     __slots__ = ("coefficients", "constant", "shape")
@@ -279,9 +278,9 @@ class NonAffine:
 
 
 class Divided(NonAffine):
-    """An index divided by a constant, or its remainder, and what sums and products with integers make of that.
+    """An index divided by a constant, or the remainder, also after sums and products with integers.
 
-    As an index of a tensor its values are looked at (`divided_access`); everywhere else it is not affine.
+    As an index of a tensor its values are checked (`divided_access`); everywhere else it counts as not affine.
     """
 
     __slots__ = ("shape", "values")
@@ -350,6 +349,6 @@ def divided(index: Index | Divided, symbol: str, other: IndexLike) -> NonAffine:
 
 
 def within(box: Box, shape: tuple[int, ...]) -> Box:
-    """Return the box of an index that has size 1, or no axis, where the box is wider."""
+    """Return the box for an index that may have size 1 along some axes of ``box``, or lack leading axes."""
     own = box[len(box) - len(shape) :]
     return tuple((0, 1) if size == 1 else each for each, size in zip(own, shape, strict=True))

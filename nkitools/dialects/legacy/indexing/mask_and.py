@@ -1,9 +1,9 @@
 """Masks joined by ``and``: ``i_p < h and i_f < w`` is both comparisons, as its author means it.
 
 AWS supports ``&`` only (NKI Known Issues, SDK 2.26), but its own test of ``nc_match_replace8`` writes ``and``. Python
-asks the left comparison for its truth value and, if that is true, takes the right one in its place. So where
-the author's bytecode shows that the value of an ``and`` is wanted, and that its right side makes a comparison, the left
-one says that it is true and waits for the comparison that is made in that stretch of code.
+evaluates the truth value of the left comparison and, if it is true, returns the right one. So if the author's bytecode
+shows that the value of an ``and`` is used, and that its right side makes a comparison, the left comparison returns True
+and waits for the comparison that this stretch of code makes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nkitools.rules.finding import report
 
 
 class Comparison(Protocol):
-    """A mask, as far as this file joins it with another one."""
+    """A mask that can be joined with another one."""
 
     def __and__(self, other: Any, /) -> Any: ...
 
@@ -29,7 +29,9 @@ _Mask = TypeVar("_Mask", bound=Comparison)
 
 @dataclass(frozen=True)
 class Waiting:
-    """A comparison on the left of ``and``: the frame that asked for its truth, and where the right side's code lies."""
+    """A comparison on the left of ``and``: the frame that needed its truth value, and the range of the right side's
+    code.
+    """
 
     mask: Comparison
     frame: FrameType

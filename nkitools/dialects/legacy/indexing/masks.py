@@ -78,14 +78,14 @@ class Constraint:
         return 0, constant // -slope + 1
 
     def holds(self, box: Box) -> Array:
-        """Return where it holds over a box."""
+        """Return a boolean array: where the comparison holds in a box."""
         values = self.expression.values(box)
         return np.asarray(values == 0 if self.equality else values >= 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """The lanes of a tile that an instruction computes: a box, and where in it (None: everywhere)."""
+    """The elements of a tile that an instruction computes: a box, and a mask in it (None: all of the box)."""
 
     box: Box
     where: Array | None = None
@@ -172,7 +172,7 @@ class Mask:
         refuse("NK602", message, remedy=remedy, facts={"code": "err_control_flow_condition_depending_on_arange"})
 
     def lanes(self, shape: tuple[int, ...], what: str) -> Lanes:
-        """Return the lanes of a tile of ``shape`` where the mask holds; NK604 where it describes another tile."""
+        """Return the elements of a tile of ``shape`` at which the mask holds; NK604 if the mask is for another tile."""
         if self.never:
             return Lanes(tuple((0, 0) for _ in shape))
         box = [(0, size) for size in shape]
@@ -231,7 +231,7 @@ def compare(left: Affine, symbol: str, right: Any) -> Mask:
 
 
 def _above(left: Affine, symbol: str, right: int) -> Affine:
-    """Return the expression that is 0 or more, or equal to 0, where ``left <symbol> right``."""
+    """Return an expression that is >= 0 (or == 0 for ``==``) exactly if ``left <symbol> right``."""
     constant, slopes = left.constant - right, left.coefficients
     if symbol in ("<", "<="):
         constant, slopes = -constant, tuple(map(neg, slopes))

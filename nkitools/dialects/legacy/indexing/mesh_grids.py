@@ -34,7 +34,7 @@ def arange(*args: int) -> Index:
 
 
 class Grid(tuple[Index, ...]):
-    """The indices of a mesh grid; ``.p`` is the partition's, ``.x .y .z .w`` are those of the free dimensions."""
+    """The indices of a mesh grid: ``.p`` of the partition, ``.x .y .z .w`` of the free dimensions."""
 
     __slots__ = ()
 

@@ -70,7 +70,7 @@ class DynamicIndex:
 
 
 def chosen_access(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> RowAccess | OffsetAccess:
-    """Return what an index tuple with one tile in it addresses. Errors: NK402, NK603, NK607."""
+    """Return the access of an index tuple with one tile in it. Errors: NK402, NK603, NK607."""
     places = [dim for dim, item in enumerate(items) if is_tile(item)]
     if len(places) > 1:
         not_modelled(f"indirect addressing by several tiles is not modelled; it is asked of {describe(tensor)}")
@@ -131,7 +131,9 @@ class RowAccess:
         return (self.index.shape[0], *self.rows.shape[1:])
 
     def violation(self, box: Box) -> tuple[int, int, int, int] | None:
-        """Return what leaves the tensor apart from the row numbers, which are known when the kernel runs."""
+        """Return how the access leaves the tensor, apart from the row numbers, which are known only when the kernel
+        runs.
+        """
         return self.rows.violation(((0, self.rows.shape[0]), *box[1:]))
 
     def view(self, box: Box | None = None) -> NkiTensor:
@@ -209,7 +211,7 @@ class OffsetAccess:
         return self.affine.shape
 
     def violation(self, box: Box) -> tuple[int, int, int, int] | None:
-        """Return what leaves the tensor wherever the access is moved to."""
+        """Return how the access leaves the tensor for any value of its offset."""
         return self._at_start(box)[0].violation(box)
 
     def view(self, box: Box | None = None) -> NkiTensor:
@@ -242,7 +244,7 @@ class OffsetAccess:
 
 
 def _moved(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> OffsetAccess:
-    """``tensor[i_p, offset + i_f]``: an access that begins where ``offset`` says."""
+    """Return the access ``tensor[i_p, offset + i_f]``, which begins at the value of ``offset``."""
     item = items[place]
     tile, index = (item.tile, item.index) if isinstance(item, DynamicIndex) else (item, 0)
     if tile.shape[0] != 1:

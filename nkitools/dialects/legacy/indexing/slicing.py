@@ -1,7 +1,7 @@
 """Basic indexing: integers, slices, ``nl.ds`` and one ``...``.
 
-A slice is short for an index made of nl.arange: where it leaves the tensor it is refused (NK402) only when it is used
-without a mask that leaves those positions out. AWS's adaptive average pooling loads and stores its last tile so.
+A slice is short for an index of nl.arange: one that leaves the tensor is an error (NK402) only if it is used without a
+mask that excludes those positions. AWS's adaptive average pooling loads and stores its last tile so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def element_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
 
 
 def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
-    """Return what an index tuple addresses: a view, or an access that partly lies outside. Errors: NK402, NK603."""
+    """Return the view of an index tuple, or an access if it lies partly outside. Errors: NK402, NK603."""
     dims = iter(range(len(tensor.shape)))
     is_beyond = False
     for number, item in enumerate(items):
@@ -39,7 +39,7 @@ def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
 
 
 def _leaves(tensor: NkiTensor, dim: int, item: Subscript) -> bool:
-    """Return whether a slice reaches beyond the end of a dimension. What begins before it, or is no slice, is NK402."""
+    """Return whether a slice reaches beyond the end of a dimension. NK402 if it begins before it, or is no slice."""
     size = tensor.shape[dim]
     if type(item) is slice and (item.stop is None or (type(item.stop) is int and 0 <= item.stop <= size)):
         return False
@@ -53,7 +53,7 @@ def _leaves(tensor: NkiTensor, dim: int, item: Subscript) -> bool:
 
 
 def _span(item: Any, size: int) -> tuple[int, int] | None:
-    """Return the first and the end position of an item; None where it is not known, or no index at all."""
+    """Return the first and the end position of an item; None if they are unknown, or it is no index."""
     if isinstance(item, DynamicSlice):
         first, count = whole(item.start), whole(item.size)
         return None if first is None or count is None else (first, first + count)

@@ -1,8 +1,8 @@
 """Kernels with direct allocation (NK614): all tensors on chip are allocated by hand, and nothing else needs one.
 
-Judged at the end of the kernel, since the first tensor may be an automatic one and the last allocated directly. The
-record says what is left of values that calls returned: those that were assigned at once were written in place
-(`copy_elision`), what remains needed a tensor of its own.
+Checked at the end of the kernel, since the first tensor may be automatic and the last allocated directly. Values that
+were assigned at once were written in place (`copy_elision`); the record has the others, which needed a tensor of their
+own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _IMPLICIT = (
 
 
 def check_allocated(form: Form, result: Any) -> None:
-    """NK614 for what a kernel with direct allocation may not do; nothing where no tensor was allocated directly."""
+    """NK614: a kernel with direct allocation also has automatic tensors. Kernels without direct allocation are not
+    checked.
+    """
     direct = [tensor for tensor in form.declared if tensor.storage.physical is not None]
     if not direct or form.automatic:
         return

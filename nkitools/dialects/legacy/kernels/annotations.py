@@ -1,7 +1,7 @@
 """``x: nt.tensor[128, 512] = ...``: the annotated shape of a variable is that of its tensor (NK109).
 
-Python never evaluates the annotations of local variables, so that they are found in the source, where there is one, and
-compared with the variable's value as soon as the kernel makes its next tensor, or ends.
+Python never evaluates annotations of local variables. So they are read from the source, if there is one, and compared
+with the variable's value when the kernel makes its next tensor, or ends.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Statement:
 
 @lru_cache(maxsize=64)
 def statements(file: str, text: str) -> tuple[Statement, ...]:
-    """Return the statements of a file that annotate a variable with what may be a tensor of known sizes."""
+    """Return the statements of a file whose annotation of a variable may be a tensor with sizes."""
     return tuple(
         Statement(
             node.target.id,
@@ -104,7 +104,7 @@ def _around(frame: FrameType) -> Statement | None:
 
 
 def _sizes(frame: FrameType, statement: Statement) -> tuple[int, ...] | None:
-    """Return the annotated sizes; None where the annotation means something else, or cannot be evaluated here."""
+    """Return the annotated sizes; None if the annotation is something else, or cannot be evaluated here."""
     try:
         found = eval(statement.annotation, frame.f_globals, frame.f_locals)
     except Exception:
@@ -117,7 +117,7 @@ def _sizes(frame: FrameType, statement: Statement) -> tuple[int, ...] | None:
 
 @contextmanager
 def checked_annotations(code: CodeType | None) -> Iterator[None]:
-    """Compare annotations while the block runs; only where the file of ``code`` has some."""
+    """Compare annotations while the block runs, if the file of ``code`` has some."""
     if code is None or not statements(code.co_filename, text_of(code)):
         yield
         return

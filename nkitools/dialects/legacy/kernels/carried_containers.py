@@ -13,7 +13,7 @@ from nkitools.lint.scope import own_nodes, stored
 def carried_containers(loop: ast.For, body: Iterable[ast.stmt]) -> dict[str, int]:
     """Return the names whose contents a loop changes, with the first line that does so.
 
-    They are read in the loop's body before it has changed them, or behind the loop in ``body``, that of the function.
+    They are read in the loop's body before it changes them, or after the loop in ``body``, the function's body.
     """
     changed: dict[str, int] = {}
     for each in own_nodes(loop.body):
@@ -33,7 +33,9 @@ def carried_containers(loop: ast.For, body: Iterable[ast.stmt]) -> dict[str, int
 
 
 class _ReadsOfContents(Reads):
-    """The same for contents: to change some is to bind the name, ``tiles.append(tile)`` as ``tiles[0] = tile``."""
+    """Follows contents in place of names: a change of contents, ``tiles.append(tile)`` or ``tiles[0] = tile``, binds
+    them.
+    """
 
     def read(self, node: ast.AST, bound: Bound) -> Bound:
         """Return the names whose contents are new after a statement; it reads before it changes."""
@@ -58,14 +60,14 @@ def _changed(node: ast.AST) -> ast.Name | None:
 
 
 def contents(value: object) -> tuple[object, ...] | None:
-    """Return what a list, a dictionary or a set holds; None for anything else."""
+    """Return the contents of a list, a dictionary or a set; None for other values."""
     if isinstance(value, dict):
         return (*value.keys(), *value.values())
     return tuple(value) if isinstance(value, (list, set)) else None
 
 
 def differ(first: Iterable[object], now: Iterable[object]) -> Iterator[bool]:
-    """Yield of each entry whether it is another object now; equal numbers and strings are the same."""
+    """Yield for each entry whether it has changed: another object, or for numbers and strings another value."""
     for one, other in zip(first, now, strict=True):
         plain = isinstance(one, (bool, int, float, str, tuple)) and type(one) is type(other)
         yield one is not other and not (plain and one == other)

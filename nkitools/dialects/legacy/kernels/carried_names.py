@@ -39,7 +39,7 @@ def carried(loop: ast.For, function: Function | None = None) -> dict[str, int]:
 
 
 class Reads:
-    """Follows a body in its order; ``exposed`` are the names that are read where nothing in the body has bound them."""
+    """Follows a body in order; ``exposed``: the names that it reads before it binds them."""
 
     def __init__(self, constants: set[str], own: set[str]) -> None:
         self.exposed: set[str] = set()
@@ -79,7 +79,7 @@ class Reads:
         return self.read(node, bound)
 
     def _if(self, node: ast.If, bound: Bound) -> Bound:
-        """Return what both branches bind, and under the condition what the first one binds alone."""
+        """Return the names that both branches bind, and, under the condition, those that only the first binds."""
         bound = self.read(node.test, bound)
         condition = ast.unparse(node.test)
         holds = {each.name for each in bound if isinstance(each, BoundUnder) and each.condition == condition}
@@ -97,7 +97,7 @@ class Reads:
         return (then & otherwise) | under
 
     def read(self, node: ast.AST, bound: Bound) -> Bound:
-        """Return the names bound after a simple statement or an expression: its reads come before what it binds."""
+        """Return the names bound after a simple statement or an expression, which reads before it binds."""
         hidden = own_names(node)
         found = [each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id not in hidden]
         self.use({each.id for each in found if isinstance(each.ctx, ast.Load)}, bound)
@@ -109,7 +109,7 @@ class Reads:
 
 
 def _steady(loop: ast.For, function: Function) -> tuple[set[str], set[str]]:
-    """Return the names that no loop of a function binds or changes, and those that are bound in ``loop`` alone."""
+    """Return the names that no loop of a function binds or changes, and those that only ``loop`` binds."""
     nodes = list(own_nodes(function.body))
     loops = [each for each in nodes if isinstance(each, (ast.For, ast.While))]
     inner = [each for each in own_nodes(loops) if isinstance(each, (ast.Attribute, ast.Subscript))]
@@ -124,14 +124,14 @@ def _steady(loop: ast.For, function: Function) -> tuple[set[str], set[str]]:
 
 
 def with_names(bound: Bound, names: set[str]) -> Bound:
-    """Return what is bound after ``names`` are: a condition that reads one of these may hold no longer."""
+    """Return the bound names after ``names`` are bound; conditions that read one of them are dropped."""
     if not names:
         return bound
     return {each for each in bound if isinstance(each, str) or not each.reads & names} | names
 
 
 def _names_alone(test: ast.expr) -> frozenset[str] | None:
-    """Return the names in a condition that depends on nothing else; None where calls, items or attributes do."""
+    """Return the names in a condition that depends only on names; None if it has calls, items or attributes."""
     inner = (ast.Call, ast.Attribute, ast.Subscript, ast.NamedExpr, ast.Await, ast.Yield, ast.comprehension)
     if any(isinstance(each, inner) for each in ast.walk(test)):
         return None

@@ -21,7 +21,7 @@ _OF_ACTIVATIONS = {
 
 
 def _code_of(rule: Rule, facts: Mapping[str, Any]) -> str:
-    """AWS's code for a finding; '' where none fits."""
+    """Return AWS's code for a finding; '' if none fits."""
     if rule.id in _OF_ACTIVATIONS:
         is_activation = str(facts.get("instruction", "")).startswith("activation")
         return _OF_ACTIVATIONS[rule.id].get(facts.get("argument", ""), "") if is_activation else ""
@@ -50,9 +50,9 @@ def with_codes(reporter: Reporter) -> Reporter:
 def placed(
     site: Site, frame: FrameType | None = None, *, program: tuple[int, ...] = (), loops: dict[str, int] | None = None
 ) -> AbstractContextManager[None]:
-    """Place the reports inside at a site that the author has left; ``frame`` is the author's where it is known.
+    """Place the reports inside the block at an earlier site of the author's; ``frame`` is the author's, if known.
 
-    ``program`` and ``loops`` are those of the time that a report is about, where that has passed.
+    ``program`` and ``loops``: of the moment that the reports are about, if it has passed.
     """
     reporter = REPORTER.get()
     place = getattr(reporter.reporter, "placed", None) if isinstance(reporter, _Coded) else None

@@ -1,10 +1,10 @@
 """Numbers of Python in the body of a loop: AWS's compiler traces the body once, so every turn works with those of the
 first turn.
 
-``d_w = d_w // 2`` in the body of nl.affine_range or nl.sequential_range changes `d_w` once on the chip, however often
-the loop turns. For a run the source of such loops is rewritten: at the begin of each turn the names that the body reads
-before it binds them get the numbers that they had in the first turn, with NK622. What is no number keeps its value,
-with NK622, and so do lists, dictionaries and sets that the body changes.
+``d_w = d_w // 2`` in the body of nl.affine_range or nl.sequential_range changes `d_w` only once on the chip. For a run
+the source of such loops is rewritten: at the begin of each turn, names that the body reads before it binds them get
+their numbers of the first turn, with NK622. Other values stay, with NK622, and so do lists, dictionaries and sets that
+the body changes.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class FirstTurn:
         self.reported: set[str] = set()
 
     def begin(self) -> None:
-        """Begin a turn."""
+        """Count a new turn of the loop."""
         self.turn += 1
 
     def seen(self, name: str, value: Value, line: int) -> Value:
-        """Return the number that a name had in the first turn; NK622 at ``line`` where it has another value now."""
+        """Return the number that a name had in the first turn; NK622 at ``line`` if its value has changed."""
         if self.turn == 1:
             self.values[name] = value
         first = self.values.get(name, value)
@@ -94,7 +94,7 @@ Rewrites: TypeAlias = tuple[tuple[FunctionType, CodeType], ...]  # functions, an
 
 
 def rewrites_of(function: Callable[..., object]) -> Rewrites:
-    """Return what changes in a kernel and in the author's functions that it calls."""
+    """Return the rewritten codes of a kernel and of the author's functions that it calls."""
     plain = plain_function(function)
     functions = () if plain is None else tuple(named_functions(plain))
     found = ((each, rewritten(each.__code__.co_filename, each.__code__)) for each in functions)
@@ -102,9 +102,9 @@ def rewrites_of(function: Callable[..., object]) -> Rewrites:
 
 
 def rewritten(file: str, code: CodeType) -> CodeType:
-    """Return the code of a function with its loops rewritten; the code itself where nothing is to do.
+    """Return the code of a function with its loops rewritten, or the code itself if there is nothing to rewrite.
 
-    Nothing is done where the file is no longer the one that the code was made of: the code runs as it is.
+    If the file has changed since the code was made, the code runs as it is.
     """
     return _rewritten(file, text_of(code), code)
 
@@ -197,13 +197,13 @@ def _call(function: ast.expr, *arguments: str | int | ast.expr) -> ast.Call:
 
 
 def _restored(kept: str, name: str, line: int) -> ast.stmt:
-    """``name = kept.seen("name", name, line)``; nothing where the name has no value yet."""
+    """Return ``name = kept.seen("name", name, line)``, which does nothing if the name has no value yet."""
     value = _call(_method(kept, "seen"), name, ast.Name(name, ast.Load()), line)
     return _where_bound(ast.Assign([ast.Name(name, ast.Store())], value))
 
 
 def _looked_into(kept: str, name: str, line: int) -> ast.stmt:
-    """``kept.look_inside("name", name, line)``; nothing where the name has no value yet."""
+    """Return ``kept.look_inside("name", name, line)``, which does nothing if the name has no value yet."""
     return _where_bound(ast.Expr(_call(_method(kept, "look_inside"), name, ast.Name(name, ast.Load()), line)))
 
 

@@ -48,7 +48,7 @@ class NoDevice(RuntimeError):
 
 
 class Latency:
-    """``benchmark_result.nc_latency``: what only a device can measure."""
+    """``benchmark_result.nc_latency``, which only a device can measure."""
 
     def get_latency_percentile(self, percentile: int) -> NoReturn:
         """Refused: the simulator measures no time."""
@@ -95,7 +95,7 @@ class Kernel(KernelObject[P]):
         return bool(returns) and self.mode != "trace"
 
     def launch(self, **said: Unpack[Said]) -> Launch:
-        """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
+        """Return the `Launch` of a call of this kernel, with the fields that its caller gives."""
         switches = switches_of(self.function, self.options)
         plain = plain_function(self.function)
         if plain is not None:
@@ -239,11 +239,11 @@ def profile(func: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
 
 
 def simulate_kernel(kernel: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
-    """Run a kernel (or ``kernel[grid]``, or a plain function) on the simulator; returns what the kernel returns.
+    """Run a kernel (or ``kernel[grid]``, or a plain function) on the simulator and return its outputs.
 
-    A kernel that takes its outputs by reference writes them into the arrays passed. Values of bfloat16, float16 and
-    other narrow floating-point dtypes are kept in float32 and rounded to them at the end, as AWS documents it of its
-    simulator (it names bfloat16 and float8); ``NKI_PRECISE_FP=1`` or the option ``precision`` rounds each of them, as
+    A kernel that takes its outputs by reference writes them into the given arrays. Values of bfloat16, float16 and
+    other narrow floating-point dtypes are kept in float32 and rounded at the end, as AWS documents for its simulator
+    (it names bfloat16 and float8). ``NKI_PRECISE_FP=1`` or the option ``precision`` rounds every value, as
     `nkitools.simulate` does.
     """
     __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""A kernel's function as a program of this dialect: what is known before it runs, and judged when it has returned."""
+"""A kernel's function as a program of this dialect: checks before it runs and after it has returned."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
 
 
 class _Rewritten:
-    """The rewritten codes of a kernel and of its functions, made again where one of them runs other code than then."""
+    """The rewritten codes of a kernel and of its functions, made again if the code of one has changed."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -100,7 +100,7 @@ def _storages(value: Any) -> set[int]:
 
 
 def _is_first() -> bool:
-    """Return whether this is the launch's first program: what is the same for all of them is said once."""
+    """Return whether this is the launch's first program, which makes the reports that are equal for all."""
     return not any(current_core("nki.jit").program)
 
 

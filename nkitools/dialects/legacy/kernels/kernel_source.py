@@ -1,6 +1,6 @@
-"""The source of a kernel and of the functions it calls: parsed once, and read for the rules that only it can show.
+"""The source of a kernel and of the functions it calls: parsed once, and checked by the rules on sources.
 
-Where there is no source (a session without history, a compiled module) nothing is said.
+Without source (a session without history, a compiled module) nothing is reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nkitools.rules.finding import report
 
 
 def functions_of(source: str) -> dict[tuple[int, str], tuple[Function, Scope]]:
-    """Return the functions of a source text by first line and name; none where the text does not parse."""
+    """Return the functions of a source text by first line and name; {} if the text does not parse."""
     try:
         return parse(source, "").functions
     except Unreadable:
@@ -59,7 +59,7 @@ def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
 
 @dataclass(frozen=True)
 class Place:
-    """The place where a function begins, and where it ends: its return, where there is only one."""
+    """The first line of a function, and its end: the line of its return, if it has only one."""
 
     function: Site
     end: Site

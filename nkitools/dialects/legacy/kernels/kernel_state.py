@@ -79,7 +79,7 @@ def experimental(flags: Any) -> frozenset[str]:
 
 
 def switched(function: Any, name: str) -> Any:
-    """Return a kernel or function like ``function``, with a switch; what jit makes of it keeps the switch."""
+    """Return a kernel or function like ``function``, with a switch, which jit keeps."""
     if isinstance(function, KernelObject):
         switches = switches_of(function.function, function.options) | {name}
         return type(function)(function.function, function.grid, **{**function.options, "switches": switches})

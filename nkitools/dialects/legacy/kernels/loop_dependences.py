@@ -74,7 +74,7 @@ def note_update(what: str, count: int) -> None:
 
 
 class _Touch(NamedTuple):
-    """The elements that one operand of an instruction touches, by which iteration, and how."""
+    """An access of one operand: the iteration, the kind of access, and the elements."""
 
     iteration: int
     kind: int
@@ -93,7 +93,7 @@ class _Access(NamedTuple):
 
 
 class _Loop:
-    """The iterations of one loop: their numbers, and where the record stood when each began."""
+    """The iterations of one loop: their numbers, and the position of the record at the begin of each."""
 
     def __init__(self, core: Core) -> None:
         record = core.record
@@ -177,9 +177,9 @@ class _Loop:
             self._report(accesses[at], touches[at].iteration, other, in_order=in_order)
 
     def _kinds(self, accesses: Sequence[_Access]) -> list[int]:
-        """Return how each access writes or reads; what an update adds from its own storage is read plainly.
+        """Return the kind of each access. An update reads its destination as an update, and other operands plainly.
 
-        One operand of an update is what it updates: that of the view that is written, once.
+        The first operand with the view that is written counts as the destination.
         """
         updates = self.form.updates
         updated = {(each.position, each.view) for each in accesses if each.written and each.position in updates}
@@ -248,9 +248,10 @@ class _Loop:
 def _first_dependence(
     touches: tuple[_Touch, ...], row_lengths: tuple[int, ...], keeps_order: bool
 ) -> tuple[int, int] | None:
-    """Return which access to a storage depends on another iteration, and which iteration that is; None where none does.
+    """Return the first access to a storage that depends on another iteration, and that iteration; None if there is
+    none.
 
-    ``row_lengths``: of the rows that the storage may be cut into. ``keeps_order``: what is read does not matter.
+    ``row_lengths``: of rows that may divide the storage. ``keeps_order``: ignore reads.
     """
     kinds = {each.kind for each in touches if each.written}
     only_updates = len(kinds) == 1 and PLAIN not in kinds and all(each.kind != PLAIN for each in touches)
@@ -269,7 +270,7 @@ def _first_dependence(
 
 
 def _flows(touches: Sequence[_Touch], row_lengths: Sequence[int]) -> tuple[set[int], set[int]]:
-    """Return the iterations that read what an earlier one wrote last, and those whose elements they read."""
+    """Return the iterations that read elements which an earlier one wrote last, and those earlier iterations."""
     elements = _Elements(touches, row_lengths)
     readers: set[int] = set()
     sources: set[int] = set()
@@ -297,7 +298,7 @@ class _Elements:
         self.shared: Array = np.zeros(pieces.total, np.bool_)
 
     def write(self, touch: _Touch) -> int | None:
-        """Take the elements for an iteration; another one that has written them, where that is a dependence."""
+        """Note a write of an iteration; return another iteration that wrote the elements, if that is a dependence."""
         places = self.pieces[touch.view]
         owners, kinds, shared = (each[places] for each in (self.owners, self.kinds, self.shared))
         others = (owners >= 0) & (owners != touch.iteration)
@@ -312,7 +313,7 @@ class _Elements:
         return None
 
     def read(self, touch: _Touch) -> int | None:
-        """Return an iteration that has written elements which another one reads."""
+        """Return another iteration that has written elements of this read; None if there is none."""
         places = self.pieces[touch.view]
         owners = self.owners[places]
         others = (owners >= 0) & (owners != touch.iteration)
@@ -321,5 +322,5 @@ class _Elements:
 
 
 def _first(iterations: Array, touch: _Touch) -> int:
-    """Return the first of other iterations; the one before where it is known only that there is one."""
+    """Return the first of ``iterations``; if they are unknown, the iteration before that of the access."""
     return int(iterations.min()) if iterations.size else touch.iteration - 1

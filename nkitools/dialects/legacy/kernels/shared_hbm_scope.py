@@ -1,4 +1,4 @@
-"""The place where a kernel may create a shared_hbm tensor (NK208): itself, not in a function that it calls.
+"""NK208: a kernel may create a shared_hbm tensor only in its own body, not in a function that it calls.
 
 For loops over ranges, and an ``if`` whose condition differs between programs or iterations, see `scopes`.
 """

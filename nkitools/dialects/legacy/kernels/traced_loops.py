@@ -1,7 +1,7 @@
-"""Loops that AWS's compiler traces once: what the author's Python decides in the body, it decides for all iterations.
+"""Loops that AWS's compiler traces once: the author's Python in the body decides for all iterations.
 
-A kernel that counts addresses up in the body of nl.affine_range or nl.sequential_range gives its tensors one address
-each all the same; nl.static_range is unrolled, and every iteration has addresses of its own.
+So a kernel that counts addresses up in the body of nl.affine_range or nl.sequential_range gives each tensor only one
+address. nl.static_range is unrolled: every iteration has its own addresses.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TracedRange(LoopRange):
 
 
 def traced_address(site: int, decide: Callable[[], Address]) -> Address:
-    """Return the address of a tensor made at a site: a new one only where no loop around it has decided it before."""
+    """Return the address of a tensor made at a site; a new one only if no loop around it has one already."""
     traces = form_of().traces
     found = next((address for each in traces if (address := each.known(site)) is not None), None)
     address = decide() if found is None else found

@@ -141,9 +141,7 @@ def gather_flattened(
 
 
 def _zero_elsewhere(indices: NkiTensor, where: Array) -> NkiTensor:
-    """Return a copy of indices that are of no use where the mask does not hold: whatever stands there may be out of
-    bounds.
-    """
+    """Return a copy of indices with 0 where the mask does not hold: the masked ones may be out of bounds."""
     copied = new_tile(indices.shape, indices.dtype)
     fill(copied, 0)
     tensor_copy(dst=MaskedTensor.of(copied, where), src=indices)

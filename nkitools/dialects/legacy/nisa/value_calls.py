@@ -78,7 +78,7 @@ def moved_by(
 
 
 def spread(tile: NkiTensor, shape: tuple[int, ...]) -> NkiTensor:
-    """Return a tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
+    """Return a tile with its free dimensions of size 1 broadcast, if it has fewer elements than the result."""
     if tile.shape == shape or tile.size == math.prod(shape):
         return tile
     if tile.ndim != len(shape):
@@ -113,8 +113,8 @@ def taken(what: str, mask: MaskLike, kwargs: dict[str, Any], **tiles: Tensor) ->
 def in_place_lanes(
     what: str, dst: Tensor, mask: MaskLike, dtype: ResultDType, kwargs: dict[str, Any], **tiles: Tensor
 ) -> Lanes | None:
-    """Return the lanes of ``dst`` that a mask leaves, after a look at what an instruction that returns nothing is
-    given.
+    """Check the arguments of an instruction that returns nothing, and return the elements of ``dst`` that a mask
+    leaves.
     """
     checked(what, kwargs, dst=dst, **tiles)
     if dtype is not None and element_type(dtype) is not dst.element:
@@ -134,13 +134,13 @@ def box_lanes(what: str, mask: MaskLike, shape: tuple[int, ...]) -> Lanes | None
 
 
 def check_box(what: str, lanes: Lanes | None) -> None:
-    """NK604: the instruction combines elements of a partition, so what the mask leaves must be a tile."""
+    """NK604: the mask must leave a box, since the instruction combines elements of a partition."""
     if lanes is not None and lanes.where is not None:
         not_affine(f"{what}: the mask must leave a box of the tile")
 
 
 def first_in_row(what: str, lanes: Lanes | None, shape: tuple[int, ...]) -> int:
-    """Return the place in a partition of a box's first element; NK604 where the box's elements have gaps."""
+    """Return the index in a partition of a box's first element; NK604 if the box has gaps there."""
     if lanes is None or lanes.empty:
         return 0
     first, inner = 0, 1
@@ -155,10 +155,10 @@ def first_in_row(what: str, lanes: Lanes | None, shape: tuple[int, ...]) -> int:
 
 
 def defined(lanes: Lanes | None, *inputs: Any) -> Lanes | None:
-    """Return the lanes without the first and last partitions in which some tile holds nothing at all.
+    """Return the lanes without first and last partitions that are wholly undefined in some tile.
 
-    A tile loaded under a mask has partitions without any data, and kernels compute on it without a mask as long as
-    those are not stored (AWS's rmsnorm and layernorm examples). What an instruction makes of them stays undefined.
+    A tile loaded under a mask has partitions without data, and kernels compute on it without a mask as long as these
+    are not stored (AWS's rmsnorm and layernorm examples). The results for them stay undefined.
     """
     if lanes is not None and (lanes.empty or lanes.where is not None):
         return lanes
@@ -184,8 +184,8 @@ def per_partition(
 ) -> Tensor:
     """Return a new tile of ``columns`` elements per partition, which ``into(dst=, **tiles)`` writes.
 
-    ``lanes`` are those of the first tile and leave a box; of the result and of the other tiles, which have dimensions
-    of their own, only its partitions.
+    ``lanes``: a box of the first tile. For the result and the other tiles, whose dimensions differ, only its partitions
+    count.
     """
     (role, data), *others = tiles.items()
     dst = value_tile((data.shape[0], columns), dtype, memory)

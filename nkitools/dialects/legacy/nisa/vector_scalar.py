@@ -169,7 +169,7 @@ def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ..
 
 
 def _beside(first: NkiTensor, second: NkiTensor) -> NkiTensor:
-    """Return the second operand; a copy of it in SBUF where both lie in PSUM (NK621)."""
+    """Return the second operand, or a copy in SBUF if both operands are in PSUM (NK621)."""
     if are_both_in_psum(first, second):
         message = (
             f"nisa.tensor_tensor: {describe(first)} and {describe(second)} are both in PSUM, which the documents "

@@ -59,7 +59,7 @@ def _new(
 
 
 def _column(what: str, sizes: tuple[int, ...], memory: MemoryRegion) -> tuple[int, ...]:
-    """Return a shape; of one dimension on chip, which nl.ndarray alone may declare, that of a column (NK621)."""
+    """Return a shape; one dimension on chip, which only nl.ndarray may declare, becomes a column (NK621)."""
     if len(sizes) > 1 or memory not in ON_CHIP or what != "nl.ndarray" or sizes == (1,):
         return sizes
     message = (
@@ -92,7 +92,7 @@ def _zero(tensor: NkiTensor) -> None:
 
 
 def _placed(buffer: Placement) -> tuple[MemoryRegion, Allocation | None]:
-    """Return the memory that ``buffer=`` names, and where in it the author places the tensor, if they do."""
+    """Return the memory that ``buffer=`` names, and the author's allocation in it, if there is one."""
     if isinstance(buffer, Allocation):
         return buffer.memory, None if form_of().automatic else buffer
     if isinstance(buffer, Allocator):
@@ -118,9 +118,9 @@ def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None)
 
 
 def ndarray(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:
-    """Return a new tensor (in SBUF unless ``buffer`` says otherwise), not initialised.
+    """Return a new tensor (in SBUF by default), not initialised.
 
-    ``buffer``: a memory, or where in SBUF or PSUM it is placed (``nki.compiler.sbuf.mod_alloc(...)``).
+    ``buffer``: a memory, or a place in SBUF or PSUM (``nki.compiler.sbuf.mod_alloc(...)``).
     Errors: NK106, NK108, NK110, NK208, NK301, NK402, NK609, NK612, NK614.
     """
     check_keywords("nl.ndarray", kwargs)
@@ -155,7 +155,7 @@ def ones(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: st
 def zeros_like(
     a: Tensor, dtype: ResultDType = None, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
 ) -> Tensor:
-    """Zeros of the shape of ``a`` (and its dtype, where none is given), in SBUF by default. Errors: as nl.full."""
+    """Return zeros of the shape of ``a`` (by default also its dtype), in SBUF by default. Errors: as nl.full."""
     check_keywords("nl.zeros_like", kwargs)
     check_tile("nl.zeros_like", "a", a)
     return _new("nl.zeros_like", a.shape, a.element if dtype is None else dtype, buffer, name, 0)
@@ -164,7 +164,7 @@ def zeros_like(
 def empty_like(
     a: Tensor, dtype: ResultDType = None, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
 ) -> Tensor:
-    """Return a new tensor of the shape of ``a`` (and its dtype, where none is given), in SBUF by default.
+    """Return a new tensor of the shape of ``a`` (by default also its dtype), in SBUF by default.
 
     Errors: as nl.ndarray.
     """

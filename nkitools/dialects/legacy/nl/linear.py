@@ -87,9 +87,9 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
 
 
 def _with_own_mask(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike) -> tuple[Tensor, MaskLike]:
-    """Return ``moving`` with the comparisons of ``mask`` that are about its free dimension, and the rest of the mask.
+    """Return ``moving`` with the comparisons of ``mask`` about its free dimension, and the rest of the mask.
 
-    They are where the sizes tell it from the free dimension of ``stationary``.
+    A comparison belongs to ``moving`` if its size is not that of the free dimension of ``stationary``.
     """
     is_plain = isinstance(mask, Mask) and not isinstance(moving, MaskedOperand) and len(moving.shape) == 2
     if not isinstance(mask, Mask) or not is_plain or stationary.shape[1:] == moving.shape[1:]:
@@ -107,7 +107,7 @@ def _with_own_mask(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike
 
 
 def _evicted(view: NkiTensor) -> NkiTensor:
-    """Return an operand that is a call's result in PSUM, copied to SBUF; one that the author has declared there stays
+    """Return an operand, copied to SBUF if it is a call's result in PSUM; one that the author declared in PSUM stays
     (NK201).
 
     AWS's flash attention (backward) multiplies what nisa.nc_transpose returns: "the compiler may aid in the support of
@@ -132,7 +132,7 @@ def _operand(what: str, tile: Tensor, mask: MaskLike) -> tuple[NkiTensor | None,
 
 
 def _contracted(what: str, mask: MaskLike, tile: Tensor) -> Lanes | None:
-    """Return the partitions that ``mask`` chooses; NK604 where it names free dimensions."""
+    """Return the partitions that ``mask`` chooses; NK604 if it chooses along free dimensions."""
     lanes = lanes_of(mask, tile.shape, what)
     if lanes is None or lanes.empty:
         return lanes

@@ -195,7 +195,7 @@ def _members(grid: tuple[int, ...], program: tuple[int, ...], axes: list[Any]) -
 
 
 def _received(tile: NkiTensor, values: Array, missing: Array | None) -> NkiTensor:
-    """Return a tile in SBUF with what a program has sent, which in full precision has float32 elements."""
+    """Return a tile in SBUF with the data that a program has sent; in full precision they are float32."""
     received = new_tile(tile.shape, float32 if values.dtype == np.float32 else tile.dtype)
     np.copyto(received.array, values)
     received.storage.mark_written(received.layout, 0, None if missing is None else ~missing)

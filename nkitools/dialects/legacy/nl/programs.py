@@ -37,7 +37,7 @@ def program_id(axis: int) -> int:
 
 
 def num_programs(axes: Axes | None = None) -> int:
-    """Return number of programs along ``axes`` of the launch grid, by default in all of it. Errors: NK609, NK611."""
+    """Return the number of programs along ``axes`` of the launch grid, by default of all. Errors: NK609, NK611."""
     return programs.num_programs(axes)
 
 

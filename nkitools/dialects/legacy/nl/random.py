@@ -56,7 +56,7 @@ def isa_dropout(
 
 
 def _in_range(probability: NkiTensor | float) -> Any:
-    """Return a tile of probabilities, in a tile of its own where some are none."""
+    """Return a tile of probabilities, with values outside of 0 to 1 clipped in a copy."""
     if not isinstance(probability, NkiTensor) or not probability.dtype.is_float or probability.unwritten() is not None:
         return probability
     values = to_float32(probability.read())

@@ -33,7 +33,7 @@ class Tile(Protocol):
 
     @property
     def element(self) -> DType:
-        """The dtype."""
+        """The dtype of the elements."""
 
     @property
     def storage(self) -> Storage:
