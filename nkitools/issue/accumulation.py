@@ -3,14 +3,15 @@
 NK503: on NeuronCore-v2 and v3 a matmul may add only to results of matmuls. Source: nki.isa.nc_matmul, Accumulation
 mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is undefined
 behavior on hardware". With ``accumulate=None`` a tile of zeros that matmuls are added to is an idiom of AWS's own
-examples, and both readings agree: other values are judged. Public kernels add to zeros with ``accumulate=True``, too,
-with right results on NeuronCore-v2 and v3: that is a warning.
+examples, and both readings agree: only other values break the rule. Public kernels add to zeros with
+``accumulate=True``, too, with right results on NeuronCore-v2 and v3: that is a warning.
 
-NK512: with ``accumulate=None`` a matmul adds to a sum that an instruction has read since; whether that is meant is not
-said. Only a sum that is read for sure, and continued in just the same place.
+NK512: with ``accumulate=None`` a matmul adds to a sum that an instruction has read since then; the author may not mean
+that. Reported only if the sum was surely read, and is continued in exactly the same place.
 
-NK506: the sums of matmuls are overwritten, and no instruction has read any of them. A write in part (a mask, a
-predicate, tensor indirection) is not judged, nor is one by another instruction than a matmul unless it overwrites all.
+NK506: the sums of matmuls are overwritten, and no instruction has read any of them. Partial writes (a mask, a
+predicate, tensor indirection) are not checked; writes by other instructions than matmuls only if they overwrite
+everything.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _within(inner: Region, outer: Region) -> bool:
 
 
 def _without(region: Region, taken: Region) -> list[Region]:
-    """Return the rest of a region, in boxes: above and below, before and behind what is taken."""
+    """Return a region without ``taken``, as boxes: above and below, before and after it."""
     both = common(region, taken)
     if both is None:
         return [region]
@@ -103,9 +104,9 @@ def _without(region: Region, taken: Region) -> list[Region]:
 
 
 def note_accesses(plan: Plan, operands: Sequence[Any]) -> None:
-    """Remember an instruction's reads and writes in PSUM; NK506 where it overwrites an unread sum.
+    """Note an instruction's reads and writes in PSUM; NK506 if it overwrites an unread sum.
 
-    ``operands``: all its data, tensors and others.
+    ``operands``: all data operands, tensors and others.
     """
     for number in plan.psum_reads:
         note_read(operands[number])
@@ -169,7 +170,7 @@ def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
 
 
 def _go_on(plan: Plan, tensor: NkiTensor, here: Region, met: list[Sum]) -> list[Sum]:
-    """Return the unread ones of the sums that a write meets, and forget those that were read; NK512 for one continued.
+    """Return the unread sums that a write meets, and forget the read ones; NK512 for a read sum that is continued.
 
     A sum that is continued is unread again.
     """

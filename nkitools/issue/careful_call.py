@@ -1,4 +1,4 @@
-"""One call of an instruction on its careful way: what it was resolved to, and what its checks have found."""
+"""One call of an instruction on the careful path: its operands, its plan, and the results of its checks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
 class CarefulCall:
     """One call; `resolve` makes it, `check` completes it, `perform` and `commit` read it.
 
-    ``shown``, ``data``, ``tensors`` and ``outputs`` follow from the first fields. In full precision what is computed on
-    are the operands' likes: an argument as it is ``shown`` to the instruction, beside the argument itself.
+    ``shown``, ``data``, ``tensors`` and ``outputs`` follow from the first fields. In full precision the instruction
+    computes on float32 copies of operands: ``shown`` has these, beside the arguments themselves.
     """
 
     core: Core

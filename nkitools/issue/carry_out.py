@@ -9,7 +9,7 @@ from nkitools.issue.perform import perform
 
 
 def carry_out(call: CarefulCall, instruction: Named, name: str | None) -> None:
-    """Check, compute and record a call that has a plan; ``name`` is what the author calls it, None for nothing."""
+    """Check, compute and record a call that has a plan; ``name``: the author's name for the instruction, or None."""
     check(call)
     perform(call)
     commit_call(call, instruction, name)

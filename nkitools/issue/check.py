@@ -1,4 +1,4 @@
-"""Check what depends on the values of operands: indices out of bounds, elements that were never written."""
+"""Checks that depend on the values of operands: indices out of bounds, elements that were never written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nkitools.rules.finding import report
 
 
 def check(call: CarefulCall) -> None:
-    """Find which lanes a call reads and writes, and report what it may not read."""
+    """Find the elements that a call reads and writes, and report reads that are not allowed."""
     _find_valid_lanes(call)
     call.touches = _touches(call)
     _find_undefined_lanes(call)
@@ -37,7 +37,7 @@ def check(call: CarefulCall) -> None:
 
 
 def _find_valid_lanes(call: CarefulCall) -> None:
-    """Find the partitions of gathered inputs that are in bounds; NK402 where not all are, unless they are skipped."""
+    """Find the partitions of gathered inputs that are in bounds; NK402 if some are not, unless they are skipped."""
     plan = call.plan
     for tensor, role in call.tensors:
         if not isinstance(tensor, VectorTensor):
@@ -86,13 +86,13 @@ def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
 
 
 def _with_zeros(tensor: Any, values: Any) -> Any:
-    """Return the values of an operand with 0 for what was never written."""
+    """Return the values of an operand with 0 for unwritten elements."""
     missing = tensor.unwritten() if isinstance(tensor, NkiTensor) else None
     return values if missing is None else np.where(missing, np.zeros((), values.dtype), values)
 
 
 def _find_undefined_lanes(call: CarefulCall) -> None:
-    """Find the lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
+    """Find the elements of results that depend on unwritten elements; NK401 if the instruction may not use these."""
     plan = call.plan
     if plan.names_only:
         return
@@ -234,9 +234,9 @@ def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...], value
 
 
 def _fresh(call: CarefulCall, tensor: NkiTensor) -> Any:
-    """Return which lanes of the destination were never written: True for all, False for none, else a mask.
+    """Return the elements of the destination that were never written: True for all, False for none, else a mask.
 
-    What has become undefined on the way is not among them, and stays undefined.
+    Elements that became undefined later are not among them, and stay undefined.
     """
     plan, unwritten = call.plan, tensor.unwritten()
     missing = unwritten

@@ -148,7 +148,8 @@ class Collective:
             self.check.refuse("NK109", message, tensor, source, remedy=f"Allocate `{role}` with shape {list(wanted)}.")
 
     def operator(self, op: OperatorToken, *tensors: NkiTensor) -> Operator:
-        """NK306, NK301: nl.add, nl.minimum or nl.maximum, and what the collective engine can reduce.
+        """Return the operator: NK306 unless it is nl.add, nl.minimum or nl.maximum, NK301 for dtypes that cannot be
+        reduced.
 
         It has no datapath for integers: it computes in float32, and AWS's compiler refuses those of 32 bits.
         """
@@ -184,10 +185,10 @@ class Collective:
         alike: bool = True,
         **agreed: str | int | Sequence[int | tuple[int, int]],
     ) -> NkiInstruction:
-        """Meet the other ranks, move what they bring, and record that; ``agreed`` must be equal on all of them.
+        """Wait for the other ranks, move their data, and record it; ``agreed`` must be equal on all ranks.
 
-        ``touches``: for each of the destinations, then of the sources, which elements, None for all. ``alike``: the
-        operands' forms must be equal on all ranks too.
+        ``touches``: the elements of each destination, then of each source, None for all. ``alike``: the operands' forms
+        must be equal on all ranks too.
         """
         core, operands, agreed = self.core, [*dsts, *srcs], {**agreed, **(_forms(dsts, srcs) if alike else {})}
         words = shared_words(operands)
@@ -223,16 +224,16 @@ class Collective:
         return self.handle()
 
     def handle(self) -> NkiInstruction:
-        """Return what the call returns: a handle, and None before NKI 0.7."""
+        """Return a handle to the instruction; None before NKI 0.7."""
         if self.core.language.collective_handles:
             return NkiInstruction(self.core.device_loop)
         return cast(NkiInstruction, None)  # public signatures are annotated as in the newest version
 
     def plan(self, dsts: list[NkiTensor], srcs: list[NkiTensor], elements: Elements, *, names_only: bool) -> Plan:
-        """Return what the record keeps of such calls: one plan for all that move equally many bytes between the same.
+        """Return the plan for the record: one for all calls that move equally many bytes between the same ranks.
 
-        No cost is published: that of a DMA transfer of the bytes that this rank sends or receives, whichever are more,
-        without the wait and the way between devices.
+        No cost is published. It is taken as a DMA transfer of the bytes that this rank sends or receives, whichever is
+        more, without the wait and the way between devices.
         """
         moved = max(_nbytes(dsts), _nbytes(srcs))
         key = (self.name, moved, len(dsts), len(srcs), elements, names_only)
@@ -285,7 +286,7 @@ def _moved_already(*arrays: Array) -> None:
 
 
 def _forms(dsts: list[NkiTensor], srcs: list[NkiTensor]) -> dict[str, Any]:
-    """Return what the ranks' operands must have in common."""
+    """Return the properties in which the ranks' operands must agree."""
     operands = [*srcs, *dsts]
     return {
         "the memory": "SBUF" if any(each.buffer is SBUF for each in operands) else "HBM",

@@ -1,4 +1,4 @@
-"""The meeting of a group's ranks in a collective: which core waits for which, and what must agree.
+"""The meeting of a group's ranks in a collective: cores wait for each other, and arguments must agree.
 
 The cores of a logical NeuronCore each issue the collective, as one program runs on both. Core c of a rank exchanges
 with core c of the other ranks; data in shared HBM, which both cores of a rank name alike, are moved once for both.
@@ -65,7 +65,7 @@ class Met:
         return Transfer(position, mine.members, mine.number, tuple(sorted(self.senders - {mine.number})))
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what is the same for all ranks of the group, made by the first that asks."""
+        """Return a value that all ranks of the group share; the first caller makes it."""
         shared = self.offers[0].shared
         if key not in shared:
             shared[key] = make()
@@ -73,10 +73,10 @@ class Met:
 
 
 def meet(check: Check, core: Core, ranks: Sequence[int], agreed: dict[str, Any], sources: Iterable[Array]) -> Met:
-    """Wait for the other ranks' same core; the n-th collective of these ranks is the same one on all of them.
+    """Wait for the same core of the other ranks; the n-th collective of these ranks is the same one on all of them.
 
-    Errors: NK504 (a rank that does not come, another collective, other groups), NK109, NK201, NK301, NK609 (what does
-    not agree, on the rank that differs).
+    Errors: NK504 (a rank that does not come, another collective, other groups), NK109, NK201, NK301, NK609 (arguments
+    that do not agree, on the rank that differs).
     """
     index = core.team.index(core.baton.running)
     members = tuple(rank * len(core.team) + index for rank in ranks)
@@ -133,7 +133,7 @@ _SAME = "Call the same collectives with the same groups, sizes and operators, in
 
 
 def _compare(offers: list[Offer]) -> None:
-    """Put a complaint on the first offer that differs from what most have (of equally many: from the first's)."""
+    """Put a complaint on the first offer that differs from the majority (in a tie: from the first offer)."""
     for what in offers[0].agreed:
         values = [offer.agreed.get(what) for offer in offers]
         counts = Counter(map(str, values))
@@ -162,10 +162,11 @@ def shared_words(operands: Iterable[NkiTensor]) -> tuple[int, ...]:
 
 
 def both_cores(core: Core, what: str, words: tuple[int, ...]) -> bool:
-    """Wait for the other core of a rank where operands lie in shared HBM; whether it moves these for both.
+    """Wait for the other core of a rank if operands are in shared HBM; return whether this core moves the data for
+    both.
 
-    It does where both name the same views and it comes first in the grid. What each core has done to these tensors
-    before is done for the other afterwards. Errors: NK504.
+    It does if both cores name the same views and it comes first in the grid. Earlier accesses of each core to these
+    tensors come before later accesses of the other. Errors: NK504.
     """
     if len(core.team) < 2 or not words:
         return False

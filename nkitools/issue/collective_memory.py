@@ -20,9 +20,10 @@ ONE_COPY = "NKI_LNC1_SHARED_HBM"  # "1": results on one core may be in shared HB
 
 
 def check_hbm(check: Check, core: Core, srcs: list[NkiTensor], dsts: list[NkiTensor]) -> None:
-    """NK201: a list is all private or all shared; on one core it is private (of ``dsts`` where `ONE_COPY` is not set).
+    """NK201: a list of tensors must be all private or all shared; on one core private (``dsts`` unless `ONE_COPY` is
+    set).
 
-    NK618 where no NKI version is said, as older versions have no such limit.
+    It is NK618 if no NKI version is named, as older versions have no such limit.
     """
     one_core = len(core.team) < 2
     for role, what, tensors, is_shared_allowed in (
@@ -42,7 +43,7 @@ def check_hbm(check: Check, core: Core, srcs: list[NkiTensor], dsts: list[NkiTen
 
 
 def _leave(check: Check, form: str, role: str, tensor: NkiTensor) -> None:
-    """Report a form that the newest NKI version has removed: NK201, or NK618 where no version is said."""
+    """Report a form that the newest NKI version has removed: NK201, or NK618 if no version is named."""
     row = versions.by_full_name()[f"nki.collectives.{form}"]
     if not row.is_in(check.language):
         message = f"`{role}` is {describe(tensor)}; {row.shown} {row.absence(check.language)}"

@@ -1,9 +1,9 @@
-"""Commit an instruction that was carried out: the record takes it, with the author's line and name.
+"""Commits an executed instruction: adds it to the record, with the author's line and name.
 
-The careful path calls `commit_call`; the fast path has the lines that are made here. Both call `Record.commit`, which
-adds a row by `Rows.add`, or keeps the instruction open that makes the value of a call in the legacy dialect
-(`nkitools.record.open_instruction`). Where its row is all there is to an instruction, a line of the fast path that
-issues the like again has the lines of `Rows.add` itself.
+The careful path calls `commit_call`; the fast path has source lines that are made here. Both call `Record.commit`,
+which adds a row by `Rows.add`, or keeps an instruction open that makes the value of a call in the legacy dialect
+(`nkitools.record.open_instruction`). If an instruction is only a row, the fast path has the lines of `Rows.add` itself
+for repeats at the same line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Named(Protocol):
 
 
 def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None:
-    """Record a call that was performed, and which elements it has touched; ``name`` is what the author calls it."""
+    """Record an executed call and the elements that it touched; ``name``: the author's name for it."""
     core, record = call.core, call.core.record
     keep_touched(core, call.plan, call.tensors, call.touches, call.lanes, call.kept)
     if call.release is not None:
@@ -48,11 +48,11 @@ COMMITTING = {"label": label, "packers": PACKERS, "head_of": head_of}  # what th
 
 
 def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return what `commit_call` does as lines of the fast path; ``known``: what the author's line has issued last.
+    """Return `commit_call` as source lines of the fast path.
 
-    A line that issues the like again adds its row straight away, unless there is more to do for each instruction, or an
-    operand is older than the run. ``operands``: each with whether it is always a tensor. ``known``: the parts of a call
-    that decide its plan. ``names``: the parameter that holds the author's name.
+    A line that repeats its last instruction adds the row directly, unless there is more to do for each instruction, or
+    an operand is older than the run. ``operands``: each with whether it is always a tensor. ``known``: the parts of a
+    call that decide its plan. ``names``: the parameter for the author's name.
     """
     own = "words[0] >= record.least_word <= words[-2]"
     if not any(sure for _, sure in operands):

@@ -11,10 +11,10 @@ SHARED = MemoryRegion.shared_hbm
 
 
 def after_others(core: Core, tensor: NkiTensor, missing: Array, touched: Array | None) -> Array | None:
-    """Return which of the missing elements are still unwritten when the other programs have gone as far as they can.
+    """Let the other programs run as far as they can, and return the missing elements that are still unwritten.
 
-    What another program writes without waiting is no uninitialised read (NK401) but a race of the two programs
-    (NK502), whichever of them runs first here.
+    A read of elements that another program writes without waiting is not uninitialised (NK401) but a race (NK502),
+    whichever program runs first here.
     """
     if core.baton is None or tensor.storage.memory is not SHARED:
         return missing

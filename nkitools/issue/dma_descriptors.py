@@ -58,7 +58,7 @@ def trigger(check: Check, engine: engines, dge_mode: dge_modes) -> None:
 
 
 def addresses(check: Check, dge_mode: dge_modes, **tensors: NkiTensor) -> None:
-    """NK609: descriptors made on the host have no run-time address, those of the hardware no index per partition."""
+    """NK609: descriptors made on the host take no run-time addresses, those of the hardware no index per partition."""
     for role, tensor in tensors.items():
         if isinstance(tensor, VectorTensor) and dge_mode not in GATHERING:
             message = (

@@ -23,7 +23,7 @@ def text_of(elements: Elements) -> str:
 
 @lru_cache(1 << 12)
 def elements_from(text: str) -> Elements:
-    """Return the element map that `text_of` has made a text of. ValueError for what is none."""
+    """Return the element map of a text from `text_of`. ValueError for other texts."""
     try:
         made = json.loads(text)
         return Elements(

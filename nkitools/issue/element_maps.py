@@ -21,7 +21,7 @@ STATES = frozenset({VECTOR_REGISTERS, SCALAR_REGISTERS, VECTOR_GENERATORS, GPSIM
 
 
 class From(NamedTuple):
-    """An operand, by the parameter's name; of this core and rank where there is no other."""
+    """An operand, by the parameter's name; of this core and rank unless another one is given."""
 
     operand: str
     rank: int | None = None  # of the run
@@ -53,11 +53,11 @@ class Elements:
     def sources(
         self, result: str, wanted: Array, shapes: Mapping[str, Shape], values: Values | None = None
     ) -> dict[From, Array]:
-        """Return which elements of each operand made the wanted ones of a result, as masks.
+        """Return masks of the elements of each operand from which the wanted elements of a result are computed.
 
-        ``shapes``: those of the call's tensors, and () of its registers; operands without one, which are numbers or
-        absent, are left out. Operands of other ranks are taken to have the shapes of this rank's. ``values``: of the
-        operands that the result `needs`.
+        ``shapes``: of the call's tensors, and () for registers; operands without a shape, numbers or absent ones, are
+        left out. Operands of other ranks are taken to have this rank's shapes. ``values``: of the operands that the
+        result `needs`.
         """
         found: dict[From, Array] = {}
         for source, rule in self.of(result):
@@ -68,7 +68,7 @@ class Elements:
 
 
 def of_ranks(sources: Iterable[Iterable[tuple[int, int, Rule]]]) -> Elements:
-    """Return what a collective states: for each destination the numbers of sources, their ranks and their rules."""
+    """Return the element map of a collective: for each destination the numbers of sources, their ranks and rules."""
     return Elements(
         tuple(
             (f"dsts[{number}]", tuple((From(f"srcs[{source}]", rank), rule) for source, rank, rule in each))
@@ -78,7 +78,7 @@ def of_ranks(sources: Iterable[Iterable[tuple[int, int, Rule]]]) -> Elements:
 
 
 def made(results: Mapping[str, Mapping[str, Rule]] | None = None, **more: Mapping[str, Rule]) -> Elements:
-    """Return what an instruction states: for each result its operands, each with its rule."""
+    """Return the element map of an instruction: for each result its operands, each with its rule."""
     named = {**(results or {}), **more}
     rules = {result: tuple((From(name), rule) for name, rule in each.items()) for result, each in named.items()}
     return Elements(tuple(rules.items()))

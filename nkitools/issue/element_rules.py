@@ -1,8 +1,8 @@
-"""The vocabulary of element maps: how the elements of one operand make those of one result.
+"""The vocabulary of element maps: which elements of an operand each element of a result is computed from.
 
-A rule takes and makes masks: from the wanted elements of a result those of the operand that made them, and from marked
-elements of the operand those of the result that they make; exactly, and without naming one twice. Elements are counted
-as the engines do: by partition (dimension 0) and by place in it, the free dimensions taken together.
+A rule converts masks exactly: wanted elements of a result into the elements of the operand that they come from, and
+marked elements of the operand into the elements of the result that depend on them. Elements are counted as the engines
+do: by partition (dimension 0) and by position in it, the free dimensions taken together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _form(shape: Shape) -> tuple[int, int]:
 
 
 class Rule:
-    """A rule by which the elements of one operand make those of one result."""
+    """A rule from the elements of one operand to those of one result."""
 
     word: ClassVar[str]
 
@@ -48,17 +48,17 @@ class Rule:
         return self.word
 
     def sources(self, wanted: Array, shape: Shape, values: Values) -> Array:
-        """Return which elements of an operand of this shape made the wanted elements of the result."""
+        """Return the elements of an operand of this shape from which the wanted elements of the result come."""
         raise NotImplementedError
 
     def results(self, marked: Array, shape: Shape, values: Values) -> Array:
-        """Return which elements of a result of this shape the marked elements of the operand make."""
+        """Return the elements of a result of this shape that depend on the marked elements of the operand."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Same(Rule):
-    """The element in the same place; shapes may differ, the order of elements does not."""
+    """Each result element comes from the operand element at the same position; shapes may differ, the order not."""
 
     word = "same"
 
@@ -108,7 +108,9 @@ class Transpose(Rule):
 
 @dataclass(frozen=True)
 class Column(Rule):
-    """All of a column of the operand: that of the result's row (``axis`` 0) or column (1); of some rows only."""
+    """Each result element comes from a column of the operand: that of its row (``axis`` 0) or column (1); ``rows``:
+    only these.
+    """
 
     word = "row x column"
     axis: int
@@ -196,7 +198,7 @@ class Blocks(Rule):
 
 @dataclass(frozen=True)
 class Scan(Rule):
-    """The elements of the partition up to the same place."""
+    """Each result element comes from the elements of its partition up to the same position."""
 
     word = "scan"
 
@@ -209,7 +211,7 @@ class Scan(Rule):
 
 @dataclass(frozen=True)
 class All(Rule):
-    """All elements; ``partitions``: those of the same so many partitions."""
+    """Each result element comes from all elements; ``partitions``: from its own group of so many partitions."""
 
     word = "all"
     partitions: int | None = None
@@ -315,7 +317,7 @@ class Gather(Rule):
 
 @dataclass(frozen=True)
 class Permutation(Rule):
-    """The operand transposed, its rows chosen by the ones of a matrix; without that matrix all of a column."""
+    """The transposed operand, its rows chosen by the ones of a matrix; without the matrix all of a column."""
 
     word = "gather"
 

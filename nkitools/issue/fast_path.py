@@ -1,10 +1,10 @@
-"""The way that nearly every call takes: look the plan up, compute, record.
+"""The path of nearly every call: look up the plan, compute, record.
 
 It is written out for each instruction's own signature, as the function that authors call, so that a call binds no
-arguments twice and runs no loop over parameters. What a line of the author's has issued last stands ready for its next
-turn: operands of the same layouts need no look at the plans. The function hands over to the careful way
-(`Instruction.take`) whatever is not plain: a combination met for the first time, an operand with unwritten elements, a
-masked or indirect view, a wrong argument.
+arguments twice and runs no loop over parameters. The last instruction of each line of the author's is kept for its next
+turn: operands of the same layouts then need no look-up of a plan. The function passes on to the careful path
+(`Instruction.take`) every call that is not plain: a combination met for the first time, an operand with unwritten
+elements, a masked or indirect view, a wrong argument.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def _defaults(parameters: Sequence[Parameter]) -> dict[str, Any]:
 
 
 def caller(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int], *, depth: int = 1) -> FunctionType:
-    """Return the function that authors call. Its source is generated at the third call: most have none.
+    """Return the function that authors call. Its source is generated at the third call, which most never see.
 
-    ``depth``: how many frames outside of the function the author's lies, where the author makes the call.
+    ``depth``: the number of frames from the function out to the author's.
 
-    A list of operands has no fast path, as it may hold any number of them; nor has an exchange, in which undefined
-    elements may come from the other core.
+    A list of operands has no fast path, as it may have any length; nor has an exchange, in which undefined elements may
+    come from the other core.
     """
     named = list(zip(parameters, roles, strict=True))
     namespace = {"__name__": __name__, "T": NkiTensor, "SELF": instruction, "take": instruction.take, "M": MISSING}
@@ -186,10 +186,10 @@ def _known(named: Named) -> list[str]:
 
 
 def _plan_lines(named: Named) -> list[str]:
-    """Return the look-up of the plan: first what the same place in the author's code has issued last.
+    """Return the source of the look-up of the plan: first the last instruction of the same place in the author's code.
 
-    That is found by identity alone, so that only what can be part of a key is ever kept, and equal values of another
-    class are none.
+    It is compared by identity, so that only values that can be part of a key are kept, and equal values of another
+    class do not match.
     """
     parts = _known(named)
     names = [f"c{number}" for number in range(len(parts))]
@@ -249,7 +249,7 @@ def _lacks(name: str) -> str:
 
 
 def _partly(outputs: list[str]) -> str:
-    """Return whether some output is written in part only, so that not all of it is written afterwards."""
+    """Return a source expression: whether some output is written only in part and is not full afterwards."""
     full = [f"(s_{name} is None or s_{name}.full)" for name in outputs]
     return f" or plan.touches and not ({' and '.join(full)})" if full else ""
 

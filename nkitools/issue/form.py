@@ -42,7 +42,7 @@ class InstructionForm:
         self._sequences = tuple(may_be_sequence(parameter) for parameter in self.form)
 
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
-        """Return what guards of this instruction talk to."""
+        """Return the `Check` for the guards of this instruction."""
         call_form = self.call_form if core.dialect.shows_call_form else ""
         return kind(self.name, core.generation, core.language, call_form, sums_in_order=core.sums_in_order)
 
@@ -56,7 +56,7 @@ class InstructionForm:
         return tuple(value for value, _ in flat), tuple(role for _, role in flat)
 
     def names(self, values: tuple[Any, ...]) -> tuple[str, ...]:
-        """Return what the arguments are called, with each tensor of a list by its number."""
+        """Return the names of the arguments; each tensor of a list gets its number."""
         names: list[str] = []
         for name, value, role in zip(self.parameters, values, self.roles, strict=True):
             names += [f"{name}[{number}]" for number in range(len(value))] if role == SOURCES else [name]
@@ -81,7 +81,7 @@ class InstructionForm:
         return tuple(value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True))
 
     def argument(self, name: str, values: tuple[Any, ...]) -> Any:
-        """Return the argument of this name; None where the instruction has no such parameter."""
+        """Return the argument of this name; None if the instruction has no such parameter."""
         return values[self.parameters.index(name)] if name in self.parameters else None
 
     @cached_property
@@ -90,7 +90,7 @@ class InstructionForm:
         return self.form_of(self.signature)
 
     def form_of(self, signature: inspect.Signature) -> str:
-        """Return how the instruction is called by a signature, as a sentence."""
+        """Return a sentence with the call form of a signature."""
         return f"The call form is nisa.{self.name}{written_signature(signature)}."
 
 
@@ -101,17 +101,17 @@ def written_signature(signature: inspect.Signature) -> str:
 
 
 def is_classed(parameter: inspect.Parameter) -> bool:
-    """Return whether a static argument's class is part of the key: 1, 1.0 and True are equal but not the same argument.
+    """Return whether a static argument's class is part of the key: 1, 1.0 and True are equal, but different arguments.
 
-    Operator tokens and enum members have no such twins.
+    Operator tokens and enum members do not need it.
     """
     return not (isinstance(parameter.default, Enum) or parameter.name.startswith(("op", "reduce_op")))
 
 
 def may_be_sequence(parameter: inspect.Parameter) -> bool:
-    """Return whether a static argument may be a tuple: the text of one that is not empty is part of the key.
+    """Return whether a static argument may be a tuple, whose text must then be part of the key.
 
-    (1, 2) and (1.0, 2) are equal, and not the same argument either.
+    (1, 2) and (1.0, 2) are equal, but different arguments.
     """
     return re.search(r"Sequence|tuple|Pattern", str(parameter.annotation)) is not None
 

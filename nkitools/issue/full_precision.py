@@ -1,10 +1,9 @@
-"""Full precision: an instruction is judged on its operands as declared, and computed on their float32 likes.
+"""Full precision: an instruction is checked on its operands as declared, and computed on float32 copies of them.
 
-Its function is called twice for a combination: with the operands, which gives the guards' findings, the engine and the
-cost, and with the operands' likes on the twins of their storages (`nkitools.chip.full_precision_shadow`), which gives
-the computation.
-The second time nothing is reported. What cannot be computed in float32, as it works on packed elements or on the bits
-of its dtype, is computed as declared; what it writes has no more digits than that.
+Its function is called twice for a combination: with the operands, for the guards' findings, the engine and the cost,
+and with float32 copies on shadow storages (`nkitools.chip.full_precision_shadow`), for the computation. The second call
+reports nothing. An instruction that works on packed elements or on the bits of a dtype is computed as declared, and its
+results have no more digits than that.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class FullPrecision:
             renew(tensor, wide)
 
     def written(self, tensor: NkiTensor, lanes: Array | None) -> None:
-        """Bring what the call did not write up to date: the declared dtype, or else the digits beyond it."""
+        """Update the counterpart that the call did not write: the declared dtype, or the digits beyond it."""
         wide = self._wide.get(id(tensor))
         if wide is None:
             forget(tensor, lanes)
@@ -54,9 +53,10 @@ def in_full_precision(
     plan: Plan,
     check: Check | None,
 ) -> FullPrecision | None:
-    """Return how a call is computed whose declared operands have ``plan``; ``check`` has just been asked, or None.
+    """Return the computation of a call whose declared operands have ``plan``; ``check``: of the guards, if they just
+    ran.
 
-    None where no operand has more digits than its dtype: such a call is as in precise mode, and from now on fast.
+    None if no operand has more digits than its dtype: such a call runs as in precise mode, from now on fast.
     """
     operands, _ = instruction.flat(values)
     tensors = [each for each in operands if isinstance(each, NkiTensor)]
@@ -76,7 +76,7 @@ def in_full_precision(
 
 
 def _likes(tensors: Sequence[NkiTensor]) -> dict[int, NkiTensor]:
-    """Return the float32 likes of operands, by the identity of these; none where packed elements take part."""
+    """Return the float32 copies of operands by their ids; {} if packed elements take part."""
     if any(tensor.dtype.kind == "packed" for tensor in tensors):
         return {}
     found = {id(tensor): wide_of(tensor) for tensor in tensors}
@@ -97,7 +97,7 @@ def _shown(value: Any, role: int, wide: dict[int, NkiTensor]) -> Any:
 def _planned(
     instruction: InstructionForm, core: Core, key: tuple[Any, ...], values: tuple[Any, ...], check: Check | None
 ) -> Plan | None:
-    """Return the plan for the likes, None where the instruction cannot take them; kept where the declared one is."""
+    """Return the plan for the float32 copies, kept as others are; None if the instruction cannot take them."""
     plans = core.full_plans
     assert plans is not None
     if key in plans:
@@ -148,7 +148,7 @@ class _SilentCheck(Check):
         super().refuse(rule, sentence, *about, **more)
 
     def speak(self, declared: Check | None) -> None:
-        """From now on it is what the check of the declared operands would be."""
+        """Report from now on, in place of the check of the declared operands."""
         self.silent = False
         if declared is not None:
             self.broken, self.said = declared.broken, declared.said

@@ -89,7 +89,7 @@ _FITS: _Size = "", {}
 
 
 def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str, dict[str, Any]]]) -> None:
-    """Report a size once, of an input if there is one: what is computed from too large a tile is too large as well."""
+    """Report a size once, at an input if possible: the result of too large a tile is too large as well."""
     broken = [operand for operand in operands if operand[2]]
     if not broken:
         return
@@ -135,11 +135,11 @@ def _too_many_dimensions(tensor: NkiTensor) -> _Size:
 
 
 def start(check: Check, tensor: NkiTensor, role: str) -> None:
-    """NK108: an engine accesses neighbouring partitions, and how many decides where it may begin.
+    """NK108: an engine accesses neighbouring partitions, and their number decides on allowed start partitions.
 
     Sources: Trainium/Inferentia2 architecture guide, start_partition; nki-aps, Restriction on SBUF/PSUM Tensors.
-    The legacy compiler places tiles itself, and none of its error codes is about where an access begins: NK108 is for
-    those that the author has placed. Doubt: it cannot place one tile for two accesses that want it elsewhere.
+    The legacy compiler places tiles itself, and none of its error codes is about start partitions: there NK108 applies
+    to tiles that the author has placed. Doubt: it cannot place one tile for two accesses that need different places.
     """
     if not tensor.on_chip:
         return
@@ -175,9 +175,9 @@ def dma_ends(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
 
 
 def lanes_of_copy(dst: NkiTensor, src: NkiTensor) -> str:
-    """Return what becomes of undefined elements that a DMA copies: see `Plan.lanes`.
+    """Return the value of `Plan.lanes` for a DMA copy.
 
-    A kernel's own scratch in HBM is written and read back as a tile is: AWS's paged attention puts padding there.
+    A kernel's own scratch in HBM is written and read like a tile: AWS's paged attention puts padding there.
     """
     if dst.buffer is MemoryRegion.shared_hbm:
         return "leave"
@@ -185,7 +185,7 @@ def lanes_of_copy(dst: NkiTensor, src: NkiTensor) -> str:
 
 
 def bank(check: Check, dst: NkiTensor) -> None:
-    """NK106: what the Tensor Engine writes lies in one PSUM bank (NeuronCore-v4: in all of PSUM)."""
+    """NK106: the Tensor Engine writes into one PSUM bank (NeuronCore-v4: anywhere in PSUM)."""
     chip = check.chip
     span = sum((size - 1) * stride for size, stride in zip(dst.shape[1:], dst.layout.strides[1:], strict=True))
     span += dst.dtype.itemsize
@@ -199,7 +199,7 @@ def bank(check: Check, dst: NkiTensor) -> None:
 
 
 def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
-    """NK102 (NK111 where one has a single partition): operands of one instruction have equally many partitions."""
+    """NK102 (NK111 if one has a single partition): operands of an instruction must have equally many partitions."""
     (role, tensor), (other_role, other) = first, second
     count, other_count = tensor.shape[0], other.shape[0]
     if count == other_count:
@@ -221,7 +221,7 @@ def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[st
 
 
 def _of_blocks(tensor: NkiTensor, other: NkiTensor) -> str:
-    """Return what to do where a tensor is a block of another one whose blocks stand in dimension 0; else ''."""
+    """Return the remedy for a tensor whose blocks are in dimension 0 if the other operand is one block; else ''."""
     if tensor.ndim <= other.ndim or tensor.shape[-other.ndim :] != other.shape:
         return ""
     whole = tensor.storage.shape
@@ -368,7 +368,7 @@ def reduction_operator(check: Check, role: str, token: OperatorToken) -> Operato
 
 
 def in_sum_order(check: Check, operator: Operator) -> Operator:
-    """Return an operator that adds in the order of elements where the run asks for that, else the same one."""
+    """Return the operator, or one that adds in the order of elements if the run asks for that."""
     return ADD_IN_ORDER if check.sums_in_order and operator is OPERATORS["add"] else operator
 
 

@@ -1,4 +1,4 @@
-"""Tensor indirection (NeuronCore-v4): the instructions that take it, in which operands, on which engines, from where.
+"""Tensor indirection (NeuronCore-v4): which instructions allow it, in which operands, on which engines.
 
 Source: the paragraphs "Tensor indirection" of nki.isa (NKI 0.6).
 """
@@ -129,7 +129,7 @@ def _check_addresses(check: Check, arguments: Mapping[str, Any]) -> None:
 
 
 def use(check: Check, arguments: Mapping[str, Any], plan: Plan) -> None:
-    """Line the views up for the engine of a plan, after a look at that engine and at where the operands begin."""
+    """Check the engine of a plan and the operands' start partitions, and align the views for the engine."""
     ability = ABILITIES[check.instruction]
     views = {role: arguments[role] for role in ability.operands if isinstance(arguments[role], ColumnTensor)}
     if plan.engine not in ability.engines:
@@ -148,7 +148,7 @@ def use(check: Check, arguments: Mapping[str, Any], plan: Plan) -> None:
 
 
 def group_of(engine: str) -> int:
-    """Return how many partitions hold one turn of the offsets of an engine."""
+    """Return the number of partitions that hold one round of an engine's offsets."""
     return _GROUP.get(engine, _OTHERS_GROUP)
 
 
@@ -162,7 +162,7 @@ def done(arguments: Mapping[str, Any]) -> None:
 def _check_starts(
     check: Check, ability: Ability, arguments: Mapping[str, Any], views: Mapping[str, ColumnTensor]
 ) -> None:
-    """NK108: where manually allocated operands begin. The compiler places the others so that they fit."""
+    """NK108: start partitions of manually allocated operands. The compiler places the others so that they fit."""
     for role, view in views.items():
         first = _start(view.index)
         if first is not None and first % _QUADRANT:

@@ -86,9 +86,9 @@ class NkiInstruction:
     def depends_on(self, *producers: NkiInstruction, kind: dependency | None = None) -> NkiInstruction:
         """Let this instruction run after the producers; returns itself.
 
-        ``kind`` (NKI 0.7): ``runtime``, a wait on the hardware, as it is without ``kind``; or ``schedule``, the order
-        in which the compiler issues both. A producer of a wait is in the same loop on the device or in one around it:
-        the wait is compiled once and would else fire in every turn, or never. Errors: NK601, NK609, NK618.
+        ``kind`` (NKI 0.7): ``runtime``, a wait on the hardware, as without ``kind``; or ``schedule``, the order in
+        which the compiler issues both. The producer of a wait must be in the same loop on the device or in one around
+        it: the wait is compiled once and would otherwise fire in every turn, or never. Errors: NK601, NK609, NK618.
         Source: nki.isa.NkiInstruction.depends_on (NKI 0.7).
         """
         _check_kind(kind)
@@ -110,7 +110,9 @@ class NkiInstruction:
 
 
 def _check_kind(kind: dependency | None) -> None:
-    """NK609: a kind of `dependency`, where the NKI version has it. NK618: none, where the version announces the end."""
+    """NK609: no kind of `dependency`, if the NKI version has kinds. NK618: no kind, if the version announces that
+    change.
+    """
     core, rows = CORE.get(), versions.by_full_name()
     row = rows["nki.isa.NkiInstruction.depends_on(kind)"]
     if kind is not None and not isinstance(kind, dependency):
@@ -138,7 +140,7 @@ def _is_called_by_author() -> bool:
 
 
 class Instruction(InstructionForm, Generic[P]):
-    """One instruction: callable in both modern call forms, positional and by keyword; ``call`` is what authors call."""
+    """One instruction, callable with positional and keyword arguments; ``call``: the function that authors call."""
 
     usual_handle = HANDLE
 
@@ -162,7 +164,7 @@ class Instruction(InstructionForm, Generic[P]):
 
     @cached_property
     def bind(self) -> Binder:
-        """Return what binds the arguments of a call."""
+        """Return the function that binds the arguments of a call."""
         return binder(self.name, self.form)
 
     def __repr__(self) -> str:
@@ -226,7 +228,7 @@ class Instruction(InstructionForm, Generic[P]):
             label(core, self, name, -1)
 
     def _check_arguments(self, values: tuple[Any, ...]) -> None:
-        """NK609: tensors where tensors belong, numbers where numbers do, and nothing that cannot be part of a key."""
+        """NK609: an argument is no tensor or number as its parameter needs, or cannot be part of a key."""
         for name, value, role in zip(self.parameters, values, self.roles, strict=True):
             if role in (STATIC, LABEL):
                 self._check_static(name, value)

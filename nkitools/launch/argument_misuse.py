@@ -34,10 +34,10 @@ def check_use(
     kwargs: dict[str, Any],
     reporter: Reporter,
 ) -> None:
-    """Refuse (NK609), at the author's line, the tensor's attribute that ``error`` has not found on an argument.
+    """Refuse, at the author's line, an attribute that ``error`` did not find: a tensor's on an argument that is none
+    (NK609).
 
-    The same is done (NK601) for an attribute of NumPy's arrays that a tensor does not have.
-    Else do nothing: an author's own AttributeError is theirs.
+    An attribute of NumPy's arrays that a tensor lacks is NK601. Other AttributeErrors of the author's pass through.
     """
     entry = entries_of(error)[-1] if error.__traceback__ is not None else None
     if entry is None or is_internal(entry.tb_frame.f_code.co_filename):
@@ -81,8 +81,8 @@ _TWICE = re.compile(r"(\w+)\(\) got multiple values for argument '\w+'$")
 def check_call(error: TypeError, reporter: Reporter) -> None:
     """Refuse (NK609), at the author's line, the call of an instruction that gives an argument twice.
 
-    Python finds that before the instruction's own function begins, which refuses all other wrong calls. The same is
-    done for objects of NKI that are called and are no functions (`object_misuse`).
+    Python detects it before the instruction's own function, which refuses all other wrong calls, begins. Calls of
+    objects of NKI that are no functions are refused too (`object_misuse`).
     """
     twice = _TWICE.match(str(error))
     entries = entries_of(error) if error.__traceback__ is not None else []
@@ -104,7 +104,7 @@ def check_call(error: TypeError, reporter: Reporter) -> None:
 
 
 def _instruction(frame: FrameType, name: str) -> Any:
-    """Return the instruction of this name that code names, by its module or alone; None where it names none."""
+    """Return the instruction with this name that code can see, in a module or alone; None if there is none."""
     seen = [*frame.f_locals.values(), *frame.f_globals.values()]
     for value in (*seen, *(getattr(each, name, None) for each in seen if isinstance(each, ModuleType))):
         if getattr(value, "__name__", "") == name and hasattr(value, "instruction"):
@@ -113,14 +113,14 @@ def _instruction(frame: FrameType, name: str) -> Any:
 
 
 def _in_place_of(name: str) -> str:
-    """Return what to write in place of an attribute that tensors do not have; nothing for the rule's own remedy."""
+    """Return the remedy for an attribute that tensors do not have; '' for the rule's own remedy."""
     own = f"Call nl.{name}(x, ...)." if name in versions.names_of("nki.language") else ""
     near = get_close_matches(name, [each for each in dir(NkiTensor) if not each.startswith("_")], 1, 0.8)
     return attribute_remedy(name) or own or (f"Did you mean {near[0]}?" if near else "")
 
 
 def _parts(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments and what is inside of them, each with its place."""
+    """Yield the arguments and their parts, each with its place."""
     for name, value in bind("", signature_of(function), args, kwargs).arguments.items():
         yield from parts_of(value, name)
 

@@ -47,7 +47,7 @@ class _Entered:
         return self.storage.array is self.array or _address(self.storage.array) == _address(self.array)
 
     def is_same(self, original: Any, array: Array) -> bool:
-        """Return whether another argument is this one: the same object, or a view of exactly the same elements."""
+        """Return whether another argument is the same object, or a view of exactly the same elements."""
         if original is self.original:
             return True
         mine, other = self.array, array
@@ -57,16 +57,15 @@ class _Entered:
 
 
 class Arguments:
-    """The arguments of one launch: what they were, and the tensors they became.
+    """The arguments of one launch: the author's values, and their tensors.
 
-    A contiguous NumPy array or CPU torch tensor is used in place, so that what the kernel writes into it is there
-    afterwards; others are copied in, and copied back where the kernel changed them. One array passed twice becomes one
-    storage. A kernel cannot write into a read-only array, nor into jax's. ``widens_results``: the results of
-    low-precision dtypes are float32 arrays, as full precision has them; what is written into an argument is rounded to
-    its dtype.
-    ``is_shared``: whether an array is also an argument of another rank, so that none of them may write into it.
-    ``language``: the NKI version of the launch, which has the dtypes. Before tracing a kernel gets copies of the
-    author's objects; since then what it changes in them is in the author's own afterwards.
+    A contiguous NumPy array or CPU torch tensor is used in place, so that it has the kernel's writes afterwards; others
+    are copied in, and copied back if the kernel changed them. One array passed twice becomes one storage. A kernel
+    cannot write into a read-only array, nor into jax's. ``widens_results``: results of low-precision dtypes are float32
+    arrays, as in full precision; values written into an argument are rounded to its dtype. ``is_shared``: whether an
+    array is also an argument of another rank, so that no rank may write into it. ``language``: the NKI version of the
+    launch, which has the dtypes. Before NKI 0.7 a kernel gets copies of the author's objects; since then it changes the
+    author's own.
     """
 
     def __init__(
@@ -154,9 +153,9 @@ class Arguments:
         return any(each.storage.name == name and self.is_shared(each.array) for each in self._entered)
 
     def finish(self) -> None:
-        """Bring what was written into copied arguments back to the arrays themselves, unless these are kept.
+        """Copy writes to copied arguments back to the arrays, unless these keep their values.
 
-        Only where something has changed: another copied argument may be a view of the same elements.
+        Only changed arguments are copied: another copied argument may be a view of the same elements.
         """
         self.finish_objects()
         changed = [each for each in self._entered if each.is_changed and each.may_change]
@@ -181,7 +180,7 @@ class Arguments:
         return keeping.may_change(entered.storage.name) or (keeping.restores and entered.may_change)
 
     def restore(self) -> None:
-        """Bring kept arguments back as they were, the last one first: a later copy may hold what went before."""
+        """Restore arguments that keep their values, the last one first: a later copy may contain earlier ones."""
         for each in reversed(self._entered):
             if each.guard is not None:
                 each.guard.restore(each.storage)
@@ -195,7 +194,7 @@ class Arguments:
         return np.ones(ours.size, np.bool_) if found.is_in_place else unlike_bits(found.array, ours)
 
     def finish_objects(self) -> None:
-        """Give the author's objects what the kernel has set in them; also where it raises, as Python does."""
+        """Set the attributes that the kernel changed on the author's objects, also if it raises, as Python does."""
         self.objects.write_back(self.leave)
 
     def leave(self, value: Argument) -> Any:

@@ -1,7 +1,7 @@
 """One BLAS thread while a kernel runs.
 
-The products of a tile are too small to share: where another process takes one of the cores, the threads of OpenBLAS
-wait for each other at every one of them, and a run takes ten times as long.
+The products of a tile are too small for threads: if another process uses one of the cores, the threads of OpenBLAS wait
+for each other at every product, and a run takes ten times as long.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _before: list[tuple[Any, int]] = []  # each BLAS library and how many threads it
 
 @cache
 def _libraries(loaded: frozenset[str]) -> tuple[Any, ...]:
-    """Return the BLAS libraries of the process, where the modules ``loaded`` have brought theirs."""
+    """Return the BLAS libraries of the process; ``loaded``: the modules that bring some, as a key of the cache."""
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 

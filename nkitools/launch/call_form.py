@@ -1,8 +1,8 @@
-"""The form of a call: everything of its arguments but the elements of arrays, as JSON has it.
+"""The form of a call for JSON: its arguments without the elements of arrays.
 
-An array is ``{"dtype", "shape"}``, with ``low`` and ``high`` where its elements are whole numbers, which may be
-indices. A list, tuple or dictionary is ``{"list"|"tuple"|"dict": parts}``, a number, text or None ``{"value": it}``,
-and anything else ``{"other": its text}``.
+An array is ``{"dtype", "shape"}``, with ``low`` and ``high`` if its elements are whole numbers, which may be indices. A
+list, tuple or dictionary is ``{"list"|"tuple"|"dict": parts}``, a number, text or None ``{"value": it}``, and anything
+else ``{"other": its text}``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The configuration of a kernel: what ``nki.jit(compile_config=, specialization_config=)`` takes."""
+"""The configuration of a kernel, for ``nki.jit(compile_config=, specialization_config=)``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class CompileConfig:
     """Options for AWS's compiler (``nki.compiler.CompileConfig``, NKI 0.7). Errors: NK609.
 
     They change no result in simulation. With ``non_ssa_legalization`` the chip may compute something else (NK621).
-    Without ``nki_alloc_fallback`` what SBUF has no room for is an error (NK202).
-    Where no page prints a default, it is the compiler's behaviour without the option: False.
+    Without ``nki_alloc_fallback`` tensors that do not fit into SBUF are an error (NK202). If no page has a default, it
+    is the compiler's behaviour without the option: False.
     """
 
     address_rotation: AddressRotation = AddressRotation.AUTO  # may the backend move memory locations

@@ -1,4 +1,4 @@
-"""Errors of a launch's configuration and LNC degree, and hints where the chip may compute something else."""
+"""Errors in a launch's configuration and LNC degree, and hints if the chip may compute something else."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def report_configuration(launch: Launch) -> None:
 def check_nested(core: Core, name: str, config: CompileConfig | None) -> None:
     """Refuse a nested kernel whose configuration disagrees with the outermost kernel's (NK610).
 
-    Where the outermost kernel allows it, its own configuration holds, which is a warning. A nested kernel without a
-    configuration disagrees with none, and an outermost kernel without one has the defaults.
+    If the outermost kernel allows that, its own configuration is used, with a warning. A nested kernel without a
+    configuration never disagrees, and an outermost kernel without one has the defaults.
     """
     outer, allows = core.compile_config or CompileConfig(), core.allows_nested_configs
     if config is None or config == outer:
@@ -70,9 +70,9 @@ def check_nested(core: Core, name: str, config: CompileConfig | None) -> None:
 
 
 def with_lnc_degree(launch: Launch, wanted: int) -> Launch:
-    """Return a launch of the modern dialect with the LNC degree that holds: (2,), and () for degree 1.
+    """Return a launch of the modern dialect with its LNC degree as grid: (2,), or () for degree 1.
 
-    The brackets decide; without brackets what the environment has ``wanted``, 0 for nothing; else it is 1.
+    The brackets decide, then ``wanted``, the environment's degree (0: none), else it is 1.
     """
     if not launch.dialect.has_lnc_degrees or launch.grid not in ((), (1,), (2,)):
         return launch

@@ -1,4 +1,4 @@
-"""pdb for kernels: it stops in the author's frames, and steps over nkitools and what nkitools calls."""
+"""pdb for kernels: it stops in the author's frames, and steps over nkitools and libraries that it calls."""
 
 from __future__ import annotations
 

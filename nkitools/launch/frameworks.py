@@ -1,4 +1,4 @@
-"""The frameworks whose arrays kernels take and give: NumPy; torch and jax only where the author has loaded them."""
+"""The frameworks whose arrays kernels take and return: NumPy, and torch and jax if the author has loaded them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nkitools.rules.finding import refuse
 class Framework:
     """``has``: whether a value is an array of it; ``to_numpy``: a NumPy view of an argument's memory.
 
-    ``cast``: how an author converts an array, with the places ``{name}`` and ``{dtype}``.
+    ``cast``: the code that converts an array, with gaps ``{name}`` and ``{dtype}``.
     """
 
     name: str
@@ -168,7 +168,7 @@ FRAMEWORKS = (NUMPY, TORCH, Framework("jax", _is_jax, _jax_view, _to_jax, "{name
 
 
 def framework_of(value: Argument) -> Framework | None:
-    """Return the framework whose array ``value`` is; None for what is no array."""
+    """Return the framework of an array; None if ``value`` is no array."""
     return next((framework for framework in FRAMEWORKS if framework.has(value)), None)
 
 

@@ -15,7 +15,7 @@ def host_memory() -> HostMemory:
 
 
 def memory_limit() -> tuple[int, str] | None:
-    """Return the bytes that a run or a compiler may take, and what says so; None where the system does not say it."""
+    """Return the bytes that a run or a compiler may take, and the source of the limit; None if it is unknown."""
     asked = options.value("memory")
     return _share() if asked is None else (int(float(str(asked)) * (1 << 30)), "the option `memory`")
 

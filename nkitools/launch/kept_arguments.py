@@ -29,7 +29,7 @@ class Keeping:
     restores: bool = True
 
     def may_change(self, name: str) -> bool:
-        """Return whether an argument may be changed; ``name`` is its parameter's, or that of a part of it."""
+        """Return whether an argument may be changed; ``name``: of its parameter, or of a part of it (``tiles[0]``)."""
         return name.partition("[")[0].partition(".")[0] in self.mutates
 
 
@@ -48,7 +48,7 @@ _SEVERITY: ContextVar[str] = ContextVar("_SEVERITY", default="hint")
 
 
 def severity_of_changes() -> str:
-    """Return how grave a changed argument is: a hint, or an error in tests and sweeps."""
+    """Return the severity of a changed argument: a hint, or an error in tests and sweeps."""
     return _SEVERITY.get()
 
 
@@ -91,7 +91,7 @@ class Guard:
         storage.array.flags.writeable = True
 
     def restore(self, storage: Storage) -> None:
-        """Bring the argument back as it was; what it holds now stays in the storage."""
+        """Restore the argument's value; the storage keeps the changed one."""
         if self._before is not None:
             storage.array = self._memory.copy()
             storage.forget_windows()

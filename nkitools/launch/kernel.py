@@ -1,4 +1,4 @@
-"""Kernel objects: what a dialect's decorator returns, and how one becomes a launch."""
+"""Kernel objects, which a dialect's decorator returns, and their launches."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class KernelObject(Generic[P]):
         return type(self)(self.function, grid_of(grid), **self.options)
 
     def with_function(self, function: Kernel) -> KernelObject[...]:
-        """Return the same launch of another function."""
+        """Return a kernel object of another function with the same grid and options."""
         return type(self)(function, self.grid, **self.options)
 
     def launch(self, **said: Unpack[Said]) -> Launch:
-        """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
+        """Return the `Launch` of a call of this kernel, with the fields that its caller gives."""
         return Launch(self.function, self.__name__, self.grid, **said)
 
     @hands_over
@@ -96,12 +96,12 @@ class KernelObject(Generic[P]):
 
 
 def name_of(function: Kernel) -> str:
-    """Return what a function or callable object is called."""
+    """Return the name of a function or callable object."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def grid_of(grid: Grid | None) -> tuple[int, ...]:
-    """Return a launch grid as a tuple of sizes; TypeError or ValueError says what is not one."""
+    """Return a launch grid as a tuple of sizes. TypeError or ValueError if it is no grid."""
     if grid is None:
         return ()
     sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
@@ -119,7 +119,7 @@ def grid_of(grid: Grid | None) -> tuple[int, ...]:
 def lnc_grid(name: str, grid: Grid) -> tuple[int, ...]:
     """Return the grid of a launch of the modern dialect, its LNC degree: (1,) or (2,).
 
-    Errors: NK609 for what is no integer, NK613 for other degrees.
+    Errors: NK609 unless it is an integer, NK613 for other degrees.
     """
     sizes = grid if isinstance(grid, (tuple, list)) else (grid,)
     whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes)
@@ -130,7 +130,7 @@ def lnc_grid(name: str, grid: Grid) -> tuple[int, ...]:
 
 
 def _shown(size: Any) -> str:
-    """Return what stands in the brackets: numbers and strings as they are, other things by their kind."""
+    """Return the text of a size in brackets: numbers and strings as they are, other objects by their type."""
     plain = size is None or isinstance(size, (int, float, str, np.generic))
     return repr(size.item() if isinstance(size, np.generic) else size) if plain else f"a {type(size).__name__}"
 
@@ -144,7 +144,7 @@ def as_launch(
     rules: str | None = None,
     sum_order: str | None = None,
 ) -> Launch:
-    """Return any kernel or plain function (of the modern dialect) as a launch, with what the caller decides over it."""
+    """Return a kernel or a plain function (of the modern dialect) as a launch, with the caller's settings."""
     sizes = None if grid is None else grid_of(grid)
     said: Said = {}
     if chip is not None:

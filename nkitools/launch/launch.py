@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Said(TypedDict, total=False):
-    """The fields of a `Launch` that its caller may decide, over what the kernel says."""
+    """The fields of a `Launch` that its caller may set over the kernel's own."""
 
     chip: str | None
     nki_version: str
@@ -30,13 +30,14 @@ class Said(TypedDict, total=False):
 
 @dataclass(eq=False)  # not frozen, which takes three times as long to make: one is made for each call
 class Launch:
-    """One kernel call: what to run, on what, how. It is never changed.
+    """One kernel call: the function, its grid, chip and settings.
 
-    ``wrap`` turns an argument's tensor into what the ``dialect`` hands to kernels;
-    ``precision``: ``precise``, ``full``, or as the options say, and where they say nothing ``usual_precision``;
-    ``results_as_declared``: results have their tensors' dtypes also in full precision, which else returns float32;
-    ``returns_on_chip``: results may be tiles in SBUF or PSUM; ``echo`` gets the text of device prints as they come;
-    ``reported`` stands between the rules and the reporter, where a dialect has more to say.
+    - ``wrap``: converts an argument's tensor into the object that the ``dialect`` passes to kernels.
+    - ``precision``: ``precise`` or ``full``; by default the option's, else ``usual_precision``.
+    - ``results_as_declared``: results have their tensors' dtypes also in full precision; otherwise float32 then.
+    - ``returns_on_chip``: results may be tiles in SBUF or PSUM.
+    - ``echo``: is called with the text of device prints as they come.
+    - ``reported``: wraps the reporter, if the dialect adds to findings.
     """
 
     function: Callable[..., Any]

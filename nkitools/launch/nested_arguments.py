@@ -14,9 +14,9 @@ from nkitools.record.value_fields import fields_of
 
 @dataclass
 class Objects:
-    """The author's objects among the arguments of a launch, and what the kernel is given in their place.
+    """The author's objects among the arguments of a launch, and the objects that the kernel gets in their place.
 
-    An object with an array inside is given as another one, with a tensor there.
+    An object with an array inside is replaced by another one with a tensor.
     """
 
     are_copied: bool  # the kernel gets copies of all of them, as before NKI 0.7
@@ -31,9 +31,9 @@ class Objects:
 
 
 def mapped(value: Argument, change: Callable[[Any], Any]) -> Any:
-    """``value`` with every part changed by ``change``: the value itself, or elements and fields of containers.
+    """Return ``value`` with ``change`` applied to it, or to the elements and fields of a container.
 
-    Containers are copied only where something in them changed. A container inside itself stays as it is.
+    Containers are copied only if something in them changed. A container inside itself stays as it is.
     """
     return _mapped("", value, lambda _, each: change(each), frozenset())
 
@@ -41,15 +41,14 @@ def mapped(value: Argument, change: Callable[[Any], Any]) -> Any:
 def mapped_by_name(
     name: str, value: Argument, change: Callable[[str, Any], Any], objects: Objects | None = None
 ) -> Any:
-    """Return the same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``.
-
-    ``objects`` remembers what became of the author's objects.
+    """Return the same as `mapped`; ``change`` also gets each part's name: ``weights[0]``, ``tiles['left']``,
+    ``config.bias``. ``objects`` keeps the replacements of the author's objects.
     """
     return _mapped(name, value, change, frozenset(), objects)
 
 
 def parts_of(value: Argument, name: str = "", seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
-    """Yield a value and every part of it, the outer ones first, each with its place as `mapped_by_name` has it."""
+    """Yield a value and every part of it, outer ones first, each with its name as in `mapped_by_name`."""
     yield name, value
     if id(value) not in seen:
         for place, part in _parts(name, value).values():
@@ -87,7 +86,7 @@ def _mapped(
 
 
 def _is_authors(value: Any) -> bool:
-    """Return whether a value with fields is an object of the author's, none of nkitools' own (a dtype, say)."""
+    """Return whether a value with fields is an object of the author's, not of nkitools (a dtype, say)."""
     return not isinstance(value, (list, tuple, dict)) and not type(value).__module__.startswith("nkitools.")
 
 

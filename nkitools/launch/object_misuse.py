@@ -19,7 +19,7 @@ _UNKNOWN = object()
 
 
 class Misuse(NamedTuple):
-    """A rule, what is wrong, and what to write."""
+    """A rule, the message, and the remedy."""
 
     rule: str
     message: str
@@ -27,7 +27,7 @@ class Misuse(NamedTuple):
 
 
 def misuse_at(frame: FrameType, instruction: int) -> Misuse | None:
-    """Return what is wrong with the call or the `with` that failed with a TypeError; None where another thing is."""
+    """Return the mistake in a call or `with` that failed with a TypeError; None for other causes."""
     place = span_of(frame.f_code, instruction)
     for node in nodes_of(text_of(frame.f_code)):
         if isinstance(node, ast.With) and node.lineno == place[0]:
@@ -83,7 +83,7 @@ def _entered(item: ast.withitem, frame: FrameType) -> Misuse | None:
 
 
 def _value(node: ast.expr, frame: FrameType) -> Any:
-    """Return what a name or an attribute of one is; nothing is called."""
+    """Return the value of a name or of an attribute, without any call."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp):
@@ -94,7 +94,7 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
 
 
 def attribute_misuse(owner: Any, name: str) -> Misuse | None:
-    """Return what is wrong with an attribute that an object of NKI, other than a tensor, does not have."""
+    """Return the mistake in a missing attribute of an object of NKI that is no tensor."""
     if _is_sizes(owner):
         return Misuse("NK607", f"nl.tile_size has no `{name}`", size_remedy(name, type(owner)))
     if isinstance(owner, MemoryRegion):

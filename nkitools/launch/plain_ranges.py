@@ -1,6 +1,6 @@
-"""Loops over Python's ``range`` in a kernel's source: the record has their iterations, as it has those of nl's ranges.
+"""Records the iterations of loops over Python's ``range`` in a kernel's source, as those of nl's ranges.
 
-While a kernel runs, the name ``range`` of the author's modules means `_Range`, which makes Python's own ranges and is
+While a kernel runs, the name ``range`` in the author's modules is `_Range`, which makes Python's own ranges and is
 equal to ``range``, though not identical.
 """
 
@@ -30,7 +30,7 @@ class _Counting(type):
     """The type of `_Range`: a call of the class makes a ``range``, and its instances are those of ``range``."""
 
     def __call__(cls, *bounds: SupportsIndex) -> Any:
-        """Return the range; where a ``for`` statement of a kernel alone takes it, an iterator that the record sees."""
+        """Return the range, or a recorded iterator if only a ``for`` statement of a kernel uses it."""
         numbers = range(*bounds)
         core = CORE.get()
         if core is None:

@@ -1,9 +1,9 @@
 """The scheduler of a launch: its programs take turns, exactly one of them runs at any time.
 
-Programs run one after the other, in the thread that launched them, until one meets something that waits. It is left
-standing there, in its thread, and passes the baton on: to a program that has not begun yet (which gets a thread of its
-own), or to one whose wait is over. So every run is reproducible, a debugger and Ctrl-C work as in plain Python, and a
-launch whose programs never talk costs nothing.
+Programs run one after the other, in the thread that launched them, until one has to wait. It stops there, in its
+thread, and passes the baton to a program that has not begun yet (which gets a new thread), or to one whose wait is
+over. So every run is reproducible, a debugger and Ctrl-C work as in plain Python, and a launch whose programs never
+communicate costs nothing.
 
 **For new instructions that wait** (barriers, exchanges, collectives): a running program is a *player* with a number.
 One `Baton` serves all programs that may wait for each other: the two cores of an LNC launch, the programs of a legacy
@@ -12,15 +12,15 @@ the players of its own launch as ``core.team``. There are three functions to cal
 runs:
 
 - ``baton.meet(key, members, offered, waiting, settle)``: a rendezvous. Returns the offers of all members once all have
-  come with an equal ``key``; the last to come calls ``settle`` first, once, while all others stand still. Nearly
-  everything is made of this: the key holds what must agree (kind, pipe, group), the offers are copies of the data sent.
-- ``baton.wait_until(condition, waiting)``: the bare wait; ``condition`` is asked again each time that the baton passes.
-- ``baton.let_others_run(condition)``: the same for events that need not come: False where no other program can go on.
+  come with an equal ``key``; the last to come calls ``settle`` first, once, while all others wait. Nearly every
+  instruction that waits uses this: the key has what must agree (kind, pipe, group), the offers are copies of sent data.
+- ``baton.wait_until(condition, waiting)``: a plain wait; ``condition`` is evaluated each time that the baton passes.
+- ``baton.let_others_run(condition)``: the same for events that may never come: False if no other program can go on.
 
 ``waiting`` is a sentence without a subject, "waits in nisa.core_barrier of tensor `x` (…) at kernel.py:12". When no
 program can go on, all these sentences together are the finding NK504, raised in the waiting program with the lowest
 number. A settled meeting that orders memory accesses must also be entered into the record of each launch that takes
-part (``record.met``), as races (NK502) are judged by that.
+part (``record.met``), from which races (NK502) are found.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _POLL_SECONDS = 0.05  # between looks for Ctrl-C, which a thread that waits for 
 
 
 class Stopped(SystemExit):
-    """Ends the other programs of a run that is over; a thread that dies of it does so without a word."""
+    """Ends the other programs of a finished run; it ends their threads silently."""
 
 
 class _State(Enum):
@@ -53,7 +53,7 @@ class _State(Enum):
 
 @dataclass(eq=False)
 class _Player:
-    """One program: where it stands, and what it waits for."""
+    """One program: its state, and the condition that it waits for."""
 
     number: int
     name: str
@@ -71,17 +71,17 @@ class _Player:
 
 @dataclass(eq=False)
 class _Meeting:
-    """A rendezvous: what each member that has come has offered."""
+    """A rendezvous: the offers of the members that have come."""
 
     offered: dict[int, Any] = field(default_factory=dict)
     settled: bool = False
 
 
 class Baton:
-    """Runs players in turn. ``names`` are what messages call them; ``turn`` is called with the number of the next.
+    """Runs players in turn. ``names``: their names in messages; ``turn``: is called with the number of the next player.
 
     ``seed`` None: a player runs until it waits, and the lowest number that can go on is next. With a seed the order is
-    drawn from it, and players are also interrupted where they call ``pause``.
+    drawn from it, and players are also interrupted at calls of ``pause``.
     """
 
     def __init__(
@@ -120,10 +120,10 @@ class Baton:
         waiting: Callable[[], str],
         settle: Callable[[dict[int, Any]], None] = lambda offered: None,
     ) -> dict[int, Any]:
-        """Wait until all ``members`` have come with this key; returns what each of them has offered.
+        """Wait until all ``members`` have come with this key, and return their offers.
 
-        ``settle`` gets the same, of the last to come only; what it raises ends the run. The n-th call of one player
-        meets the n-th calls of the others. Errors: NK504.
+        The last to come also calls ``settle`` with them; its exceptions end the run. The n-th call of one player meets
+        the n-th calls of the others. Errors: NK504.
         """
         place = (key, tuple(members))
         meeting = self._meetings.setdefault(place, _Meeting())
@@ -137,19 +137,19 @@ class Baton:
         return meeting.offered
 
     def wait_until(self, condition: Callable[[], bool], waiting: Callable[[], str]) -> None:
-        """Let others run until ``condition()`` holds. Errors: NK504 where it cannot come to hold."""
+        """Let others run until ``condition()`` holds. Errors: NK504 if it never can."""
         if not condition():
             self._leave(_State.WAITING, condition, waiting())
 
     def let_others_run(self, condition: Callable[[], bool]) -> bool:
-        """Let others run until ``condition()`` holds, or until none of them can go on; returns whether it holds."""
+        """Let others run until ``condition()`` holds, or none of them can go on; return whether it holds."""
         if len(self._players) > 1 and not condition():
             self._leave(_State.WAITING, condition, "", may_give_up=True)
         return condition()
 
     @property
     def interrupts(self) -> bool:
-        """Return whether a program may be interrupted where another one can go on."""
+        """Return whether programs may be interrupted when another one can go on."""
         return self._random is not None and len(self._players) > 1
 
     def pause(self) -> None:
@@ -191,7 +191,7 @@ class Baton:
             raise Stopped
 
     def _choose(self) -> _Player | None:
-        """Return the player whose turn it is; None where all have ended."""
+        """Return the player whose turn it is; None if all have ended."""
         able = (each for each in self._left if _can_go_on(each))
         chosen = next(able, None)
         if chosen is not None:
@@ -300,7 +300,7 @@ class Baton:
                     self._caller_waits.release()
 
     def _stop_others(self) -> None:
-        """End every thread that is left, one after the other: the one that runs, then those that stand still."""
+        """End the remaining threads, one after the other: the running one, then the waiting ones."""
         with self._guard:
             self._stopping = True
         running = self._running

@@ -95,7 +95,7 @@ def reporting(reporter: Report) -> Iterator[None]:
 
 @contextmanager
 def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iterator[None]:
-    """Report what the source of a launch breaks, then let the block run its programs."""
+    """Report the findings of the source of a launch, then let the block run its programs."""
     warn_of_changed_source(launch.function)
     if reporter.level != "off":
         _report_launch(launch, reporter, language)
@@ -109,7 +109,7 @@ def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iter
 
 
 def _report_launch(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
-    """Report, at the kernel's first line, what is to say of how it is specialized, compiled and launched.
+    """Report, at the kernel's first line, findings about how it is specialized, compiled and launched.
 
     NK618: the former front end specializes it. NK621: its grid has a size of 0. NK609, NK613 and others: its
     configuration (`report_configuration`).
@@ -176,7 +176,7 @@ class Programs:
         return [f"program {', '.join(map(str, program)) or 0}" for program in self.programs]
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int | None) -> Any:
-        """Run them all; program 0's result in kind is that of the launch."""
+        """Run all programs and return program 0's result, converted to the arguments' framework."""
         try:
             self.enter(args, kwargs)
             baton = Baton(self.names, self.turn_of, seed)
@@ -211,7 +211,9 @@ class Programs:
         return self._run_one(self._core(self.programs[number], self.baton), self.entered, self.named)
 
     def finish(self, results: list[Any]) -> Any:
-        """Return what history shows when all have ended; program 0's result in kind."""
+        """Report the findings of the whole record, and return program 0's result, converted to the arguments'
+        framework.
+        """
         if self.record.changed_bodies:
             self._report_changed_bodies()
         check_shared(self.shared, self.programs, self.record, self.reporter)
@@ -237,9 +239,9 @@ class Programs:
         return self.arguments.leave(results[0])
 
     def _report_changed_arguments(self, columns: Columns, results: list[Any], written: set[int] | None) -> None:
-        """NK409: arguments that the kernel has changed beyond the part that it returns, and is not to change.
+        """NK409: the kernel changed an argument that it may not change, beyond the part that it returns.
 
-        ``written``: the storages that it writes, None where these are not known yet.
+        ``written``: the storages that it writes, None if unknown yet.
         """
         keeping = self.launch.keeping
         if keeping is None or self.reporter.level == "off":
@@ -255,7 +257,7 @@ class Programs:
             report_changed_arguments(columns, self.reporter, asked, returned, changed, keeping.severity)
 
     def _report_unread(self, columns: Columns, form: Form | None, *, is_modern: bool) -> None:
-        """NK513. Keep ``form``, that of the run, where there is nothing to report."""
+        """NK513: nothing reads an argument or a result. Keep the run's ``form`` if there is nothing to report."""
         before = self.reporter.reports
         report_unread(columns, self.reporter, named=not is_modern)
         if self.world is None:
@@ -264,7 +266,7 @@ class Programs:
             keep_clean(form, self.record, columns.written_storages)
 
     def _form(self, result: Any) -> Form | None:
-        """Return the form of the run for the rules over its record; None where they have to look at it."""
+        """Return the form of the run if runs of this form need no rules over their records; else None."""
         level, launch = self.reporter.level, self.launch
         if level == "off" or launch.reported is not None:
             return None
@@ -274,7 +276,7 @@ class Programs:
 
     @property
     def _spills(self) -> bool:
-        """Return whether the compiler's own allocation of SBUF follows where NKI's fails."""
+        """Return whether the compiler spills tensors if NKI's allocation of SBUF fails."""
         return self.launch.compile_config is None or self.launch.compile_config.nki_alloc_fallback
 
     @cached_property

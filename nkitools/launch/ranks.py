@@ -1,6 +1,6 @@
-"""Run communicating ranks: the same kernel, each rank with arguments, memory and cores of its own.
+"""Runs communicating ranks: one kernel, each rank with its own arguments, memory and cores.
 
-All programs of all ranks take turns by one baton. What a rank does is kept in a record of its own.
+All programs of all ranks take turns by one baton. Each rank has its own record.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def arguments_by_rank(ranks: int, given: tuple[Any, ...]) -> list[tuple[Any, ...
 def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
     """Run a launch on as many ranks as there are tuples of arguments; keywords go to all of them.
 
-    The run's outputs are a tuple of each rank's results; its prints and findings are those of all ranks, in the order
-    in which they came. One array given to several ranks, as keywords are, is one memory here: it may be read by all,
-    and a rank that writes it is NK609. Exceptions of the kernel pass through.
+    The run's outputs are a tuple with each rank's results; its prints and findings are those of all ranks in order of
+    time. An array given to several ranks, as keywords are, is one memory: all may read it, and writing it is NK609.
+    Exceptions of the kernel pass through.
     """
     if CORE.get() is not None:
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
@@ -131,7 +131,7 @@ class _Ranks:
 
 
 def _reporting(programs: Programs, work: Callable[[], Any]) -> Any:
-    """Work of a rank: what is reported meanwhile is its own."""
+    """Do work of a rank, with its own reporter."""
     with reporting(programs.reporter):
         return work()
 

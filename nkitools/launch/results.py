@@ -53,8 +53,8 @@ def check_results(
 ) -> None:
     """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
 
-    NK401 and NK405 for those made of undefined ones. NK621 for one that a modern kernel has made in private HBM. NK601
-    for a function that makes a generator or coroutine: calling it has run nothing of it.
+    NK401 and NK405 for elements computed from undefined ones, NK621 for a result of a modern kernel in private HBM,
+    NK601 for a generator or coroutine, of which nothing has run.
     """
     if isinstance(result, (Generator, Coroutine)):
         result.close()
@@ -83,7 +83,7 @@ def check_results(
 def check_effect(results: list[Any], inputs: Iterable[int], record: Record, reporter: Reporter) -> None:
     """Report a kernel without effect (NK408): no program returns a tensor, writes an input (by its id) or prints.
 
-    Its writes to tensors of its own in HBM are lost then. Where an error has been found, that comes first.
+    Its writes to its own tensors in HBM are lost then. Not reported if there is an error.
     """
     if record.prints or reporter.findings.has_error:
         return
@@ -131,7 +131,7 @@ def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporte
 
 
 def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tuple[str, str]:
-    """Return why elements are missing, as the fact ``cause``, and what to do; '' for the rule's own remedy."""
+    """Return the cause of missing elements, as the fact ``cause``, and the remedy; '' for the rule's own."""
     programs = len({program for _, program in record.programs})
     if programs > 1 and tensor.buffer is MemoryRegion.private_hbm:
         remedy = f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
@@ -171,7 +171,7 @@ def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tu
 
 
 def _line_of_same_stores(tensor: NkiTensor, record: Record) -> int:
-    """Return the line that has stored to the same elements of a tensor several times; 0 where none has."""
+    """Return the line that stored several times to the same elements of a tensor; 0 if there is none."""
     columns = Columns(record)
     writes = columns.writes & (columns.storages == tensor.storage.id)
     seen = set[tuple[int, int, int]]()
@@ -185,12 +185,12 @@ def _line_of_same_stores(tensor: NkiTensor, record: Record) -> int:
 
 
 def _boxes(tensor: NkiTensor, missing: Array) -> str:
-    """Return which elements a mask names, as boxes of the tensor, or of the view where that is of another dtype."""
+    """Return the elements of a mask in words, as boxes of the tensor, or of the view if its dtype differs."""
     return own_boxes(tensor, missing) or f" {boxes_text('', missing)}"
 
 
 def _is_tail(missing: Array) -> bool:
-    """Return whether what is missing is the end of one dimension, across all others, as whole tiles leave it."""
+    """Return whether the missing elements are the end of one dimension, across all others, as after whole tiles."""
     for axis in range(missing.ndim):
         others = tuple(each for each in range(missing.ndim) if each != axis)
         places: Array = np.asarray(missing.all(axis=others))
@@ -201,6 +201,6 @@ def _is_tail(missing: Array) -> bool:
 
 
 def _is_rectangle(missing: Array) -> bool:
-    """Return whether what is missing is one block of the tensor."""
+    """Return whether the missing elements are one box of the tensor."""
     sides = [np.flatnonzero(missing.any(axis=tuple(set(range(missing.ndim)) - {axis}))) for axis in range(missing.ndim)]
     return bool(missing[tuple(slice(side[0], side[-1] + 1) for side in sides)].all())

@@ -1,9 +1,9 @@
-"""Dependency edges between named instructions: those of ``with_schedule``, checked against what a launch has issued.
+"""Dependency edges between named instructions (``with_schedule``), checked against the instructions of a launch.
 
-Source: How to Use the NKI Scheduling APIs (SDK 2.32). It says that the compiler checks that the edges make sense, not
-how. Here a name must be that of one instruction, and the order must be possible: not a cycle, and not against the data
-that one instruction takes from another, nor against a ``nl.no_reorder()`` block. A name given in a Python loop belongs
-to as many instructions as the loop has turns; in a loop on the device it is one.
+Source: How to Use the NKI Scheduling APIs (SDK 2.32). It says that the compiler checks the edges, not how. Here each
+name must belong to one instruction, and the order must be possible: no cycle, and not against data dependences or a
+``nl.no_reorder()`` block. A name given in a Python loop belongs to one instruction in each turn; in a loop on the
+device it is one instruction.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _pairs(edge: Edge) -> Iterator[tuple[str, str]]:
 
 
 def _cycle(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return names that each run after the next one, the last being the first; nothing where there is no circle."""
+    """Return the names of a cycle, each after the next one, beginning and ending with the same; [] without a cycle."""
     from graphlib import CycleError, TopologicalSorter
 
     order = TopologicalSorter[str]()
@@ -131,7 +131,7 @@ def _check_program(schedule: Schedule, program: tuple[int, ...], labels: dict[st
 
 
 class _Order:
-    """The order that the instructions of one program must keep: that of their data, and that of other edges."""
+    """The order that the instructions of one program must keep, by their data and by other edges."""
 
     def __init__(self, record: Record, program: tuple[int, ...], edges: list[tuple[int, int]]) -> None:
         self.record = record
@@ -142,7 +142,7 @@ class _Order:
         self.last = max((position for edge in edges for position in edge), default=-1)
 
     def against(self, later: int, earlier: int) -> str:
-        """Return why ``later``, which the program issues first, cannot wait for ``earlier``; '' where it can."""
+        """Return why ``later``, which the program issues first, cannot wait for ``earlier``; '' if it can."""
         if later > earlier:
             return ""
         stretches = [(start, end) for program, start, end in self.record.ordered if program == self.program]
@@ -164,7 +164,7 @@ class _Order:
 
     @cached_property
     def _dependents(self) -> dict[int, list[int]]:
-        """The instructions of the program that read or overwrite what each of its instructions reads or writes."""
+        """The instructions of the program that depend on each of its instructions."""
         from nkitools.record.dependences import Dependences
 
         dependences, found = Dependences([self.record]), defaultdict[int, list[int]](list)

@@ -1,7 +1,7 @@
-"""A second run of a launch, on the arguments as they were: for values that the first one has not kept.
+"""A second run of a launch on the original arguments, for values that the first run did not keep.
 
-Arguments of few bytes are copied before the first run. Of larger ones only those are that this kernel is known to write
-to. Where neither is so, a second run on the arguments as they are now counts only if it gives the same results.
+Small arguments are copied before the first run, large ones only if this kernel is known to write to them. Without
+copies a second run on the current arguments counts only if it gives the same results.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class Again:
 
     @property
     def launch(self) -> Launch:
-        """Return how the kernel was launched."""
+        """Return the launch of the kernel, for another run."""
         return replace(self._launch, **self._asked, echo=None)
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Return the arguments as they were; None where they were not copied."""
+        """Return the original arguments; None if they were not copied."""
         if self._copies is None:
             return None
         fresh = {key: array.copy() for key, (_, array) in self._copies.items()}
@@ -114,9 +114,9 @@ def _observed(
 
 
 def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:
-    """Return the arrays and copies of them, by the identity of the objects; None where they are not copied.
+    """Return the arrays with copies, by the ids of the objects; None if some cannot be copied.
 
-    Arrays that share memory are not, nor those of other frameworks.
+    Arrays that share memory and arrays of other frameworks are not copied.
     """
     found: dict[int, tuple[Any, Array]] = {}
     room = SMALL

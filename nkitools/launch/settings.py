@@ -34,11 +34,11 @@ class Settings(NamedTuple):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Return what another run of the launch has to ask for, whatever the options say then."""
+        """Return the arguments with which another run has the same settings, whatever the options are then."""
         return {"nki_version": self.nki_version, "sum_order": self.sum_order}
 
     def described(self, grid: tuple[int, ...]) -> dict[str, Any]:
-        """Return what a run keeps of how it was launched, beside chip and precision."""
+        """Return the settings of the launch for a run, beside chip and precision."""
         return {
             "rules": self.level, "grid": list(grid), "schedule_seed": self.seed, "nki_version": self.language.name,
             "sum_order": self.sum_order,
