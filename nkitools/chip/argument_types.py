@@ -1,6 +1,6 @@
 """The types of arguments that kernels pass to tensors and functions, for signatures that an editor can use.
 
-Those that name a dtype, an index or a tensor stand in `nkitools.chip.dtypes`, `nkitools.chip.indexing` and
+Types for dtypes, indices and tensors are in `nkitools.chip.dtypes`, `nkitools.chip.indexing` and
 `nkitools.chip.tensor`.
 """
 

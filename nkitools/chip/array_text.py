@@ -16,9 +16,9 @@ def short(value: float) -> str:
 
 
 def elided(value: Array, mask: Array | None = None, shape: tuple[int, ...] | None = None) -> str:
-    """``value`` as NumPy prints it, in a few lines; ``mask`` are elements to show as ``--``.
+    """Return ``value`` as NumPy prints it, in a few lines, with ``--`` for the elements of ``mask``.
 
-    Where ``shape`` is larger, ``value`` are the corners of an array of that shape.
+    If ``shape`` is larger, ``value`` has the corners of an array of that shape.
     """
     threshold = THRESHOLD
     shown = value if value.dtype.kind in "fiub" or value.dtype.names else value.astype(np.float32)
@@ -54,7 +54,7 @@ def with_gaps(corners: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _by_corners(value: Array, mask: Array) -> tuple[Array, Array, int]:
-    """Return a long array as its corners, so that what is not shown need not be turned into text."""
+    """Return the corners of a long array, so that hidden elements need not be converted to text."""
     if value.size <= THRESHOLD:
         return value, mask, THRESHOLD
     return with_gaps(corners_of(value), value.shape), with_gaps(corners_of(mask), value.shape), 0

@@ -1,7 +1,7 @@
-"""Tensor indirection (NeuronCore-v4): a view whose columns are those that an index names, for all partitions alike.
+"""Tensor indirection (NeuronCore-v4): a view whose columns are chosen by an index, equally for all partitions.
 
-Where the offsets lie in the index depends on the engine that uses the view: the instruction says how many partitions
-are a group before it reads or writes.
+The layout of the offsets in the index depends on the engine that uses the view: the instruction sets the number of
+partitions in a group before it reads or writes.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ColumnTensor(IndirectTensor):
         return np.take(self.columns.array, self.lined_up(), axis=1)  # in C order, as a plain tile is
 
     def write(self, values: Array, lanes: Array | None = None) -> None:
-        """Scatter ``values`` into the chosen columns, or only those of ``lanes``."""
+        """Scatter ``values`` into the chosen columns, or only the values in ``lanes``."""
         offsets = self.lined_up()
         if lanes is None:
             self.columns.array[:, offsets] = values
@@ -153,7 +153,7 @@ class ColumnTensor(IndirectTensor):
 
 
 def _checked_count(tensor: NkiTensor, index: NkiTensor, num_elem: int | None) -> int:
-    """Return how many offsets are used, after a look at what they choose from and where they lie."""
+    """Check the tensor and the index, and return the number of offsets."""
     if not isinstance(index, NkiTensor):
         wrong_call(tensor, f"indirect's index must be a tensor in SBUF, it is {type(index).__name__}")
     if not tensor.on_chip:

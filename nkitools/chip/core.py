@@ -1,4 +1,4 @@
-"""One running NeuronCore: who it is, what it holds, and where its history goes."""
+"""One running NeuronCore: its id, its memories and its record."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HBM_WINDOW = 16 << 30  # bytes of HBM in which tensors are placed by address; pa
 class SharedHbm:
     """The shared_hbm allocations of one launch: the k-th of every program is one buffer.
 
-    ``sites``: of each program, by its index in the grid, the site of each of its allocations.
-    ``constants`` are those that are compiled in: by their number, identity matrices by size and dtype.
+    ``sites``: the sites of each program's allocations, by its index in the grid. ``constants``: compiled-in constants
+    by number, and identity matrices by size and dtype.
     """
 
     storages: list[Storage] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Core:
         name: str = "",
         address: tuple[int, ...] | None = None,
     ) -> Storage:
-        """Fresh storage; shared HBM is shared with the same allocation of the launch's other programs.
+        """Return new storage; shared HBM is shared with the same allocation of the launch's other programs.
 
         ``address``: (partition, byte offset) on chip, (byte offset,) in HBM.
         """
@@ -111,7 +111,7 @@ class Core:
         return storage
 
     def _new(self, shape: tuple[int, ...], dtype: DType, memory: MemoryRegion, name: str, site: int) -> Storage:
-        """Return memory of its own. MemoryLimitError where that is more than the run may take of the host."""
+        """Return a new storage. MemoryLimitError if the run would take more memory than it may."""
         try:
             storage = Storage(shape, dtype, memory, name=name, site=site)
         except (MemoryError, ValueError) as error:  # NumPy's: more than there is, more than an address can be
@@ -246,7 +246,7 @@ CORE: ContextVar[Core | None] = ContextVar("nkitools_core", default=None)
 
 
 def current_core(what: str) -> Core:
-    """Return the core that is running; outside a kernel ``what`` is refused (NK611)."""
+    """Return the running core; NK611 outside of a kernel, about ``what``."""
     core = CORE.get()
     if core is None:
         refuse("NK611", f"{what} is called outside a running kernel")

@@ -61,7 +61,7 @@ class DeviceArithmetic(DeviceNumber, Generic[Other]):
     __slots__ = ()
 
     def _compute(self, other: Other, function: Callable[[Any, Any], Any], *, swapped: bool = False) -> Self:
-        """Return the number that ``function`` gives; ``swapped`` where the number itself is the right operand."""
+        """Return ``function`` of this number and another; ``swapped``: this number is the right operand."""
         raise NotImplementedError
 
     def __add__(self, other: Other) -> Self:
@@ -82,6 +82,6 @@ class DeviceArithmetic(DeviceNumber, Generic[Other]):
 
 
 def made_of(*operands: Any) -> tuple[int, ...]:
-    """Return the instructions that made some numbers of the device; those of the host were made by none."""
+    """Return the instructions that computed some device numbers; () for numbers of the host."""
     numbers = (each for each in operands if isinstance(each, DeviceNumber))
     return tuple(sorted({source for number in numbers for source in number.sources}))

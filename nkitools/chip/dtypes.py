@@ -20,8 +20,8 @@ DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any]"  # nl.float32, "floa
 class DType:
     """One NKI dtype: compares equal to its name and to its NumPy dtype, hashes as its name, and acts as a NumPy dtype.
 
-    ``tfloat32`` equals no NumPy dtype, for none has its 10 mantissa bits. (NumPy's own ``==``, with the NumPy dtype on
-    the left, looks at what it is held in and says that it is float32.)
+    ``tfloat32`` equals no NumPy dtype, as none has its 10 mantissa bits. (NumPy's own ``==``, with the NumPy dtype on
+    the left, compares the dtype of its memory and says float32.)
     """
 
     __slots__ = ("dtype", "index", "is_float", "is_integer", "is_wide", "itemsize", "kind", "name")
@@ -63,7 +63,7 @@ class DType:
 
 
 def _numpy_dtype(value: str | type | np.dtype[Any]) -> np.dtype[Any] | None:
-    """Return what NumPy makes of ``value``; None where that is nothing."""
+    """Return the NumPy dtype of ``value``; None if there is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # old NumPy type codes are not our reader's business

@@ -29,7 +29,7 @@ def boxes_of(mask: Array, most: int = MOST_BOXES) -> tuple[list[Box], int]:
 
 
 def _reach(mask: Array, box: list[slice], axis: int) -> int:
-    """Return how far a box can be stretched along a dimension."""
+    """Return the end to which a box can be extended along a dimension."""
     ahead = list(box)
     ahead[axis] = slice(box[axis].start, mask.shape[axis])
     others = tuple(each for each in range(mask.ndim) if each != axis)

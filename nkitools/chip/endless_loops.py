@@ -1,4 +1,4 @@
-"""Loops on the device that never end (NK504): said after a limit, where a simulation would hang."""
+"""NK504 for loops on the device that never end: reported at a limit, where a simulation would hang."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Full precision (``NKI_PRECISE_FP=0``): float32 values beside storages of narrower floating-point dtypes.
 
-In a shadow run (`nkitools.chip.twin_storage.in_float64`) they are float64 values, beside those of float32, too.
-Such a storage gets a twin, a storage of such elements of the same shape, and a view of the one has its like on the
-other. The bytes of the declared dtype are kept current, so that a view of another dtype reads what the chip would hold.
-An element of the twin counts for as long as it rounds to those bytes. Where it does not, they were changed by another
-way (another tensor at that address, an argument that shares the memory, a constant), and what they say is right.
+In a shadow run (`nkitools.chip.twin_storage.in_float64`) they are float64 values, also beside float32. Such a storage
+has a twin: a storage of wider elements of the same shape, and each view of the one has a counterpart on the other. The
+bytes of the declared dtype are kept current, so that a view with another dtype reads what the chip would have. An
+element of the twin is valid as long as it rounds to those bytes. If it does not, other code changed the bytes (another
+tensor at that address, an argument that shares the memory, a constant), and the bytes are right.
 
 Source: nki_simulator guide (NKI 0.6), "all low-precision tensors are stored as float32".
 """
@@ -48,7 +48,7 @@ def wide_of(tensor: NkiTensor) -> NkiTensor | None:
 
 
 def digits_of(tensor: NkiTensor) -> Array:
-    """Return the elements of a view as they are read, in float32 where full precision has kept more of them."""
+    """Return the elements of a view; in float32 if full precision keeps more digits of them."""
     wide = None if tensor.storage.twin is None or is_reinterpreting(tensor) else wide_of(tensor)
     if wide is None:
         return tensor.read()
@@ -57,7 +57,7 @@ def digits_of(tensor: NkiTensor) -> Array:
 
 
 def renew(tensor: NkiTensor, wide: NkiTensor) -> None:
-    """Take over what has been written into the declared dtype by another way."""
+    """Copy elements that other code wrote in the declared dtype into the twin."""
     storage = tensor.storage
     if storage.full and storage.on_chip and storage.physical is None:
         return  # there is no other way to a tile of its own
@@ -69,7 +69,7 @@ def renew(tensor: NkiTensor, wide: NkiTensor) -> None:
 
 
 def round_off(tensor: NkiTensor, wide: NkiTensor) -> None:
-    """Round what has been written into the like into the declared dtype."""
+    """Round the elements written into the twin's view to the declared dtype."""
     narrow = _memory(tensor)
     np.copyto(narrow, _rounded(_memory(wide), tensor.dtype))
     _put_back(tensor, narrow)
@@ -112,7 +112,7 @@ def _forget_bytes(tensor: NkiTensor, twin: Storage) -> None:
 
 
 def _like(tensor: NkiTensor, twin: Storage | None) -> NkiTensor:
-    """Return the view of the same elements of the twin, or a copy."""
+    """Return the twin's view of the same elements, or a copy without a twin."""
     if twin is None:
         return NkiTensor.whole(wide_storage(tensor.storage, tensor.array, tensor.layout.start_partition))
     view = NkiTensor.__new__(NkiTensor)
@@ -122,7 +122,7 @@ def _like(tensor: NkiTensor, twin: Storage | None) -> NkiTensor:
 
 
 def _columns_like(tensor: ColumnTensor, twin: Storage | None) -> ColumnTensor:
-    """Return the same columns, lined up alike."""
+    """Return the twin's view of the same columns, with the same alignment."""
     view, columns = ColumnTensor.__new__(ColumnTensor), _like(tensor.columns, twin)
     dtype = columns.dtype
     shown = columns.storage.window(tensor.shape, dtype, columns.byte_offset, (columns.array.strides[0], 0))
@@ -140,7 +140,7 @@ def _memory(tensor: NkiTensor) -> Array:
 
 
 def _put_back(tensor: NkiTensor, elements: Array) -> None:
-    """Put what `_memory` has copied back into memory."""
+    """Write a copy from `_memory` back."""
     if isinstance(tensor, VectorTensor):
         tensor.rows.array[tensor.chosen()[0]] = elements
 

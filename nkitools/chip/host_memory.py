@@ -24,9 +24,8 @@ class MemoryLimitError(MemoryError):
 class HostMemory:
     """Counts the bytes of a run's tensors in HBM while they live.
 
-    ``limit()`` is the most that may be made and the reason of that limit, None for no limit; ``at_once`` asks for it at
-    the first tensor. ``given``: the bytes of the arguments, which the caller holds. ``peak``: the most bytes so far,
-    those of the arguments among them.
+    ``limit()`` returns the limit in bytes and its reason, or None; ``at_once``: call it at the first tensor. ``given``:
+    the bytes of the arguments, which the caller owns. ``peak``: the most bytes so far, arguments included.
     """
 
     def __init__(self, limit: Callable[[], tuple[int, str] | None], *, at_once: bool = False) -> None:
@@ -56,7 +55,7 @@ class HostMemory:
         self._made -= self._alive.pop(number)[2]
 
     def check(self, nbytes: int, what: str) -> None:
-        """MemoryLimitError where ``nbytes`` more are beyond the limit."""
+        """Raise MemoryLimitError if ``nbytes`` more exceed the limit."""
         total = self._made + nbytes
         if total <= self._asks_from:
             return

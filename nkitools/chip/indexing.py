@@ -53,7 +53,7 @@ def expanded(tensor: StridedView, items: tuple[Index, ...]) -> tuple[Any, ...]:
 
 
 def without_ranges(tensor: StridedView, items: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return a key with slices for its ranges (NK621); None where it has none.
+    """Return a key with slices in place of its ranges (NK621); None if it has no ranges.
 
     AWS's own example of its third front end indexes by ``nl.affine_range``. A range that begins below 0 is NK402.
     """

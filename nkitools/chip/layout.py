@@ -1,4 +1,4 @@
-"""Layouts: what guards may know of a view, interned."""
+"""Layouts: the shape, strides and dtype of views, interned; guards see nothing else of a view."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _numbers = count()  # no number is given twice: what is known of a form of runs 
 
 
 def _injective(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Return whether no two indices name the same byte (sufficient: each stride clears everything inside it)."""
+    """Return whether no two indices share a byte (a sufficient test: each stride exceeds all inner dimensions)."""
     reach = itemsize
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1:
@@ -148,5 +148,5 @@ def _forget_parts() -> None:
 
 
 def _references(key: tuple[Any, ...]) -> int:
-    """Return how many references there are to a layout, those of the tables among them."""
+    """Return the number of references to a layout, those of the tables included."""
     return sys.getrefcount(_layouts[key])

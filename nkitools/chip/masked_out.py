@@ -1,7 +1,7 @@
-"""The causes of undefined elements, so that a later use of them can name where they come from.
+"""The causes of undefined elements, so that a later use of them can name their source.
 
-Kept beside the written state, which shows that the elements are undefined and not why. Only instructions under masks,
-those that leave elements as they were, and those that undefined elements travel through, ever come here.
+The written state shows that elements are undefined; this shows why. Only instructions under masks, instructions that
+leave elements as they were, and those that copy undefined elements use it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def leave_out(
     source: int = -1,
     use: Use = Use(),  # noqa: B008 - immutable
 ) -> None:
-    """Remember that elements of a storage, or of a view of it, are undefined because of the call at ``site``.
+    """Note that elements of a storage, or of a view of it, are undefined because of the call at ``site``.
 
     ``use``: the first use of them.
     """
@@ -74,10 +74,10 @@ def inherit(storage: Storage, sources: Iterable[Any]) -> None:
 
 
 def carry(target: NkiTensor, source: NkiTensor, missing: Array, use: Use | None) -> None:
-    """Remember why elements of a result are undefined: because the missing elements of an operand are.
+    """Note that elements of a result are undefined because missing elements of an operand are.
 
-    ``use``: by the instruction that makes the result; None for a copy on chip. What an instruction documents as not
-    modified stays that in a copy; computed along it is as if never written.
+    ``use``: by the instruction that makes the result; None for a copy on chip. Elements that an instruction documents
+    as not modified stay so in a copy; in computations they count as never written.
     """
     kept, none = source.storage.left_out, Use()
     unmodified = use is None and cause_of(source, missing, UNMODIFIED) is not None
@@ -120,7 +120,7 @@ def travelled(tensor: NkiTensor, missing: Array) -> Array | None:
 
 
 def _meant(tensor: NkiTensor, each: LeftOut) -> Array:
-    """Return which elements of a tensor belong to the view of a mask."""
+    """Return a mask of a tensor's elements that belong to the view of ``each``."""
     storage = tensor.storage
     if each.layout is None or storage.physical is not None:
         return np.ones(tensor.shape, np.bool_)

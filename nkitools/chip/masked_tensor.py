@@ -14,7 +14,7 @@ from nkitools.chip.tensor import NkiTensor
 
 
 class MaskedTensor(NkiTensor):
-    """A view that is written only in the lanes where ``where`` is true; all lanes are read."""
+    """A view that is written only at elements whose ``where`` is true, and read whole."""
 
     __slots__ = ("where",)
 
@@ -36,5 +36,5 @@ class MaskedTensor(NkiTensor):
         view_checks.wrong_call(self, "a view under a mask is final: no other view is made of it")
 
     def write(self, values: Array) -> None:
-        """Put ``values`` into the lanes of the mask; the others keep what they had."""
+        """Write ``values`` at the elements of the mask; the others stay."""
         np.copyto(self.array, values, where=self.where)

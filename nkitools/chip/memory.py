@@ -1,8 +1,7 @@
-"""The memories of a core: storage, where it lies, and which of its elements have been written.
+"""The memories of a core: storages, their places, and which of their elements were written.
 
-Storages that were placed by address may claim the same bytes of a memory: that is how memory is used again. Writing
-to one takes those bytes from the others, which keep that loss, so that a later read of lost bytes differs from a read
-of bytes that were never written.
+Storages with addresses may share bytes of a memory, to reuse it. Writing to one takes those bytes from the others,
+which remember the loss: a later read of lost bytes differs from a read of bytes that were never written.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ class Storage:
         return self
 
     def beginning(self) -> dict[str, Any]:
-        """Return what `again` makes other storages like this one of, which is new."""
+        """Return the attributes of a new storage, from which `again` makes others like it."""
         return {name: value for name, value in vars(self).items() if name not in ("id", "array", "foreign", "sums")}
 
     @classmethod
@@ -179,7 +178,7 @@ class Storage:
         return common(self.region, other.region) is not None
 
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:
-        """Remember that a view was written (``where``: only its true lanes)."""
+        """Note that a view was written (``where``: only its true elements)."""
         if self.full:
             return
         is_all = where is None and layout.nbytes == self.nbytes and layout.injective
@@ -214,7 +213,7 @@ class Storage:
         return first + (layout.partitions - 1) * layout.partition_step < below
 
     def _grow(self, layout: Layout, byte_offset: int) -> bool:
-        """Let the box of the written elements hold a dense view, too; False where both together are no box."""
+        """Extend the box of written elements by a dense view; return False if both together are no box."""
         if self.on_chip:
             first, begin = divmod(byte_offset, self.partition_bytes)
             last = first + layout.partitions
@@ -266,7 +265,7 @@ class Storage:
         return None if self.written is not None and self._runs(layout, byte_offset).any() else False
 
     def unwritten(self, layout: Layout, byte_offset: int) -> Array | None:
-        """Return a mask of the view's elements that were never written, or None where all were."""
+        """Return a mask of the view's elements that were never written; None if all were."""
         if not self.lacks(layout, byte_offset):
             return None
         if self.written is None:
@@ -363,9 +362,9 @@ class Storage:
             self._fill()
 
     def poison_unwritten(self) -> None:
-        """Put the sentinel into what was never written: NaN for floats, 4 for integers, as AWS's simulator does.
+        """Fill unwritten elements with the sentinel: NaN for floats, 4 for integers, as AWS's simulator does.
 
-        Bytes that a storage at an overlapping address has written are left alone: they are that one's values.
+        Bytes that a storage at an overlapping address has written stay: they are its values.
         """
         if self.full:
             return
@@ -386,8 +385,8 @@ class Storage:
 class PhysicalMemory:
     """All bytes of a core's SBUF or PSUM, or those of HBM that addresses name.
 
-    The tenants are the storages that have written some of the bytes and not lost all of those since. A storage refers
-    to its memory, and the memory to its tenants weakly: nothing asks for the bytes of one that the kernel has dropped.
+    The tenants are the storages that have written some of the bytes and still own some. A storage refers to its memory,
+    the memory only weakly to its tenants: bytes of a tensor that the kernel has dropped do not matter.
     """
 
     __slots__ = ("_tenants", "bytes", "id", "partition_bytes", "partitions", "site", "sums")
@@ -402,7 +401,9 @@ class PhysicalMemory:
         self.sums: list[Any] = []  # of its tenants: see Storage
 
     def claim(self, writer: Storage, layout: Layout, byte_offset: int, where: Array | None) -> None:
-        """``writer`` writes to a view of itself (``where``: to its true lanes); other tenants lose those bytes."""
+        """Note that ``writer`` writes to a view of itself (``where``: its true elements); other tenants lose those
+        bytes.
+        """
         others = self.others(writer)
         if writer.id not in self._tenants:
             self._tenants[writer.id] = ref(writer)
@@ -434,9 +435,9 @@ class PhysicalMemory:
 
 
 def _taken(tenant: Storage, box: Region | None, runs: Runs | None) -> Region | None:
-    """Take a box or runs from a tenant; the region around the bytes that it held, or None where it held none of them.
+    """Take a box or runs from a tenant; return the region around the bytes that it owned, or None if it owned none.
 
-    A region of flags is counted from the tenant's first partition, or from the first one that is taken.
+    The region counts from the tenant's first partition, or from the first partition that is taken.
     """
     own = tenant.region
     first, first_byte = own[0], own[2]

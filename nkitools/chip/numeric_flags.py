@@ -1,8 +1,8 @@
-"""Evidence that the values of an instruction deserve a look, noticed where that costs next to nothing.
+"""Evidence that an instruction's values need a check, collected where that is almost free.
 
-While a program runs its evidence is a list: NumPy's floating-point flags leave their names there, and computations
-leave what they came upon. The list is empty nearly always. The issue of an instruction looks at it afterwards, and its
-meaning is decided there. Without value rules (``rules="off"``) there is no list, and no evidence is looked for.
+While a program runs its evidence is a list: NumPy's floating-point flags add their names, and computations add what
+they came upon. The list is almost always empty. The issue of an instruction checks it afterwards. Without value rules
+(``rules="off"``) there is no list, and no evidence is collected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIVIDED, OVERFLOWED, INVALID = "divide by zero", "overflow", "invalid value"
 
 @dataclass(frozen=True, eq=False)
 class Saturated:
-    """A cast could not hold the elements of ``values`` where ``lost`` is true; there it gave those of ``became``."""
+    """A cast changed the elements of ``values`` at which ``lost`` is true into those of ``became``."""
 
     values: Array
     lost: Array
@@ -36,7 +36,7 @@ class Saturated:
 
 @dataclass(frozen=True, eq=False)
 class Unfit:
-    """A number that is written into elements which cannot hold it, and what they hold instead."""
+    """A number that is written into elements which cannot represent it, and their value instead."""
 
     number: Any
     became: Any
@@ -51,7 +51,7 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class OutsideRange:
-    """Inputs ``values`` of an activation function that lie outside of where it is valid, where ``outside`` is true."""
+    """Inputs ``values`` of an activation function; those with ``outside`` true are beyond its valid range."""
 
     function: str
     valid: str
@@ -61,7 +61,7 @@ class OutsideRange:
 
 @dataclass(frozen=True, eq=False)
 class LostInteger:
-    """Integers that float32 does not hold: where ``lost`` is true the result should be that of ``wanted`` (float64)."""
+    """Integers that float32 cannot represent: where ``lost`` is true the right result is ``wanted`` (float64)."""
 
     wanted: Array
     lost: Array
@@ -69,9 +69,9 @@ class LostInteger:
 
 @contextmanager
 def noticing(evidence: list[Any] | None) -> Iterator[None]:
-    """Let ``evidence`` be that of the program that runs inside; None: nothing is noticed.
+    """Collect the evidence of the program that runs inside the block in ``evidence``; None: collect nothing.
 
-    Not-a-number and overflow are results here, not mistakes of the host.
+    NaN and overflow are results here, not mistakes of the host.
     """
     if evidence is None:
         with np.errstate(all="ignore"):

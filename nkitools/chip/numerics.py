@@ -1,7 +1,7 @@
 """Casts as the engines do them: float32 inside, round to nearest even, float to integer saturates.
 
 The reference says that arithmetic "casts input data types to float32", computes there, and that "the float32 results
-are cast to dst.dtype" (tensor_tensor, Data types). How a float becomes an integer is not written down beyond the
+are cast to dst.dtype" (tensor_tensor, Data types). The conversion of floats to integers is documented only by the
 release notes' "rounding of fp32 to int" fix; we round to nearest even and saturate, and turn NaN into 0. A float8
 overflows as its ml_dtypes type does (infinity where the format has one, else NaN).
 """
@@ -31,7 +31,7 @@ _LARGEST = {
 
 
 def copy_in_order(destination: Array, source: Array) -> None:
-    """Copy elements of the same dtype in their order into another shape."""
+    """Copy elements of one dtype in order into another shape."""
     np.copyto(destination, source.reshape(destination.shape))
 
 
@@ -69,7 +69,7 @@ def _integer_to_integer(values: Array, target: np.dtype[Any]) -> Array:
 
 
 def _lies_between(values: Array, low: float, high: float) -> bool:
-    """Return whether all elements do (a NaN does not): two fast passes, where a mask would take an array."""
+    """Return whether all elements lie in the range (NaN does not): two fast passes without a mask array."""
     if not values.size:
         return True
     smallest = np.minimum.reduce(values, axis=None)
@@ -78,7 +78,7 @@ def _lies_between(values: Array, low: float, high: float) -> bool:
 
 
 def _saturated(values: Array, lost: Array, became: Array) -> Array:
-    """``became``, after it is noted what the cast could not hold (NK304)."""
+    """Return ``became``, and note the elements that the cast could not represent (NK304)."""
     evidence = EVIDENCE.get()
     if evidence is not None:
         evidence.append(Saturated(values, lost, became))
@@ -88,9 +88,9 @@ def _saturated(values: Array, lost: Array, became: Array) -> Array:
 def put_floats(destination: Array, values: Array, dtype: DType) -> None:
     """Write ``values`` as a float other than tfloat32: NumPy's own cast rounds to the nearest even.
 
-    Under value rules it is noted what a float of few bits cannot hold (NK304): numbers beyond its largest, infinity
-    where it has none. The largest float32 of either sign stands for an infinity, as it does in nisa.range_select, and
-    may become one.
+    Under value rules it notes what a float of few bits cannot represent (NK304): numbers beyond its largest, and
+    infinity if it has none. The largest float32 of either sign stands for an infinity, as in nisa.range_select, and may
+    become one.
     """
     largest = _LARGEST.get(dtype.name)
     if largest is None or EVIDENCE.get() is None or values.dtype == destination.dtype:
@@ -117,7 +117,7 @@ def _refuse_packed(values: Array, name: str) -> None:
 
 
 def cast(values: Array, dtype: DType) -> Array:
-    """``values`` as ``dtype`` holds them (a new array, or ``values`` itself where nothing changes).
+    """Return ``values`` cast to ``dtype`` (a new array, or ``values`` itself if nothing changes).
 
     Errors: NK301 from or to packed elements.
     """
@@ -154,7 +154,7 @@ def to_float32(values: Array) -> Array:
 
 
 def working(*arrays: Array | Any) -> type[np.floating[Any]]:
-    """Return what an engine computes in: float32, or float64 where an operand is of a shadow run, which has that."""
+    """Return the dtype in which an engine computes: float32, or float64 if an operand comes from a shadow run."""
     for each in arrays:
         if each.__class__ is np.ndarray and each.dtype is _FLOAT64:
             return np.float64

@@ -51,9 +51,10 @@ def slot_of(view: StridedView) -> str:
 
 
 def own_boxes(view: StridedView, mask: Array) -> str:
-    """Return the elements of a mask over a view as boxes of its tensor, with the place of the name for the reporter.
+    """Return the elements of a mask over a view as boxes of its tensor, with a gap for the name that the reporter
+    fills.
 
-    At most three boxes, then how many elements more; '' where the elements are none of the tensor's.
+    At most three boxes, then the number of further elements; '' if the elements are not the tensor's own.
     """
     where = _own_mask(view, mask)
     if where is None:

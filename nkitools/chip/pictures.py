@@ -53,7 +53,7 @@ _RANGE: Signs = {3: ("#", "outside"), 2: ("o", "asked for"), 1: (".", "inside"),
 
 
 def picture_of_range(size: int, first: int, last: int) -> Picture:
-    """Return a dimension of ``size`` elements, and the indices ``first`` to ``last`` that are asked of it."""
+    """Return a picture of a dimension of ``size`` elements and the wanted indices ``first`` to ``last``."""
     low, high = min(first, 0), max(last + 1, size)
     edges = [low + begin for begin in (*_even(high - low, _STRIP), high - low)]
     line = ""
@@ -70,13 +70,13 @@ def _kind(size: int, first: int, last: int, index: int) -> int:
 
 
 def _even(size: int, most: int) -> list[int]:
-    """Return where each of at most ``most`` equal parts begins."""
+    """Return the first indices of at most ``most`` equal parts of ``size`` elements."""
     parts = min(size, most)
     return [size * part // parts for part in range(parts)]
 
 
 def _alike(flat: Array) -> list[int]:
-    """Return the first rows of runs of equal rows, or of equal parts where there are too many runs."""
+    """Return the first rows of runs of equal rows, or of parts of equal size if there are too many runs."""
     changes = np.flatnonzero((flat[1:] != flat[:-1]).any(axis=1)) + 1
     return [0, *(int(each) for each in changes)] if len(changes) < _LINES else _even(len(flat), _LINES)
 
@@ -92,6 +92,6 @@ def _lines(flat: Array, downs: list[int], acrosses: list[int], signs: Signs) -> 
 
 
 def _meant(lines: Sequence[str], signs: Signs) -> tuple[tuple[str, str], ...]:
-    """Return what the signs mean that are there."""
+    """Return the signs that occur, with their meanings."""
     there = set("".join(lines))
     return tuple((sign, meaning) for sign, meaning in (*signs.values(), (MIXED, "mixed")) if meaning and sign in there)

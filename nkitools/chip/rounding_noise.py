@@ -18,7 +18,7 @@ _TFLOAT32 = 2.0**-11
 
 
 class RoundingNoise:
-    """The errors of one run; the same ``seed`` draws the same ones."""
+    """The random errors of one run; equal seeds draw equal errors."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -38,7 +38,7 @@ class RoundingNoise:
     def round(self, values: Array, dtype: DType, *, is_function: bool) -> None:
         """Add the error of a rounding to ``dtype`` to float64 values, in place; ``is_function``: of a function, too.
 
-        A value that the dtype has is not rounded: counts and places stay what they are.
+        Values that the dtype represents exactly are not changed, so that counts and indices stay right.
         """
         with np.errstate(all="ignore"):
             rounds = (values.astype(dtype.dtype).astype(np.float64) != values) | (dtype.name == "tfloat32")
@@ -51,7 +51,7 @@ NOISE: ContextVar[RoundingNoise | None] = ContextVar("rounding noise", default=N
 
 @contextmanager
 def with_noise(seed: int) -> Iterator[None]:
-    """Add errors to what shadow runs inside compute."""
+    """Add errors to the computations of shadow runs inside the block."""
     token = NOISE.set(RoundingNoise(seed))
     try:
         yield

@@ -92,7 +92,7 @@ class IndirectTensor(NkiTensor):
         return self is other
 
     def ap(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """NK609, NK607: it cannot be indexed again, and the reference does not say what becomes of the index it has."""
+        """NK609, NK607: such a view cannot be indexed again; the reference does not say what happens to its index."""
         if any(isinstance(each, (NkiTensor, DeviceNumber)) for each in (*args, *kwargs.values())):
             _one_index(self)
         not_modelled(f"ap of {describe(self)}, which has a dynamic index, is not modelled")
@@ -108,7 +108,7 @@ def _one_index(tensor: NkiTensor) -> NoReturn:
 
 
 class DynamicTensor(IndirectTensor):
-    """A strided view that begins where its terms say at the moment of use."""
+    """A strided view whose start is computed from its terms at each use."""
 
     __slots__ = ("base_offset", "lost", "terms")
 
@@ -146,9 +146,9 @@ class DynamicTensor(IndirectTensor):
         return self.layout, DynamicTensor
 
     def settle(self, what: str, *, is_read: bool = False) -> None:
-        """Move to where the terms say now; OutOfBounds where that is outside.
+        """Move the view to the current value of its terms; OutOfBounds if it is outside.
 
-        A view that is read (``is_read``) by an index that was never written stays where it is, and is `lost`.
+        If the view is read (``is_read``) and its index was never written, it stays, and `lost` has the index.
         """
         offset, self.lost = self.base_offset, None
         for term in self.terms:
@@ -167,7 +167,7 @@ class DynamicTensor(IndirectTensor):
 
 
 def _beyond_short_reach(tensor: NkiTensor, source: DeviceNumber | NkiTensor, what: str) -> None:
-    """NK621: the documents give an int64 scalar's offset a reach beyond 4 GB, and that of no other index."""
+    """NK621: by the documents only an int64 scalar's offset reaches beyond 4 GB."""
     if isinstance(source, NkiScalar) and source.dtype is not int64:
         message = (
             f"{what}: a scalar of {source.dtype} moves {describe(tensor)} by 4 GB or more; the documents have this"
@@ -190,7 +190,7 @@ class StrayTensor(DynamicTensor):
     complaint: str
 
     def settle(self, what: str, *, is_read: bool = False) -> None:
-        """NK402: there is nothing where it points."""
+        """NK402: the view points outside of memory."""
         refuse("NK402", f"{what}: {self.complaint}", about=(self,), remedy=_PATTERN)
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
@@ -240,7 +240,7 @@ class VectorTensor(IndirectTensor):
         return self.layout, self.rows.layout, self.index.layout
 
     def same_place(self, other: StridedView) -> bool:
-        """Return whether the same index chooses among the same rows."""
+        """Return whether both views choose by the same index among the same rows."""
         return (
             isinstance(other, VectorTensor)
             and self.shape == other.shape
@@ -262,7 +262,7 @@ class VectorTensor(IndirectTensor):
         return view
 
     def settle(self, what: str) -> None:
-        """Nothing moves; OutOfBounds where some row is."""
+        """Raise OutOfBounds if a row is outside; rows do not move."""
         invalid = self.first_invalid()
         if invalid is not None:
             raise OutOfBounds(f"partition {invalid[0]} of {describe(self.index)} is {invalid[1]}, out of bounds")
@@ -357,7 +357,7 @@ def moved(tensor: NkiTensor, window: NkiTensor, scalar_offset: Place, indirect_d
 
 
 def stray(tensor: NkiTensor, shape: tuple[int, ...], dtype: DType, complaint: str) -> StrayTensor:
-    """Return a view of that shape which must not be used: ``complaint`` says what it reaches outside of the storage."""
+    """Return a view of that shape whose use is an error: ``complaint`` says how it leaves the storage."""
     self = StrayTensor.__new__(StrayTensor)
     inside = tensor.storage.window(shape, dtype, 0, (0,) * len(shape))
     self._set(tensor.storage, inside, dtype, tensor.byte_offset)
@@ -376,8 +376,8 @@ def gathered(
 ) -> VectorTensor:
     """Return an access pattern whose first dimension takes its rows from ``vector_offset``.
 
-    The step between rows is that of ``tensor``'s dimension 0; the pattern's own first stride is ignored, as the access
-    pattern guide says. Rows that do not lie within the storage whole cannot be chosen.
+    The step between rows is that of ``tensor``'s dimension 0; the pattern's own first stride is ignored, as in the
+    access pattern guide. Only rows that lie wholly within the storage can be chosen.
     """
     if dimension(tensor, indirect_dim) != 0:
         wrong_call(tensor, "vector_offset works along dimension 0 only (indirect_dim=0)")

@@ -26,7 +26,7 @@ _UNKNOWN_UNARY = {
 
 
 class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
-    """An integer that the device computes (``nki.isa.NkiScalar``, NKI 0.7), of nl.int32 or nl.int64 for good.
+    """An integer that the device computes (``nki.isa.NkiScalar``, NKI 0.7), of dtype nl.int32 or nl.int64.
 
     ``nisa.scalar_load`` and ``nl.fori_loop`` make scalars. ``+``, ``-`` and ``*`` with a Python integer or a scalar of
     the same dtype give new ones, which wrap. One of 32 bits bounds a loop (``nl.fori_loop``), and addresses elements
@@ -79,7 +79,7 @@ class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
         return self._made(function(right, left) if swapped else function(left, right), other)
 
     def _made(self, value: int, *others: Any) -> NkiScalar:
-        """Return a new scalar of the same dtype: what does not fit wraps, as two's complement has it."""
+        """Return a new scalar of the same dtype; values that do not fit wrap, as in two's complement."""
         half = 1 << (8 * self.dtype.itemsize - 1)
         wrapped = (value + half) % (2 * half) - half
         return NkiScalar(wrapped, self.dtype).made_by(made_of(self, *others))
@@ -166,7 +166,7 @@ def fits(value: Any, dtype: DType) -> bool:
 
 
 def _dtype_of(dtype: DTypeLike | None) -> DType:
-    """Return the dtype of a scalar: nl.int32 where none is given (NK301 for others than that and nl.int64)."""
+    """Return the dtype of a scalar: nl.int32 by default; NK301 for others than that and nl.int64."""
     try:
         found = int32 if dtype is None else as_dtype(dtype)
     except UnknownDType as error:

@@ -1,4 +1,4 @@
-"""StridedView: what a tensor is before its methods: storage, first byte, shape and strides, reading and writing."""
+"""StridedView, the base of tensors: storage, first byte, shape and strides, reading and writing."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Selection(Protocol):
 
 
 class StridedView:
-    """Elements of a storage: a NumPy view of them (``array``), and where it begins in the storage (``byte_offset``).
+    """Elements of a storage: a NumPy view of them (``array``), and its first byte in the storage (``byte_offset``).
 
-    ``direct`` says that ``array`` may be read and written as it is; other views go through ``read`` and ``write``.
+    ``direct``: ``array`` may be read and written itself; other views must use ``read`` and ``write``.
     """
 
     __slots__ = ("_layout", "array", "byte_offset", "dtype", "grid", "shape", "storage")
@@ -151,17 +151,19 @@ class StridedView:
 
     @property
     def form(self) -> Any:
-        """Return the key of plans: the layout, and of views with run-time addresses what guards ask of the index."""
+        """Return the part of a plan's key: the layout, and for views with run-time addresses what guards check of the
+        index.
+        """
         return self.layout
 
     def same_place(self, other: StridedView) -> bool:
-        """Return whether two views show the same elements in the same order."""
+        """Return whether two views have the same elements in the same order."""
         return (
             self.storage is other.storage and self.byte_offset == other.byte_offset and self.layout is other.layout
         ) and not other.is_indirect()
 
     def read(self) -> Array:
-        """Return the elements, as a NumPy view where that is possible."""
+        """Return the elements, as a NumPy view if possible."""
         return self.array
 
     def write(self, values: Array) -> None:
@@ -169,10 +171,10 @@ class StridedView:
         np.copyto(self.array, values)
 
     def settle(self, what: str) -> None:
-        """Move to where run-time indices say (only views that have such indices do); OutOfBounds where that fails."""
+        """Move to the current run-time indices, if the view has any; OutOfBounds if they are outside."""
 
     def unwritten(self) -> Array | None:
-        """Return a mask of the elements that were never written, or None where all were."""
+        """Return a mask of the elements that were never written; None if all were."""
         return self.storage.unwritten(self.layout, self.byte_offset)
 
     def where_it_reads(self, mask: Array) -> tuple[StridedView, Array]:
@@ -189,5 +191,5 @@ class StridedView:
         return [[stride, size] for stride, size in zip(self.strides, self.shape, strict=True)]
 
     def is_indirect(self) -> bool:
-        """Return whether a register or tensor decides at run time what this view addresses."""
+        """Return whether a register or tensor decides at run time which elements the view has."""
         return False

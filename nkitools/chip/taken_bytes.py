@@ -38,7 +38,7 @@ def common(first: Region, second: Region) -> Region | None:
 
 
 def runs_of(layout: Layout, start: int, where: Array | None, partition_bytes: int) -> Runs:
-    """Return the contiguous runs of a view, or of the elements of a view where ``where`` is true."""
+    """Return the contiguous runs of a view, or of its elements with ``where`` true."""
     if where is None:
         dimensions, run = layout.runs, layout.run
         chosen: Any = ...
@@ -53,7 +53,7 @@ def runs_of(layout: Layout, start: int, where: Array | None, partition_bytes: in
 
 
 def lower_box(flags: Array) -> Region | None:
-    """Lower the flags of a box; returns the region around those that were up, in flags, None if none was."""
+    """Clear the flags of a box, and return the region around those that were set; None if none was."""
     rows, columns = np.flatnonzero(flags.any(axis=1)), np.flatnonzero(flags.any(axis=0))
     if not rows.size:
         return None
@@ -62,7 +62,7 @@ def lower_box(flags: Array) -> Region | None:
 
 
 def lower_runs(flags: Array, rows: Array, starts: Array, length: int) -> Region | None:
-    """Lower the flags of runs as far as they lie inside; returns what `lower_box` returns."""
+    """Clear the flags of runs as far as they lie inside; return the region as `lower_box` does."""
     columns = starts[:, None] + np.arange(length)
     rows = np.broadcast_to(rows[:, None], columns.shape)
     inside = (rows >= 0) & (rows < flags.shape[0]) & (columns >= 0) & (columns < flags.shape[1])

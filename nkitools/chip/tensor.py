@@ -44,7 +44,7 @@ class RuntimeViews:
 
 
 class Assignments:
-    """Issues what ``tensor[...] = tile`` stands for; `nkitools.dialects.modern.kernel` offers the function."""
+    """Issues the instruction of ``tensor[...] = tile``; `nkitools.dialects.modern.kernel` sets the function."""
 
     issue: Callable[[NkiTensor, Key, NkiTensor], None]
 
@@ -150,7 +150,7 @@ class NkiTensor(NotAValue, StridedView):
         return view
 
     def _indexed(self, items: tuple[Any, ...]) -> Self:
-        """Return the view of any key: integers, negative bounds, steps, nl.ds, `...`; refuses what is out of bounds."""
+        """Return the view of any key: integers, negative bounds, steps, nl.ds, `...`; NK402 if it is out of bounds."""
         shape, strides = self.shape, self.array.strides
         on_chip = self.storage.on_chip
         index: list[Any] = []
@@ -193,7 +193,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._view(self.array[tuple(index)], offset)
 
     def _with_registers(self, items: tuple[Any, ...]) -> Self:
-        """Return the view of a key with registers: that of their zeros, moved when it is used."""
+        """Return the view of a key with registers: a view for register values of 0, which moves when it is used."""
         items = indexing.expanded(self, items)
         terms: list[tuple[DeviceNumber, int, int]] = []
         static: list[Any] = []
@@ -234,8 +234,7 @@ class NkiTensor(NotAValue, StridedView):
         A register, a scalar or a (1, 1) integer tensor in SBUF selects when the view is used; on chip not along
         dimension 0.
 
-        As with ``t[:, index]``, what must stay stays with size 1: the partition dimension on chip, and the last
-        dimension of the least that a tensor has.
+        As with ``t[:, index]``, the partition dimension on chip and the last remaining dimension stay, with size 1.
         """
         dim = view_checks.dimension(self, dim)
         if isinstance(index, (NkiTensor, DeviceNumber)):
@@ -316,7 +315,7 @@ class NkiTensor(NotAValue, StridedView):
     def reshape(self, shape: Shape, *more: int) -> Self:
         """Return the same elements in another shape, without copying; on chip dimension 0 stays as it is.
 
-        The sizes may also come one by one: undocumented, in public use.
+        The sizes may also be separate arguments: undocumented, but in public use.
         """
         given = (shape, *more) if more or isinstance(shape, int) else shape
         sizes = view_checks.integers(self, given, "reshape's shape")
@@ -377,8 +376,8 @@ class NkiTensor(NotAValue, StridedView):
 
         ``offset=None`` keeps this view's storage offset and an explicit offset is added to it (docstring of NKI 0.6;
         the language guide says that the offset overrides, which is the same wherever the view begins at offset 0).
-        Shape and strides of this view play no part. On chip the first stride must be the storage's free size. A pattern
-        that leaves the storage is NK402 where it is used: production kernels make some that they do not use.
+        Shape and strides of this view are ignored. On chip the first stride must be the storage's free size. A pattern
+        that leaves the storage is NK402 when it is used: production kernels make some that they do not use.
         """
         if scalar_offset is None and vector_offset is None and indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))

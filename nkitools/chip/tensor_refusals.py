@@ -33,10 +33,10 @@ def no_address() -> NoReturn:
 class NotAValue:
     """Refuses truth values (NK602), and iteration, NumPy and Python's operators (NK601), by the name of the tensor.
 
-    The one truth value is that of a comparison's result in an ``assert`` (`nkitools.language.assertion`).
+    The only truth value is that of a comparison in an ``assert`` (`nkitools.language.assertion`).
 
-    ``==`` is the identity of objects, as Python has it (kernels ask whether an optional tensor is None); with a number
-    the elements are meant, which it cannot compare.
+    ``==`` compares identity, as in Python (kernels compare an optional tensor with None); a comparison with a number
+    would mean the elements, and is refused.
     """
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class NotAValue:
     def __array_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> NoReturn:
-        """Refuse NumPy's functions at the line that calls one, where otherwise a line of NumPy asks for an array."""
+        """Refuse NumPy's functions at the author's line, before NumPy itself asks for an array."""
         self.__array__()
 
     def __format__(self, form: str) -> str:
@@ -127,7 +127,7 @@ class NotAValue:
     __divmod__ = __rdivmod__ = __round__ = __trunc__ = __floor__ = __ceil__ = _no_operator
 
     def _no_order(self, *others: StridedView | Number | np.generic) -> NoReturn:
-        """Refuse a comparison: its truth value (NK602) where it decides something, else the operator (NK601)."""
+        """Refuse a comparison: NK602 if its truth value decides something, else NK601 for the operator."""
         core = CORE.get()
         if core is not None and core.record.tests_comparison():
             self._refuse("NK602", "a comparison of ", " decides here; its elements exist only when the kernel runs")

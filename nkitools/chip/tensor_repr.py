@@ -1,7 +1,7 @@
 """A tensor as a debugger shows it: memory, dtype, shape, address, written elements, and values.
 
-Looking changes nothing: neither the written state, which is looked at in a copy, nor where a view with a run-time
-address points, and no rule is judged.
+Showing a tensor changes nothing: neither the written state nor the place of a view with a run-time address, and no rule
+is checked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nkitools.chip.twin_storage import is_reinterpreting, wide_window
 def shown(tensor: StridedView) -> str:
     """``<tensor `x` (SBUF, float32 [128, 512]) at (0, 0), rows 0..63 of 128 written>`` and its values, elided.
 
-    What was never written is ``--``. A view with a run-time address shows what decides it in place of values.
+    Unwritten elements are ``--``. A view with a run-time address shows its index in place of values.
     """
     if tensor.is_indirect():
         return f"<{named(tensor)}{_decided_by(tensor)}>"
@@ -30,7 +30,7 @@ def shown(tensor: StridedView) -> str:
 
 
 def named(tensor: StridedView) -> str:
-    """Return ``tensor `x` (SBUF, float32 [128, 512])``, without the name where neither author nor run gives one."""
+    """Return ``tensor `x` (SBUF, float32 [128, 512])``, without the name if it has none."""
     core = CORE.get()
     name = tensor.name or ("" if core is None else core.record.name_of(tensor.storage.id))
     quoted = f"`{name}` " if name else ""
@@ -65,13 +65,13 @@ def _state(missing: Array | None, shape: tuple[int, ...]) -> str:
 
 
 def _digits(tensor: StridedView) -> Array:
-    """Return the elements as they are, those of full precision in float32."""
+    """Return the elements, in full precision as float32."""
     twin = tensor.storage.twin
     return tensor.array if twin is None or is_reinterpreting(tensor) else wide_window(tensor, twin)[0]
 
 
 def _decided_by(tensor: StridedView) -> str:
-    """Return what decides where a view with a run-time address points."""
+    """Return the index or register that decides the place of a view with a run-time address."""
     rows, index, terms = (getattr(tensor, name, None) for name in ("rows", "index", "terms"))
     if rows is not None and index is not None:
         return f": rows of {named(rows)} chosen by {named(index)}"

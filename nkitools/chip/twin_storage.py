@@ -25,7 +25,7 @@ WIDE: ContextVar[DType] = ContextVar("wide floats", default=float32)
 
 @contextmanager
 def in_float64() -> Iterator[None]:
-    """Give tensors twins of float64 in runs inside, those of float32 too."""
+    """Give tensors float64 twins in runs inside the block, float32 tensors too."""
     token = WIDE.set(float32_in_float64)
     try:
         yield
@@ -74,7 +74,7 @@ def wide_window(tensor: StridedView, twin: Storage) -> tuple[Array, int]:
 
 
 def scaled_distance(distance: int, partition: int, other: int, itemsize: int = 1, other_itemsize: int = 1) -> int:
-    """Return a distance in bytes, where partitions are ``partition`` bytes apart, in a memory where it is ``other``."""
+    """Convert a distance in bytes from a memory with partitions of ``partition`` bytes to one with ``other`` bytes."""
     partitions, rest = divmod(abs(distance), partition)
     moved = partitions * other + rest // itemsize * other_itemsize
     return moved if distance >= 0 else -moved

@@ -31,13 +31,13 @@ def describe(tensor: StridedView) -> str:
 
 
 def described(claim: Claim) -> str:
-    """Return what `describe` says of the tensor that a claim was made of."""
+    """Return the text of `describe` for the tensor of a claim."""
     name = f" `{claim.name}`" if claim.name else f" \x00{claim.id}\x00"
     return f"{claim.words or f'tensor{name}'} ({MEMORY_NAMES[claim.memory]}, {claim.dtype} {list(claim.shape)})"
 
 
 def plain(tensor: StridedView) -> str:
-    """Return the same for texts that no reporter sees: without the author's name of an unnamed tensor."""
+    """Return the text of `describe` for use without a reporter: without the author's name of an unnamed tensor."""
     return f"tensor{plain_name_of(tensor, part=slot_of(tensor))} {_kind(tensor)}"
 
 
@@ -50,7 +50,7 @@ def name_of(tensor: StridedView, before: str = "", part: str = "") -> str:
 
 
 def plain_name_of(tensor: StridedView, before: str = "", part: str = "") -> str:
-    """Return the name that the author gave in the call, behind ``before``; nothing where there is none."""
+    """Return the name that the author gave in the call, after ``before``; '' if there is none."""
     return f"{before} `{tensor.name}{part}`" if tensor.name else ""
 
 
@@ -59,7 +59,7 @@ def _kind(tensor: StridedView) -> str:
 
 
 def made_at(tensor: StridedView) -> str:
-    """Return `` (line 12)``, where the tensor is made; the reporter knows the line, '' where there is none."""
+    """Return a mark that the reporter replaces by `` (line 12)``, the line of the tensor's creation, or ''."""
     return f"\x01{tensor.storage.id}\x01"
 
 
@@ -74,7 +74,7 @@ def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
 
 
 def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: int) -> NoReturn:
-    """Refuse what lies outside of the tensor (NK402): the indices ``first`` to ``last``, which are called ``what``."""
+    """Refuse indices outside of the tensor (NK402): ``first`` to ``last``, named ``what`` in the message."""
     part = _of_a_part(tensor)
     refuse(
         "NK402",
@@ -88,7 +88,7 @@ def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: in
 
 
 def _of_a_part(tensor: StridedView) -> str:
-    """Return which part of its tensor a view is, as the end of a sentence; '' for one with all of a dimension."""
+    """Return the end of a sentence that says which part of its tensor a view is; '' if it has all of a dimension."""
     box, shape = own_box(tensor), tensor.storage.shape
     if box is None or all(len(each) == size for each, size in zip(box, shape, strict=True)):
         return ""
@@ -102,7 +102,7 @@ _IN_A_PART = (
 
 
 def width(tensor: StridedView, dtype: DType, size: int) -> None:
-    """Refuse a view of ``size`` integers of 64 bits where there are none (NK301)."""
+    """Refuse a view of ``size`` 64-bit integers if the NKI version has none (NK301)."""
     core = CORE.get()
     check_width(dtype, tensor.buffer, size, language_of() if core is None else core.language)
 
@@ -122,7 +122,7 @@ def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoRet
 
 
 def known_dtype(dtype: DTypeLike, *about: StridedView) -> DType:
-    """``dtype`` as a DType; NK301 where NKI has no such dtype."""
+    """Return ``dtype`` as a DType; NK301 if NKI has no such dtype."""
     try:
         return as_dtype(dtype)
     except UnknownDType as error:

@@ -1,6 +1,6 @@
-"""Capacity: the tensors on chip fit into SBUF (NK202) and PSUM (NK203) together; judged once all programs have ended.
+"""Capacity: the tensors on chip must fit into SBUF (NK202) and PSUM (NK203); checked after all programs have ended.
 
-Where NKI's own allocation of SBUF fails, the compiler's takes over, unless the kernel's CompileConfig says
+If NKI's own allocation of SBUF fails, the compiler's takes over, unless the kernel's CompileConfig says
 ``nki_alloc_fallback=False``: it moves tensors to HBM and back (spilling). On NeuronCore-v3 it did so for 50 of 50
 kernels that nki 0.6.0 compiled, and refused those with a tensor wider than a partition (NCC_INLA001), or an instruction
 whose operands do not fit (NCC_IBIR229). So it does in the legacy dialect, by its performance guide, with PSUM too.
@@ -45,9 +45,9 @@ _WAIT = "As it is, the kernel fits only if the compiler copies each sum out of P
 
 
 class _Memory(NamedTuple):
-    """A memory that has an end: its name, its rule, and the bytes of a partition that a kernel may use.
+    """A limited memory: its name, its rule, and the bytes of a partition that a kernel may use.
 
-    ``spills``: the compiler moves to HBM what does not fit. ``foreseen``: the traffic of that is known.
+    ``spills``: the compiler moves tensors that do not fit to HBM. ``foreseen``: the traffic of that can be computed.
     """
 
     name: str
@@ -59,7 +59,7 @@ class _Memory(NamedTuple):
 
 
 class _Excess(NamedTuple):
-    """An excess of memory: where it is the largest, how grave it is, a remedy, and the tensors that spill."""
+    """An excess of memory: its largest demand, its severity, a remedy, and the tensors that spill."""
 
     demand: Demand
     severity: str
@@ -72,8 +72,8 @@ def report_capacity(
 ) -> None:
     """NK202 and NK203, at the instruction that needs the most.
 
-    ``spills``: the compiler may move tensors of SBUF to HBM, so that what does not fit is a warning, where each tensor
-    and each instruction alone fits.
+    ``spills``: the compiler may move tensors of SBUF to HBM; an excess is then a warning, if each tensor and each
+    instruction alone fits.
     """
     _report_too_tall(record, columns, reporter, chip)
     of_memories = Tiles.of_memories(record, chip)
@@ -149,7 +149,7 @@ def _memories(chip: Generation, dialect: DialectSemantics, *, spills: bool) -> t
 
 
 def _excesses(liveness: Liveness, memory: _Memory) -> Iterator[_Excess]:
-    """Yield what is too much: one tensor, the operands of one instruction, or all that are alive."""
+    """Yield each excess: one tensor, the operands of one instruction, or all live tensors."""
     capacity = memory.capacity
     alone = liveness.too_large_alone(capacity) if memory.spills else liveness.oversized(capacity)
     if alone is not None:
@@ -194,7 +194,7 @@ def _report(record: Record, reporter: Reporter, memory: _Memory, chip: Generatio
 
 
 def _travels(record: Record, excess: _Excess, site: Site, memory: _Memory, chip: Generation) -> str:
-    """Return what is foreseen to spill: how much is too much, the tensors, their traffic and its price."""
+    """Return a sentence on the expected spills: the bytes too many, the tensors, their traffic and its time."""
     groups: dict[tuple[str, str], list[Spilled]] = {}
     for each in excess.spilled:
         groups.setdefault(_described(record, each.storage, site), []).append(each)
@@ -212,7 +212,7 @@ def _travels(record: Record, excess: _Excess, site: Site, memory: _Memory, chip:
 
 
 def _listed(record: Record, demand: Demand, site: Site) -> str:
-    """Return the tensors by size; those of one kind that one line has made stand together."""
+    """Return the tensors in words, largest first; equal tensors of one line are listed together."""
     groups: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for storage, begins in demand.tensors:
         groups.setdefault(_described(record, storage, site), []).append((storage, begins))
@@ -226,7 +226,7 @@ def _listed(record: Record, demand: Demand, site: Site) -> str:
 
 
 def _described(record: Record, storage: int, site: Site) -> tuple[str, str]:
-    """Return what a tensor is and where it was made; the file where that is another one than the reader is in."""
+    """Return a tensor's description and line; with the file if it is another one than that of ``site``."""
     known, name = record.storages[storage], record.name_of(storage)
     made = record.sites[known.site]
     place = f"line {made.line}" if made.file == site.file else f"{made.file}:{made.line}"

@@ -69,7 +69,7 @@ def _report(
 
 
 def _first_write(columns: Columns, writes: Array, elements: Array, itemsize: int) -> tuple[int, int] | None:
-    """Return the first operand that writes one of some elements, and that element; None where none of them does."""
+    """Return the first operand that writes one of these elements, and that element; None if none does."""
     touched: dict[tuple[int, int], Array] = {}
     for operand in map(int, writes):
         key = int(columns.layouts[operand]), int(columns.byte_offsets[operand])
@@ -81,7 +81,7 @@ def _first_write(columns: Columns, writes: Array, elements: Array, itemsize: int
 
 
 def _remedy(columns: Columns, at: int, name: str, *, is_swap: bool) -> str:
-    """Return what to do about an instruction that writes into an argument; ``is_swap``: perhaps by mistake."""
+    """Return the remedy for an instruction that writes into an argument; ``is_swap``: its operands may be swapped."""
     plan = columns.record.plans[int(columns.plans[at])].plan
     sources = columns.storages[(columns.positions == at) & ~columns.writes]
     if (

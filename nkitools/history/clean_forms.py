@@ -1,9 +1,8 @@
 """The forms of runs in which the rules over a whole record have found nothing.
 
-What these rules find depends on the record alone: which plans were issued at which lines on which views, what the
-tensors are, and what is returned. The next run of the same kernel on arrays of the same shapes has the same form, and
-then nothing is looked for again. A form is all that the rules read; one that has anything beside its rows (masks,
-indices, registers, meetings, several programs) is looked at in every run.
+These rules depend only on the record: plans, lines, views, tensors and results. The next run of the same kernel on
+arrays of the same shapes has the same form, so that the rules need not run again. A form has everything that the rules
+read; a record with more than rows (masks, indices, registers, meetings, several programs) is checked in every run.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _clean = Kept[Form, tuple[frozenset[int], tuple[Site, ...]]](
 
 
 def form_of(record: Record, results: Iterable[NkiTensor], inputs: Iterable[int], *around: Hashable) -> Form | None:
-    """Return the hashes of the parts of the form of a run; None where it has anything beside its rows.
+    """Return the hashes of the parts of a run's form; None if the record has more than rows.
 
-    ``results``: the tensors that it returns. ``inputs``: the storages of its arguments. ``around``: what else the rules
-    depend on.
+    ``results``: the returned tensors. ``inputs``: the storages of the arguments. ``around``: further values that the
+    rules depend on.
     """
     if not record.storages or not record.has_rows_only or record.count > _LONG:
         return None
@@ -58,9 +57,9 @@ def keep_clean(form: Form | None, record: Record, written: Iterable[int]) -> Non
 
 
 def _storages(record: Record) -> tuple[Hashable, ...]:
-    """Return the storages of a record: their numbers, which facts each of them has, and the facts.
+    """Return the storages of a record: their numbers, the index of each one's facts, and the facts.
 
-    The tiles of one line mostly share their facts, so that each object is looked at once.
+    The tiles of one line mostly share their facts, so that each object is converted once.
     """
     distinct = {id(each): each for each in record.storages.values()}
     number = {key: at for at, key in enumerate(distinct)}

@@ -10,10 +10,10 @@ from nkitools.record.dataflow.last_accesses import ADDS, MAY_WRITE, READS, WRITE
 
 
 def element_lives(accesses: Accesses, tiles: Array) -> tuple[Array, Array, Array]:
-    """Return of each life the tile, and the positions of its beginning and its end.
+    """Return for each life the tile, and the positions of its begin and end.
 
     A tile is alive while one of its elements is: lives of elements that touch or overlap are one life of the tile.
-    ``tiles``: of each access the number of its tile, -1 for accesses to what is no tile.
+    ``tiles``: the number of each access's tile, -1 for accesses to other tensors.
     """
     writers, _ = last_accesses(accesses.pieces(), *accesses.views[-2:], accesses.positions, accesses.kinds)
     reads = ((writers.kinds & (READS | ADDS)) != 0) & (writers.sources >= 0)
@@ -29,7 +29,7 @@ def element_lives(accesses: Accesses, tiles: Array) -> tuple[Array, Array, Array
 
 
 def _joined(owners: Array, begins: Array, ends: Array) -> tuple[Array, Array, Array]:
-    """Return stretches of owners, which are sorted by owner and beginning, with those that touch as one."""
+    """Return ranges, sorted by owner and begin, with touching ranges of one owner joined."""
     if not owners.size:
         return owners, begins, ends
     room = int(ends.max()) + 2

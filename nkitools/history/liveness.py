@@ -1,16 +1,17 @@
-"""The lives of the tensors on chip, and how much of a partition they take together.
+"""The lives of the tensors on chip, and the bytes of a partition that they take together.
 
 A tensor is alive from its first write to its last read. A write to all of it ends the life of its earlier value:
-between the last read of that value and the write its bytes are free, since a compiler may give the two values places of
-their own. Where tensors do not fit by this reckoning, their lives are found element by element, which takes longer: a
+between the last read of that value and the write its bytes are free, since a compiler may place the two values
+separately. If tensors do not fit by this count, their lives are computed element by element, which takes longer: a
 tensor that is filled part by part is free from the last read of its earlier elements to the first of these writes.
 Tiles that one call of the author's makes and uses up, a part of nl.softmax say, do not count: the compiler's needs
-inside are not documented. Nor do tensors with an address, whose places the author answers for (NK204, NK402).
+inside are not documented. Nor do tensors with an address, for whose places the author is responsible (NK204, NK402).
 
 A tensor takes its bytes of the partitions that it lies on. Tensors of at most 32 or 64 partitions may lie beside each
 other in the same bytes (start partitions 0, 32, 64, 96 and 0, 64, trainium_inferentia2_arch), so that they count for a
-quarter and a half: tensors that are found not to fit do not fit in any arrangement. Likewise PSUM is counted in bytes,
-not in banks: that a small tile has a bank of its own is documented for the legacy dialect's direct allocation only.
+quarter and a half: tensors that do not fit by this count do not fit in any arrangement. Likewise PSUM is counted in
+bytes, not in banks: that a small tile has a bank of its own is documented for the legacy dialect's direct allocation
+only.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Demand:
-    """The memory that an instruction needs: its position, how many bytes of a partition, in which tensors.
+    """The memory that an instruction needs: its position, the bytes of a partition, and the tensors.
 
-    ``tensors``: their storages and where the life of each begins. ``beside``: some of them lie on so few partitions
-    that they are taken to lie beside each other. ``owner``: the program, by number.
+    ``tensors``: their storages, and the position at which the life of each begins. ``beside``: some have so few
+    partitions that they count as lying beside each other. ``owner``: the number of the program.
     """
 
     position: int
@@ -69,7 +70,7 @@ def _sizes(form: tuple[str, str, tuple[int, ...], bool], chip: Generation) -> tu
 
 
 class Tiles:
-    """The tensors that one memory has to find a place for, by their storages."""
+    """The tensors that one memory must have room for, by their storages."""
 
     def __init__(self, ids: Array, sizes: Array, quarters: int) -> None:
         self.ids = ids  # ascending: storages are numbered as they are made
@@ -95,7 +96,7 @@ class Tiles:
         return tiles
 
     def places_of(self, storages: Array) -> Array:
-        """Return the place of each of some storages among these tensors; -1 where it is none of them."""
+        """Return the index of each storage among these tensors; -1 for other storages."""
         if not storages.size or not self.ids.size:
             return np.full(storages.size, -1)
         # The storages of a run are numbered one after the other: a table is shorter than the accesses, mostly.
@@ -109,7 +110,7 @@ class Tiles:
         return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
 
     def demand(self, position: int, tiles: Array, begins: Array) -> Demand:
-        """Return that of some of them at an instruction."""
+        """Return the demand of some of the tensors at an instruction."""
         area, largest = int(self.areas[tiles].sum()), int(self.nbytes[tiles].max())
         beside = bool((self.areas[tiles] < self.nbytes[tiles] * self.quarters).any())
         tensors = tuple(zip(self.ids[tiles].tolist(), begins.tolist(), strict=True))
@@ -155,7 +156,9 @@ class Liveness:
         return self._demand(int(position), tiles[positions == position])
 
     def too_large_alone(self, capacity: int) -> Demand | None:
-        """Return what exceeds a capacity alone: a tile, or the operands of an instruction."""
+        """Return the demand of a tile, or of one instruction's operands, that alone exceeds a capacity; None if none
+        does.
+        """
         found = self.oversized(capacity) or self.busiest()
         return found if found is not None and found.nbytes > capacity else None
 
@@ -170,7 +173,7 @@ class Liveness:
         return all(demand.nbytes <= capacity for demand in self._peaks(*self._filling))
 
     def peaks(self, *, by_element: bool = False) -> Iterator[Demand]:
-        """Of each program the first of the instructions at which what is alive takes the most."""
+        """Yield for each program the first instruction with the largest demand of live tensors."""
         yield from self._peaks(*(self.element_lives if by_element else self._lives))
 
     def _peaks(self, tiles: Array, begins: Array, ends: Array) -> Iterator[Demand]:
@@ -193,7 +196,7 @@ class Liveness:
         return self.tiles.ids[tiles], begins, ends
 
     def _demand(self, position: int, tiles: Array) -> Demand:
-        """Return that of some tiles, whose first accesses begin their lives."""
+        """Return the demand of some tiles at an instruction; their lives begin at their first accesses."""
         accesses = self._uses
         return self.tiles.demand(position, tiles, accesses.positions[np.searchsorted(accesses.tiles, tiles)])
 
@@ -232,7 +235,7 @@ class Liveness:
 
     @cached_property
     def element_lives(self) -> tuple[Array, Array, Array]:
-        """Return the same by element."""
+        """Return the lives of the tensors, computed element by element."""
         from nkitools.history.element_lives import element_lives as lives_by_element
 
         tiles, begins, ends = lives_by_element(self.accesses, self.tiles.places_of(self.accesses.storages))
@@ -264,7 +267,7 @@ class Liveness:
         return passing
 
     def _is_made_at(self, tile: int, site: int) -> bool:
-        """Return whether a tile was made by the call at a site; what is returned at once is named by another one."""
+        """Return whether the call at a site made a tile; a tile that is returned at once has another site."""
         record = self._record
         return record.storages[int(self.tiles.ids[tile])].site == site or record.sites[site].returned
 

@@ -22,7 +22,7 @@ _REMEDY = (
 
 
 def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
-    """NK506, once for a line that stores several times into the same elements, which nothing reads in between."""
+    """NK506, once for a line that stores repeatedly into the same elements without a read in between."""
     record = columns.record
     stores = columns.of_plans(lambda plan: [each and plan.name == "dma_copy" for each in plan.written])
     storages = {each for each in columns.written_storages if _is_followed(record, each)}
@@ -55,7 +55,7 @@ def _is_followed(record: Record, storage: int) -> bool:
 
 
 def _lost(columns: Columns, operands: Array, touching: Callable[..., Array]) -> int:
-    """Return how many of some stores are replaced by the next one, of the same program and of another value, unread."""
+    """Return the number of stores whose elements the same program's next store replaces, unread, by other values."""
     storage, positions = int(columns.storages[operands[0]]), columns.positions[operands]
     sources = columns.storages[operands + 1]  # of a copy the operand behind its destination
     programs = programs_at(columns.record, positions)

@@ -1,4 +1,4 @@
-"""Instructions that write over what they still have to read (NK510).
+"""Instructions that overwrite elements which they still have to read (NK510).
 
 An engine and a DMA read and write element after element, and the documents promise no order. Source and destination may
 be the same elements in the same places. Shifted or permuted, a part of the source may be overwritten before it is read.
@@ -54,7 +54,7 @@ def _suspects(columns: Columns) -> list[int]:
 
 
 def _overlapping(columns: Columns, positions: Array, number: int, turns: Array) -> set[int]:
-    """Return the first instruction of each form whose first operand, the destination, lies where another one does.
+    """Return the first instruction of each form whose destination (operand 0) overlaps another operand.
 
     ``positions``: of instructions; ``number``: of the other operand; ``turns``: the instructions that permute.
     """
@@ -112,7 +112,7 @@ def _overlap(record: Record, row: Any) -> tuple[int, Any] | None:
 
 
 def _shifted(of: Layout, first: int, into: Layout, begin: int, turns: bool, copies: bool) -> Any:
-    """Return which elements of the source are overwritten by others; None for none."""
+    """Return a mask of the source elements that other elements overwrite; None for none."""
     from nkitools.record.last_writer import bytes_of
 
     read, written = (first + bytes_of(of)).reshape(-1), (begin + bytes_of(into)).reshape(-1)

@@ -1,7 +1,7 @@
-"""Programs of a launch that touch the same elements, one of them writing, with nothing that orders them (NK502).
+"""Races: programs of a launch touch the same elements, one of them writes, and nothing orders them (NK502).
 
-Found from the record once all programs have ended, whatever order they ran in: the accesses of each program to each
-storage in shared HBM, the meetings that order them, and the bytes that they touch, exactly.
+Found from the record after all programs have ended, for any order of running: the accesses of each program to each
+storage in shared HBM, the meetings that order them, and the exact bytes that they touch.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Race(NamedTuple):
         return self.storage, frozenset(record.site_at(each.position) for each in (self.first, self.second))
 
     def kind(self, record: Record) -> tuple[Any, ...]:
-        """Return what is counted together: the same lines the same way round."""
+        """Return the key by which races are counted together: equal lines in equal order."""
         return (*self.lines(record), self.first.written, self.second.written)
 
 
@@ -94,11 +94,11 @@ def _races(record: Record, shared: SharedStorage, programs: list[Program]) -> It
 
 
 class _Chart:
-    """A storage in parts that each access touches as a whole or not at all: those that programs touch side by side.
+    """A storage in parts, for concurrent accesses: an access touches all of a part or nothing of it.
 
-    ``groups``: the accesses of one program in one era each.
-    ``numbers``: the parts that these touch, ascending.
-    ``places``: of each view, where its parts stand among these.
+    ``groups``: the accesses of one program between two meetings, each.
+    ``numbers``: the parts that they touch, ascending.
+    ``places``: for each view, the indices of its parts in ``numbers``.
     """
 
     def __init__(self, groups: Sequence[Sequence[SharedAccess]], parts: Mapping[View, Array]) -> None:
@@ -127,7 +127,7 @@ class _Chart:
 
 
 def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> list[SharedAccess]:
-    """Return the accesses, with those marked by which all programs write the same values to one view."""
+    """Return the accesses, and mark those by which all programs write equal values to one view."""
     values: dict[View, dict[Program, list[tuple[int, ...]]]] = {}
     for each in accesses:
         if each.written:
@@ -165,7 +165,7 @@ def _clashes(record: Record, shared: SharedStorage, groups: Sequence[list[Shared
 
 
 def _like(record: Record, access: SharedAccess, chart: _Chart) -> Iterator[SharedAccess]:
-    """Yield what the same program does the same way by the same line."""
+    """Yield the accesses of the same program, kind and line."""
     site = record.site_at(access.position)
     for group in chart.groups:
         for each in group:
@@ -199,7 +199,7 @@ def _contested(chart: _Chart) -> Array:
 
 
 def _values_of(chart: _Chart, group: Sequence[SharedAccess]) -> Array:
-    """Return how many values the writes that all programs have alike give to each part, one after the other."""
+    """Return for each part the number of values that the writes of a group, equal in all programs, give it in turn."""
     views: dict[View, list[SharedAccess]] = {}
     for each in group:
         if each.replicated:
@@ -212,12 +212,12 @@ def _values_of(chart: _Chart, group: Sequence[SharedAccess]) -> Array:
 
 
 def _clash(first: SharedAccess, second: SharedAccess) -> bool:
-    """Return whether two accesses to one contested element by two programs are what it is contested by."""
+    """Return whether two accesses of two programs to a contested element race with each other."""
     return not (first.replicated and second.replicated) and (first.written or second.written)
 
 
 def _pair(chart: _Chart, part: int) -> tuple[SharedAccess, SharedAccess]:
-    """Return two accesses of different programs that race for a part; two writes where there are two."""
+    """Return two accesses of different programs that race for a part, two writes if possible."""
     there = chart.touching(part)
     pairs = [
         (first, second)
@@ -257,7 +257,7 @@ def _report(record: Record, reporter: Reporter, race: Race) -> None:
 
 
 def _second_barrier(record: Record, race: Race) -> str:
-    """Return the remedy where a barrier of the tensor is there, but not between the two accesses; '' for no barrier."""
+    """Return the remedy if the tensor has a barrier, but not between the two accesses; '' without a barrier."""
     if not any(each.storage in (-1, race.storage) for each in record.meetings):
         return ""
     return (
@@ -313,9 +313,9 @@ def _report_fences(record: Record, reporter: Reporter, storage: int, fences: lis
 
 
 def _is_dump_row(record: Record, shared: SharedStorage, race: Race) -> bool:
-    """Return whether both programs meet in the last row alone, which is read by gathers of those that scatter into it.
+    """Return whether both programs share only the last row, which only programs that scatter into it gather again.
 
-    Production kernels give padding that row, and the caller cuts it off. Sums in turns gather and scatter it again.
+    Production kernels use that row for padding, and the caller cuts it off. Sums in turns gather and scatter it again.
     """
     known = record.storages[race.storage]
     itemsize, count = as_dtype(known.dtype).itemsize, prod(known.shape)
@@ -345,7 +345,7 @@ def _report_dump_row(record: Record, reporter: Reporter, race: Race) -> None:
 
 
 def _is_replicated(record: Record, race: Race) -> bool:
-    """Return whether both programs write the same view by the same line, as if there were one program only."""
+    """Return whether both programs write the same view by the same line, like one program."""
     first, second = race.first, race.second
     places = {((each.view.part or each.view).layout, each.view.byte) for each in (first, second)}
     if not (first.written and second.written) or len(places) > 1:

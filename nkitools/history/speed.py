@@ -1,8 +1,8 @@
 """Hints about speed (NK7): lines that spend much of a run in a way that the documents advise against.
 
-The documents define what is inefficient, and not from when on. Here a line counts with at least 256 such instructions
-(for DMA also 32,768 such descriptors), if these are at least a quarter of all that the run spends of that kind: of its
-DMAs or their descriptors, of the cycles of an engine that is at least half as busy as the busiest. All programs and
+The documents define what is inefficient, but no threshold. Here a line counts with at least 256 such instructions
+(for DMA also 32,768 such descriptors), if these are at least a quarter of the run's total of that kind: of its
+DMAs or their descriptors, or of the cycles of an engine that is at least half as busy as the busiest. All programs and
 iterations count together, and a line has one hint.
 """
 
@@ -53,19 +53,19 @@ class Kind:
 
     @property
     def run(self) -> int:
-        """Return how many elements in a row one descriptor of such a DMA moves."""
+        """Return the number of consecutive elements that one descriptor of such a DMA moves."""
         return min(layout.run // layout.dtype.itemsize for layout in self.layouts)
 
     @property
     def small_payload(self) -> int:
-        """Return the bytes of a descriptor of such a DMA where they are too few (NK701), else 0."""
+        """Return the bytes of a descriptor of such a DMA if they are too few (NK701), else 0."""
         if self.plan.name not in _COPIES:
             return 0
         payload = self.run * max(layout.dtype.itemsize for layout in self.layouts)
         return payload if payload < _SMALL_PAYLOAD else 0
 
     def few_partitions(self, chip: Generation) -> int:
-        """Return the lanes that such instructions use where these are too few (NK702), else 0."""
+        """Return the partitions that such instructions use if they are too few (NK702), else 0."""
         half = chip.partitions // 2
         # A transposition of 32 x 32 has no more.
         if self.plan.engine not in _LANES or self.plan.name == "nc_transpose":
@@ -75,11 +75,11 @@ class Kind:
 
     @property
     def float32_passes(self) -> int:
-        """Return the passes of such matmuls where they multiply float32 (NK703), else 0."""
+        """Return the passes of such matmuls if they multiply float32 (NK703), else 0."""
         return self.plan.passes if self.plan.name == "nc_matmul" and self.plan.passes >= _FLOAT32_PASSES else 0
 
     def small_array(self, chip: Generation) -> float:
-        """Return the used share of the Tensor Engine's elements where it is at most a half (NK704), else 0."""
+        """Return the used share of the Tensor Engine's elements if it is at most a half (NK704), else 0."""
         if self.plan.name != "nc_matmul" or self.plan.tiled:
             return 0.0
         dst, stationary, _ = self.layouts
@@ -97,14 +97,14 @@ class _Line:
     most: int = 0
 
     def add(self, kind: Kind, amount: float, measure: int) -> None:
-        """Count those of one kind."""
+        """Add the instructions of one kind."""
         self.count += kind.count
         self.amount += amount
         self.least, self.most = min(self.least, measure), max(self.most, measure)
 
     @property
     def measures(self) -> str:
-        """The measure, or the least and the most of it."""
+        """Return the measure, or its least and greatest value."""
         return f"{self.most:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
 
 
@@ -214,7 +214,7 @@ class _Speed:
 
 
 def _firsts_and_counts(heads: Array) -> dict[int, tuple[int, int]]:
-    """Return where each number stands first, and how often it does."""
+    """Return the first index and the count of each number."""
     if heads.size > FEW:
         found = np.unique(heads, return_index=True, return_counts=True)
         return {head: (first, count) for head, first, count in zip(*(each.tolist() for each in found), strict=True)}

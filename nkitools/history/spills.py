@@ -1,10 +1,9 @@
-"""Spills, foreseen: the tensors that a compiler moves from SBUF to HBM and back because there is no room for them.
+"""Predicts spills: the tensors that a compiler moves from SBUF to HBM and back for lack of room.
 
-The law: a tensor that is used comes to SBUF as a whole. Where there is no room for it, the tensors leave whose next use
-is the farthest ahead. A tensor that leaves stores the elements that HBM does not hold yet and that will be read again.
-One that comes back loads the elements that its instruction touches, and has room some instructions before, where
-tensors that are used later can leave. An instruction that reads nothing, such as a memset, is moved to the first use
-of the tensor that it fills.
+The law: a used tensor is in SBUF as a whole. If there is no room for it, the tensors with the farthest next use leave.
+A tensor that leaves stores the elements that HBM lacks and that will be read again. A tensor that comes back loads the
+elements that its instruction touches, and gets its room some instructions earlier, if tensors with later uses can
+leave. An instruction that reads nothing, such as a memset, is moved to the first use of the tensor that it fills.
 
 On NeuronCore-v3 (nki 0.6.0, a blocked matmul of float32 with 50 settings that spilled) it meets the bytes that the
 profiler counted within 7 % in the median, and with no instructions ahead, which is the one fitted number, within 9 %.
@@ -49,7 +48,7 @@ class Spilled(NamedTuple):
 
 
 def spills_of(record: Record, columns: Columns, chip: Generation) -> list[Spilled]:
-    """Return what a compiler of the modern dialect spills of a run; nothing where it gives up (NK202)."""
+    """Return the tensors of a run that a compiler of the modern dialect spills; [] if it gives up (NK202)."""
     tiles, capacity = Tiles.of_memories(record, chip)["SBUF"], chip.sbuf_automatic_bytes
     if not tiles.may_exceed(capacity):
         return []
@@ -63,10 +62,10 @@ def spills_of(record: Record, columns: Columns, chip: Generation) -> list[Spille
 def foreseen_spills(
     liveness: Liveness, exceeding: Sequence[Demand], capacity: int, ahead: int = AHEAD
 ) -> list[Spilled]:
-    """Return the tensors that spill, those of a program one after the other.
+    """Return the tensors that spill, program by program.
 
-    ``exceeding``: what the programs need that need more than ``capacity`` bytes of a partition. ``ahead``: the
-    instructions before its use that a tensor comes back.
+    ``exceeding``: the demands of programs that exceed ``capacity`` bytes of a partition. ``ahead``: the number of
+    instructions before its use at which a tensor comes back.
     """
     found, missing = list[Spilled](), {each.owner for each in exceeding}
     for moves in (True, False):  # where a memset that is moved makes room enough, as the author has ordered them
@@ -77,7 +76,7 @@ def foreseen_spills(
 
 
 def _spilled(uses: _Uses, liveness: Liveness, wanted: set[int], capacity: int, ahead: int) -> Iterator[Spilled]:
-    """Yield the tensors of some programs that spill."""
+    """Yield the spilled tensors of the ``wanted`` programs."""
     tiles, owners = liveness.tiles, liveness.owners[uses.tiles]
     for owner in sorted(wanted):
         core = _Core(capacity * tiles.quarters)
@@ -93,8 +92,8 @@ def _spilled(uses: _Uses, liveness: Liveness, wanted: set[int], capacity: int, a
 class _Uses(NamedTuple):
     """The uses of tiles in the order of the compiler's instructions.
 
-    ``times``: the instruction at which each takes place. ``nexts``: that of the next use of the same life, `_NEVER`
-    for the last. ``cells``: the cells that the views of the record touch, and how many bytes each cell has.
+    ``times``: the instruction of each use. ``nexts``: the instruction of the next use in the same life, `_NEVER` for
+    the last. ``cells``: the cells that the views of the record touch, with the bytes of each.
     """
 
     tiles: Array
@@ -175,7 +174,7 @@ class _Life:
         self.stored = self.loaded = 0
 
     def touch(self, cells: Array, *, reads: bool, writes: bool) -> None:
-        """Use some cells; those that are read come from HBM where they are there alone."""
+        """Use some cells; load those that are read and are only in HBM."""
         if reads:
             self.loaded += int(self.nbytes[cells[self.there[cells] & ~self.here[cells]]].sum())
         self.here[cells] = self.is_here = True
@@ -226,7 +225,7 @@ class _Core:
             self._bring_back(time, arrivals, ahead)
 
     def _make_room(self, now: int, used: set[int]) -> None:
-        """Let lives go: those with the farthest next use where there is no room, and those that have ended."""
+        """Move lives out until there is room, those with the farthest next use first; ended lives go too."""
         while self.room < 0 and self._let_go(now, now):
             pass
         for number in used:
@@ -255,7 +254,7 @@ class _Core:
         return False
 
     def _bring_back(self, now: int, arrivals: Iterator[tuple[int, int]], ahead: int) -> None:
-        """Give room to lives in HBM that are used soon, where others are used later."""
+        """Bring lives back from HBM that are used soon, in place of others that are used later."""
         until = now + ahead
         while self.waiting[0] <= until:
             time, number = self.waiting

@@ -1,9 +1,8 @@
-"""Instructions that mix what two turns of one line have written, as the later write was shorter (NK511).
+"""NK511: an instruction mixes values of two turns of one line, since the later write was shorter.
 
-Most runs have no line that writes one tile on chip through views of different shapes, and are left at once. Of the
-others the instructions are gone through in order, and for each element of a tile it is kept which instruction wrote it
-last, and whether its value is, or was made of, one of an earlier turn. Forms of runs that were gone through are
-remembered.
+Most runs have no line that writes one tile on chip through views of different shapes, and are skipped. For the others
+the instructions are followed in order: for each element of a tile, its last writer, and whether its value comes from an
+earlier turn. Checked forms of runs are remembered.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
 
 
 def _short_writes(columns: Columns) -> list[int]:
-    """Return the positions of writes to tiles that are shorter than the one before by the same line."""
+    """Return the positions of writes to tiles that are shorter than the same line's write before."""
     writes = np.flatnonzero(columns.writes)
     if not writes.size:
         return []
@@ -103,7 +102,7 @@ class _Tile:
         return self._seen(self.writer, access)
 
     def old_of(self, access: Access) -> Array:
-        """Return which elements of a view are old, as a view."""
+        """Return a mask of a view's old elements."""
         return self._seen(self.old, access)
 
     def _seen(self, values: Array, access: Access) -> Array:
@@ -142,7 +141,7 @@ class _Turns:
                     self._write(row, access, olds)
 
     def _tile(self, access: Access) -> _Tile | None:
-        """Return the tile of a view; None for HBM, tiles with an address, and where there is no room."""
+        """Return the tile of a view; None for HBM, tiles with an address, and beyond the memory limit."""
         if access.storage not in self._tiles:
             known = self._record.storages.get(access.storage)
             found = None
@@ -154,7 +153,7 @@ class _Turns:
         return None if tile is None or access.layout.reinterprets else tile
 
     def _old(self, access: Access) -> tuple[Array | None, int]:
-        """Return which elements of a view are of an earlier turn, and the shorter write of the later one."""
+        """Return a mask of a view's elements from an earlier turn, and the position of the later, shorter write."""
         tile = self._tile(access)
         if tile is None:
             return None, -1

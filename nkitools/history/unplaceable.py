@@ -1,7 +1,7 @@
-"""Legacy tiles that no place in SBUF or PSUM serves (NK108): accesses of many partitions that begin at different ones.
+"""NK108 for legacy tiles that fit nowhere: accesses of many partitions begin at different partitions.
 
-The legacy compiler places tiles where the accesses to them may begin. It cannot place one for two accesses that want it
-elsewhere: rows 0 to 125 and rows 1 to 126 of one tile, which an engine reads from partition 0 on.
+The legacy compiler places tiles so that accesses begin at allowed partitions. It cannot do so for two accesses that
+need different places: rows 0 to 125 and rows 1 to 126 of one tile, which both must begin at partition 0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _is_placed(layout: Layout) -> bool:
 
 
 def _bases(layout: Layout, chip: Generation) -> set[int]:
-    """Return the partitions at which a tile may begin so that an access to it begins where an engine may."""
+    """Return the partitions at which a tile may begin so that an access to it begins at an allowed partition."""
     first, count, smallest = layout.start_partition, layout.partitions, chip.start_partition_step
     if count == 1:
         return set(range(chip.partitions))

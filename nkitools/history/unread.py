@@ -49,10 +49,9 @@ def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) 
 
 
 def shows_what_is_read(columns: Columns, reporter: Reporter) -> bool:
-    """Return whether what a run does not read is read by nothing.
+    """Return whether a run shows all reads, so that unread elements are a finding.
 
-    A run without results of its own is about something else. One that has found an error, or skipped a loop, has not
-    shown what is read.
+    It does not if it has no results of its own, found an error, or skipped a loop.
     """
     record = columns.record
     own = any(not record.storages[each.storage].is_given for each in record.outputs)

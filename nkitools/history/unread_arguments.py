@@ -31,8 +31,8 @@ Views = tuple[tuple[int, int], ...]
 def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, inputs: list[int]) -> None:
     """NK513, once for an argument; at the last line that reads another part of it, else at the ``kernel``.
 
-    ``inputs``: the storages of the arguments; those of integers may hold lengths and places. What an access with a mask
-    may reach counts as read. A run that reads indices or addresses on the device shows only what these arguments need.
+    ``inputs``: the storages of the arguments; those of integers may be lengths and indices. Elements that an access
+    with a mask may reach count as read. A run that reads indices or addresses on the device is checked only for those.
     """
     record = columns.record
     if record.beside.indices or record.beside.flow or not shows_what_is_read(columns, reporter):
@@ -73,7 +73,7 @@ def _views(columns: Columns, mine: Array) -> Views:
 
 
 def _unread(known: StorageRecord, views: Views) -> Array | None:
-    """Return the elements of an argument that no view has; None where each has one, or there are too many."""
+    """Return a mask of an argument's elements in no view; None if each is in one, or there are too many elements."""
     size = prod(known.shape)
     if size > _MOST_ELEMENTS or len(views) > _MOST_VIEWS or not size:
         return None
@@ -85,7 +85,7 @@ def _unread(known: StorageRecord, views: Views) -> Array | None:
 
 @lru_cache(maxsize=256)
 def _outside(shape: tuple[int, ...], itemsize: int, views: Views) -> Array | None:
-    """Return the elements of a tensor that are in no view; None where there are none. The same forms come often."""
+    """Return a mask of a tensor's elements in no view; None if there are none. Cached, as equal forms come often."""
     read = np.zeros(prod(shape), np.bool_)
     for number, offset in views:
         layout = LAYOUTS[number]

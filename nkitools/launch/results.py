@@ -54,7 +54,7 @@ def check_results(
     """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
 
     NK401 and NK405 for elements computed from undefined ones, NK621 for a result of a modern kernel in private HBM,
-    NK601 for a generator or coroutine, of which nothing has run.
+    NK601 for a generator or coroutine, whose body has not run.
     """
     if isinstance(result, (Generator, Coroutine)):
         result.close()

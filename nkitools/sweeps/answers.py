@@ -1,4 +1,4 @@
-"""The answers of a sweep: where it passes, what failures have in common, which cases are fastest, what got worse."""
+"""The answers of a sweep: passing regions, groups of failures, the fastest cases, and regressions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def answers_of(
 
 
 def left_out_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return how many elements comparisons have left out, in how many cases; '' where none has."""
+    """Return a sentence on the elements that comparisons left out, and in how many cases; '' if none did."""
     counts = [row["left_out"] for row in rows if row["left_out"]]
     elements = f"{sum(counts)} element{'s' * (sum(counts) != 1)}"
     return f"{elements} left out of comparisons, in {len(counts)} of the cases (tied choices)" if counts else ""
@@ -129,7 +129,7 @@ def clusters(rows: Iterable[Row]) -> list[Cluster]:
 
 
 def signature(row: Row) -> str:
-    """Return what a failure has in common with others."""
+    """Return the text by which failures are grouped: outcome, rule and line."""
     errors = [each for each in row["findings"] if each["severity"] == "error"]
     if row["outcome"] == "finding" and errors:
         return f"{errors[0]['rule']} at {os.path.basename(errors[0]['file'])}:{errors[0]['line']}"
@@ -139,7 +139,7 @@ def signature(row: Row) -> str:
 
 
 def size(row: Row) -> tuple[float, str]:
-    """Return how large a case is: by the sum of its numbers' magnitudes, on a logarithmic scale."""
+    """Return the size of a case, for sorting: the sum of its numbers' magnitudes on a logarithmic scale."""
     numbers = [each for each in row["values"].values() if isinstance(each, (int, float)) and not isinstance(each, bool)]
     return sum(math.log1p(abs(each)) for each in numbers), str(row["values"])
 
@@ -155,7 +155,7 @@ def pareto(rows: Iterable[Row]) -> list[Row]:
 
 
 def regressions(before: Iterable[Row], now: Iterable[Row]) -> list[tuple[Row, Row]]:
-    """Return the cases that passed and do not any more, then those that are slower, by how much."""
+    """Return the cases that passed and now fail, then those that became slower, the largest ratio first."""
     earlier = {row["case_key"]: row for row in before}
     pairs = [(earlier[row["case_key"]], row) for row in now if row["case_key"] in earlier]
     lost = [(old, new) for old, new in pairs if old["outcome"] == "pass" != new["outcome"]]
@@ -191,7 +191,7 @@ def _key(value: Any) -> Any:
 
 
 def _separation(values: Sequence[Any], passed: Sequence[bool]) -> float:
-    """Return how far the shares of passing cases differ between the values of a name."""
+    """Return the largest difference between the shares of passing cases of a name's values."""
     counted: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
     for value, good in zip(values, passed, strict=True):
         counted[_key(value)][0] += good

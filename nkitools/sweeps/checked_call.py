@@ -59,11 +59,11 @@ class Case:
 
 @dataclass(frozen=True)
 class CheckedCall:
-    """The kernel, what makes its arguments and what is right; called with a `Case` it returns the case's results.
+    """The kernel, its arguments and its reference; called with a `Case` it returns the case's results.
 
-    ``kind``: ``nki``, ``pallas`` or ``operator``. ``rtol`` and ``atol``: the allowed error as NumPy has it; without
-    both it is that which the run's dtypes and sums explain. ``mutates``: the parameters whose arrays an NKI kernel may
-    change; they are compared with what the reference leaves in its own copies.
+    ``kind``: ``nki``, ``pallas`` or ``operator``. ``rtol`` and ``atol``: the allowed error as in NumPy; without both
+    the error that the run's dtypes and sums explain. ``mutates``: the parameters whose arrays an NKI kernel may change;
+    they are compared with the reference's changes to its own copies.
     """
 
     kernel: Any
@@ -75,7 +75,7 @@ class CheckedCall:
     mutates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what would compare nothing, and a tolerance that is no finite number: ValueError."""
+        """Raise ValueError for a call that would compare nothing, and a tolerance that is no finite number."""
         stated_rule(self.rtol, self.atol)
         _must_compare(self.reference, rtol=self.rtol, atol=self.atol)
         must_be_another(self.kernel, self.reference)
@@ -97,7 +97,7 @@ class CheckedCall:
         return {**found, "seconds": round(time.perf_counter() - began, 6)}
 
     def arguments_of(self, case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the positional and the named arguments of the kernel, those that `arguments` names first."""
+        """Return the positional and the named arguments of the kernel."""
         made = self.arguments(**taken(self.arguments, case.values))
         if not isinstance(made, Mapping):
             args = tuple(made) if isinstance(made, (tuple, list)) else (made,)
@@ -114,7 +114,7 @@ class CheckedCall:
         return {name: value for name, value in keywords_of(self.kernel, case.values).items() if name not in bound}
 
     def truth(self, case: Case, *args: Any, **kwargs: Any) -> Any:
-        """Return what is right: the reference takes the arguments by position, and names of the case as keywords."""
+        """Call the reference with the arguments by position and the case's names as keywords, and return its results."""
         assert self.reference is not None
         own = [value for name, value in kwargs.items() if name not in case.values]
         left = list(inspect.signature(self.reference).parameters)[len(args) + len(own) :]
@@ -140,9 +140,9 @@ class CheckedCall:
             return self._run(case, args, kwargs)
 
     def _split(self, case: Case, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Run an NKI kernel; where the stated rule or the dtype's table does not pass it, in full precision too.
+        """Run an NKI kernel; if the stated rule or the dtype's table does not pass it, also in full precision.
 
-        So a case that has no reference, and one that changes arguments: the results of that are all that it changes.
+        Cases without a reference run in full precision too. If the kernel changes arguments, these are results as well.
         """
         launch = as_launch(self.kernel, grid=case.values.get("grid"), chip=case.chip, rules="report")
         if launch.dialect.keeps_arguments:
@@ -175,7 +175,7 @@ class CheckedCall:
     def _judgements(
         self, results: Sequence[Result], ties: TiedChoices, explain: Callable[[], dict[str, ExplainedError]] = dict
     ) -> list[Judged | None]:
-        """Return the verdict on each result; None where nothing says what is right."""
+        """Return the verdict on each result; None without a reference."""
         rule = Rule(self.rtol, self.atol)
         return [
             None
@@ -223,7 +223,7 @@ class CheckedCall:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how another process makes the same: by names. ValueError for a function that has none."""
+        """Pickle the call by the names of its functions. ValueError for a function without a name."""
         return _found, (self.kind, *self._places(), self.rtol, self.atol, self.mutates)
 
     def _places(self) -> list[ArgumentRecipe | NamedFunction | None]:
@@ -231,7 +231,7 @@ class CheckedCall:
         return [each if isinstance(each, (ArgumentRecipe, type(None))) else named(each) for each in functions]
 
     def as_text(self) -> str:
-        """Return how the functions are found again, as JSON; '' where one of them has no name."""
+        """Return the names of the functions as JSON; '' if one of them has no name."""
         try:
             places = self._places()
         except ValueError:
@@ -244,7 +244,9 @@ class CheckedCall:
 
     @classmethod
     def from_text(cls, text: str) -> CheckedCall:
-        """Return the call of `as_text`. ValueError where it has none; other errors where its functions are gone."""
+        """Return the call of a text from `as_text`. ValueError if the text is empty; other errors if its functions are
+        gone.
+        """
         if not text:
             raise ValueError("the functions of this sweep had no names of their own")
         found = json.loads(text)
@@ -275,7 +277,7 @@ def kind_of(kernel: Kernel) -> str:
 
 
 def taken(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the values that a function takes as keywords: all of them where it has ``**case``."""
+    """Return the values that a function takes as keywords: all of them if it has ``**case``."""
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return dict(values)
@@ -292,7 +294,7 @@ def _found(kind: str, *rest: Any) -> CheckedCall:
 
 
 def _results(outputs: Any, right: Any) -> list[Result]:
-    """Return the outputs of a run, each with what is right, where that is known."""
+    """Return the outputs of a run, each with the right result, if there is a reference."""
     found = [array for _, (_, array) in arrays_in("output", outputs)]
     wanted = [None] * len(found) if right is None else [array for _, (_, array) in arrays_in("output", right)]
     if right is not None and not found:
@@ -310,7 +312,7 @@ def _results(outputs: Any, right: Any) -> list[Result]:
 
 
 def _why(judgements: Sequence[Judged | None]) -> str:
-    """Return why nothing is decided, where that is the verdict; else ''."""
+    """Return the reason if the verdict is undecided; else ''."""
     if _worst(judgements) != "undecided":
         return ""
     return next(each.why for each in judgements if each is not None and each.outcome == "undecided")
@@ -335,7 +337,7 @@ def _named(known: Callable[[], dict[str, ExplainedError]], name: str) -> Explain
 
 
 def _explained(run: Run) -> dict[str, ExplainedError]:
-    """Return the error of each output that a run explains, by name; nothing where it cannot be repeated."""
+    """Return the explained error of each output by name; {} if the run cannot be repeated."""
     try:
         return {each.name: each for each in run.tolerance().outputs}
     except ValueError:
@@ -343,7 +345,7 @@ def _explained(run: Run) -> dict[str, ExplainedError]:
 
 
 def _most(differences: Iterable[Difference | None]) -> float | None:
-    """Return the largest absolute difference; None where none is known."""
+    """Return the largest absolute difference; None if none is known."""
     return max((each.max_abs for each in differences if each is not None), default=None)
 
 
@@ -353,7 +355,7 @@ def _estimate(run: Run) -> float | None:
 
 
 def _estimate_of_calls(run: Any) -> float | None:
-    """Return the estimated time of a function's Pallas calls together; None where no compiler says it."""
+    """Return the estimated time of all Pallas calls of a function; None without a compiler."""
     try:
         times = [each.latency_us for each in run.estimate().kernels]
     except (NotModelled, ValueError):

@@ -24,7 +24,7 @@ _VALUES = ("as given", "normal", "large", "negative", "equal")
 
 
 def distinguishing(file: str, right: str, wrong: str, kernel: str, calls: Sequence[Call]) -> str:
-    """Return an input on which two texts of a kernel differ, in words; '' where none of those tried does."""
+    """Return in words an input on which two versions of a kernel differ; '' if no tried input shows it."""
     with stand_in("always"):
         first, second = (getattr(module_of_text(file, text), kernel) for text in (right, wrong))
         for call in calls:

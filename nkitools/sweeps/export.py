@@ -1,4 +1,4 @@
-"""The cases of a store as one table: CSV, or Parquet where pyarrow is installed."""
+"""The cases of a store as one table: CSV, or Parquet if pyarrow is installed."""
 
 from __future__ import annotations
 

@@ -63,9 +63,8 @@ class _Worker:
 class LocalEngine:
     """Runs a function on tasks in worker processes of this machine.
 
-    ``timeout``: seconds of a task, after which its worker is ended and another one takes the place. ``memory``: bytes
-    that a worker may take. A worker that dies by itself or is killed loses its task, which another one gets, up to
-    three times.
+    ``timeout``: seconds for a task, after which its worker is replaced. ``memory``: bytes that a worker may take. If a
+    worker dies or is killed, another one gets its task, up to three times.
     """
 
     def __init__(self, *, workers: int | None = None, timeout: float | None = None, memory: int = MEMORY) -> None:
@@ -151,7 +150,9 @@ def _end(worker: _Worker) -> None:
 
 
 def _serve(function: Callable[[Any], Any], pipe: Connection) -> None:
-    """Answer task after task, until the driver ends this process. MemoryError ends it: another one has all memory."""
+    """Do task after task until the driver ends this process. A MemoryError ends it, since a new process has free
+    memory.
+    """
     for variable in _THREADS:
         os.environ[variable] = "1"
     from threadpoolctl import threadpool_limits

@@ -28,9 +28,10 @@ USUAL = (
 
 @dataclass(frozen=True)
 class Tried:
-    """A mutant and its end: ``killed`` says by what; '' where it survives, and then ``differs`` on which input.
+    """A mutant and its end. ``killed``: what noticed it, '' if it survived. ``differs``: an input on which a survivor
+    differs.
 
-    ``unsound``: why the tests failed without a mistake afterwards, '' where they did not.
+    ``unsound``: why the tests failed afterwards without a mistake, '' if they did not.
     """
 
     mutant: Candidate
@@ -69,8 +70,8 @@ def mutate(
 ) -> list[Tried]:
     """Try every mutant of a kernel, in the order of the text, on an engine of sweeps; ``settings``: of constants.
 
-    `TestsFail` where the tests do not pass as they are, or run no such kernel, or pass only for the first time: then
-    they fail with a mistake for another reason, and no number says what they notice.
+    `TestsFail` if the tests do not pass as they are, do not run the kernel, or pass only the first time: then failures
+    with a mistake would have other reasons.
     """
     text = Path(file).read_text(encoding="utf-8")
     mutants = candidates_in(Source(text, Path(file).stem), kernel, kinds)
@@ -95,7 +96,7 @@ def mutate(
 
 
 def _settings_text(text: str, kernel: str, settings: Mapping[str, Any]) -> str:
-    """Return lines that give constants at the end of a file other values. ValueError for what is no constant of it."""
+    """Return lines to add to a file that set constants to other values. ValueError for unknown constants."""
     bound = bound_names(text) or {}
     for name, value in settings.items():
         statement = bound.get(name)
@@ -106,7 +107,7 @@ def _settings_text(text: str, kernel: str, settings: Mapping[str, Any]) -> str:
 
 
 def _literal(statement: ast.stmt) -> Any:
-    """Return the value of an assignment; None where it is no literal."""
+    """Return the value of an assignment; None if it is no literal."""
     try:
         return ast.literal_eval(getattr(statement, "value", None) or ast.Constant(None))
     except ValueError:
@@ -114,7 +115,7 @@ def _literal(statement: ast.stmt) -> Any:
 
 
 def _passing(engine: Any, as_it_is: Callable[[int], Trial], said: str) -> Trial:
-    """Return the end of the tests without a mistake; `TestsFail` where they fail."""
+    """Return the result of the tests without a mistake; `TestsFail` if they fail."""
     ended = next(iter(engine.run(as_it_is, [0])))
     if ended.reason or ended.result.code:
         raise TestsFail(f"{said}: {ended.error or _why(ended.result)}")

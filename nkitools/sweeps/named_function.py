@@ -20,7 +20,7 @@ class NamedFunction:
     name: str
 
     def found(self) -> Any:
-        """Return the function; its module is imported, or its file is loaded where no import leads there."""
+        """Return the function; import its module, or load its file if it cannot be imported."""
         value: Any = module_of(self.module, self.file)
         for part in self.name.split("."):
             value = getattr(value, part)
@@ -30,7 +30,7 @@ class NamedFunction:
 def named(function: Any) -> NamedFunction:
     """Return the place of a function or a kernel.
 
-    ValueError where its name does not lead back to it, as of a lambda or of a function inside of another one.
+    ValueError if its name does not lead back to it, as for a lambda or an inner function.
     """
     inner = inspect.unwrap(function) if callable(function) else function
     module, name = getattr(inner, "__module__", None), getattr(inner, "__qualname__", None)
@@ -49,7 +49,7 @@ def named(function: Any) -> NamedFunction:
 
 
 def _operator_place(function: Any) -> tuple[str | None, str | None, ModuleType | None]:
-    """Return where an object without a module of its own stands: a custom operator that a file has as a name."""
+    """Return the place of an object without a module, such as a custom operator that a file has under a name."""
     for module in [*known_modules(), *sys.modules.values()]:
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if value is function and getattr(module, "__file__", None):

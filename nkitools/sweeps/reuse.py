@@ -1,8 +1,8 @@
-"""Cases that a store has already: found again by the content of all that decides their results.
+"""Reuse of stored cases: found by the content of everything that decides their results.
 
-That is the kernel with what it reads, the arrays that it is given, and the arrays that are right. The arrays are made
-anew, and compared themselves: whatever `arguments` and `reference` read, a file, the environment, the time, shows in
-them. A kernel that reads what cannot be known is run each time.
+That is the kernel with the data that it reads, its arguments, and the right results. The arrays are computed again and
+compared: whatever `arguments` and `reference` read, a file, the environment, the time, shows in them. A kernel that
+reads data which nkitools cannot follow runs each time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _OTHER = "the file of the kernel, or of a function that it calls, has changed si
 
 
 class Task(NamedTuple):
-    """A case, and the hashes of the results that a store has of it. ``base``: all that is known before it is made."""
+    """A case, and the hashes of its stored results. ``base``: the part of the hash that is known before the case is
+    made.
+    """
 
     base: str
     case: Case
@@ -75,7 +77,7 @@ class ReusingCall:
         return {**found, "hash": digest_of(task.base, "each time"), "is_stored": False, "unknown": unknown}
 
     def _stored(self, task: Task, kernel: Content) -> str | None:
-        """Return the hash of stored results of a case that has the same arguments, and the same that is right."""
+        """Return the hash of stored results of a case with equal arguments and reference; None if there are none."""
         call, arguments, reference = self._remembering()
         is_wide = call.kind == "nki" and "ranks" not in task.case.values
         try:
@@ -91,7 +93,7 @@ class ReusingCall:
         return found
 
     def _remembering(self) -> tuple[CheckedCall, _Remembered, _Remembered | None]:
-        """Return the call with functions that note what they return."""
+        """Return the call with functions that remember their results."""
         arguments = _Remembered(self.call.arguments)
         reference = None if self.call.reference is None else _Remembered(self.call.reference)
         return replace(self.call, arguments=arguments, reference=reference), arguments, reference
@@ -114,7 +116,7 @@ class _Remembered:
 
 
 def no_results(outcome: str, error: str, seconds: float = 0.0) -> dict[str, Any]:
-    """Return the results of a case that has none."""
+    """Return a row for a case without results."""
     numbers = {**dict.fromkeys(NUMBERS), "left_out": 0}
     return {"outcome": outcome, "findings": [], "error": error, **numbers, "seconds": round(seconds, 6)}
 
@@ -127,7 +129,7 @@ def digest_of(*texts: str) -> str:
 def _hash(
     task: Task, kernel: Content, arguments: _Remembered, reference: _Remembered | None, *, has_lines: bool
 ) -> str:
-    """Return the hash of a case's results; findings have lines, which another place of the same code has not."""
+    """Return the hash of a case's results; ``has_lines``: they have lines, so that the code's text counts too."""
     truth = reference.key if reference is not None else ""
     return digest_of(task.base, kernel.key, arguments.key, truth, kernel.code if has_lines else "")
 

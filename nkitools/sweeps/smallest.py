@@ -1,4 +1,4 @@
-"""The smallest case that fails as another one does, and the test that shows it."""
+"""Finds the smallest case that fails like a given one, and writes a test for it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_RUNS = 60
 
 
 def smallest(call: CheckedCall, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a case that fails as a stored one does, with whole numbers as small as runs could make them.
+    """Return the values of a case that fails like a stored one, with integers as small as possible.
 
-    Number after number is made 1, halved or lowered by one, as long as outcome and cause stay the same.
+    Each number is set to 1, halved or lowered by one, as long as outcome and cause stay.
     """
     values, runs = dict(row["values"]), 0
     wanted = row["outcome"], signature(row)

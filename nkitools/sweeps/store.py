@@ -1,8 +1,8 @@
-"""The store of sweeps: one SQLite file, in which a case is there once for each hash of all that decides its results.
+"""The store of sweeps: one SQLite file with one row for each hash of everything that decides a case's results.
 
-What came from outside of a case is no result of it, such as a missing file or a time limit: it is stored, not reused.
+Outcomes from outside of a case, such as a missing file or a time limit, are stored but not reused.
 
-Write-ahead logging keeps every row that was committed, wherever the driver is killed, and lets several sweeps write.
+Write-ahead logging keeps every committed row, even if the driver is killed, and lets several sweeps write.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StoreError(ValueError):
 
 
 class Store:
-    """An open store. ``path`` None: one in memory, which is gone at the end."""
+    """An open store. ``path`` None: a store in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, must_exist: bool = False) -> None:
         self.path = ":memory:" if path is None else os.fspath(path)
@@ -80,9 +80,9 @@ class Store:
         return int(self._database.execute("PRAGMA user_version").fetchone()[0])
 
     def begin(self, sweep: str, kernel: str, file: str, code: str, wanted: int, call: str = "") -> None:
-        """Note a sweep, which has no cases yet; one that is there already stays.
+        """Add a sweep without cases, unless it is there already.
 
-        ``wanted``: how many cases it will have. ``call``: how its functions are found again.
+        ``wanted``: the number of cases it will have. ``call``: the names of its functions.
         """
         with self._writing():
             self._database.execute(
@@ -92,7 +92,7 @@ class Store:
             self._database.execute("DELETE FROM members WHERE sweep = ?", (sweep,))
 
     def join(self, sweep: str, hashes: Iterable[str]) -> None:
-        """Note stored cases as those of a sweep."""
+        """Add stored cases to a sweep."""
         with self._writing():
             self._join(sweep, hashes)
 
@@ -100,7 +100,7 @@ class Store:
         self._database.executemany("INSERT OR IGNORE INTO members VALUES (?, ?)", ((sweep, each) for each in hashes))
 
     def done(self, hashes: Iterable[str]) -> set[str]:
-        """Return those of the hashes whose cases are stored."""
+        """Return the hashes whose cases are stored."""
         return {row[0] for row in self._where("SELECT hash FROM cases WHERE hash IN", hashes)}
 
     def reusable(self, case_keys: Iterable[str]) -> dict[str, set[str]]:
@@ -123,7 +123,7 @@ class Store:
             yield from self._database.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall()
 
     def add(self, rows: Iterable[Mapping[str, Any]], sweep: str | None = None) -> None:
-        """Store cases, in one transaction, those of a sweep; they take the place of cases of the same hash."""
+        """Store cases of a sweep in one transaction; they replace cases with the same hash."""
         new = [[row[column] for column in COLUMNS] for row in rows]
         with self._writing():
             self._database.executemany(_INSERT, new)
@@ -149,9 +149,9 @@ class Store:
         return [dict(zip(names, row, strict=True)) for row in self._database.execute(query)]
 
     def merge(self, other: str | os.PathLike[str]) -> int:
-        """Take over the cases and sweeps of another store; return how many cases are new. StoreError: it is none.
+        """Add the cases and sweeps of another store, and return the number of new cases. StoreError if it is no store.
 
-        Of a case that both have the later one stays.
+        If both have a case, the later one stays.
         """
         Store(other, must_exist=True).close()
         self._database.execute("ATTACH DATABASE ? AS other", (os.fspath(other),))

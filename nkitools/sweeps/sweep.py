@@ -45,11 +45,10 @@ class Sweep:
 
     ``rows``: one dictionary for each case, in the order of the space: the case's own names, ``chip``, ``outcome``
     (``pass``, ``wrong``, ``finding``, ``error``, ``timeout``), ``findings``, ``max_error``, ``estimate_us``,
-    ``seconds``, and ``low_precision``, ``remaining`` (both None where the tolerance or the dtype's steps pass a case),
-    ``error``, ``left_out``: the number of elements that were left out of the comparison, as they hang on a choice that
-    rounding may flip; ``max_error`` is over the others.
-    ``stored``: how many of the rows were in the store before.
-    ``each_time``: why the store keeps no case of this kernel for a later sweep; '' where it keeps them.
+    ``seconds``, ``low_precision`` and ``remaining`` (both None if the tolerance or the dtype's steps pass a case),
+    ``error``, and ``left_out``: the number of elements left out of the comparison, since they depend on a choice that
+    rounding may flip; ``max_error`` is over the others. ``stored``: the number of rows that were in the store before.
+    ``each_time``: why later sweeps cannot reuse cases of this kernel from the store; '' if they can.
     """
 
     kernel: str
@@ -60,7 +59,7 @@ class Sweep:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """Return how many cases have each outcome."""
+        """Return the number of cases with each outcome."""
         return dict(Counter(row["outcome"] for row in self.rows))
 
     @property
@@ -127,7 +126,7 @@ def sweep(
 
 
 class StoreWarning(UserWarning):
-    """A store cannot say whether a case is the same as before: it is run each time."""
+    """Warns that cases run each time, since a store cannot know whether they have changed."""
 
 
 def not_reused(found: Sweep) -> str:
@@ -144,7 +143,7 @@ def checked_call(
     atol: float | None = None,
     mutates: str | Sequence[str] = (),
 ) -> CheckedCall:
-    """Return the call that every case makes. ValueError where nothing says the arguments."""
+    """Return the call of every case. ValueError if there are no arguments."""
     if not callable(kernel):
         raise ValueError(f"kernel: a sweep needs a kernel or a function, it is given {type(kernel).__name__}")
     if arguments is None:
@@ -157,7 +156,7 @@ def checked_call(
 
 
 def chips_of(kind: str, chips: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the chips of a sweep by their usual names. ValueError for one that is not known."""
+    """Return the chips of a sweep by their usual names. ValueError for an unknown chip."""
     given = (chips,) if isinstance(chips, str) else tuple(chips or ())
     if kind == "pallas":
         return given or ("v5e",)
@@ -169,7 +168,7 @@ def chips_of(kind: str, chips: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def check_names(call: CheckedCall, values: Mapping[str, Any]) -> None:
-    """ValueError for a name of a space that a row has already, and for one that changes nothing."""
+    """Raise ValueError for a name of a space that every row already has, or that changes nothing."""
     for name in values:
         if name in ROW:
             raise ValueError(f"{name} of the space is what a row calls something else; give it another name")
@@ -225,7 +224,7 @@ def run_cases(
 
 
 def _function_of(call: CheckedCall, store: str | os.PathLike[str] | None) -> Callable[[Task], dict[str, Any]]:
-    """Return the function that runs a case; without a store it looks for nothing that is the same."""
+    """Return the function that runs a case, and with a store reuses stored results."""
     if store is None:
         return partial(_always, call)
     function = inspect.unwrap(call.kernel)
@@ -251,7 +250,7 @@ class _Told:
         self.unknown = ""
 
     def stored(self, ended: Iterable[tuple[Task, dict[str, Any]]]) -> list[str]:
-        """Note cases, and return the hashes of those that were stored."""
+        """Note finished cases, and return the hashes of those that were stored before."""
         before = []
         for task, found in ended:
             self.hashes[task.base] = found["hash"]
@@ -303,7 +302,7 @@ class Identity:
         return [self.module, self.kernel, self.code, self.versions]
 
     def case_key(self, case: Case) -> str:
-        """Return what a case has in common with itself in a sweep of another version of the kernel."""
+        """Return the key that a case has in sweeps of all versions of the kernel."""
         return _digest([self.module, self.kernel, case.chip, shown_values(case.values)])
 
     def base_of(self, case: Case) -> str:
@@ -322,7 +321,7 @@ class Identity:
 
 
 def surroundings(kind: str) -> dict[str, Any]:
-    """Return versions and options that decide the results of cases. ValueError for an option that means nothing."""
+    """Return the versions and options that results of cases depend on. ValueError for a wrong option."""
     names = ("nkitools", "numpy", "ml_dtypes", *(("jax", "jaxlib", "libtpu") if kind == "pallas" else ()))
     packages = {name: _version(name) for name in names}
     said = {name: options.value(name) for name in _OPTIONS}
@@ -338,7 +337,7 @@ def _version(package: str) -> str:
 
 
 def shown_values(values: Mapping[str, Any]) -> str:
-    """Return the values of a case as JSON: what JSON has not, such as a dtype, as its text."""
+    """Return the values of a case as JSON; values that JSON lacks, such as a dtype, as text."""
     return json.dumps(dict(values), default=_text)
 
 
@@ -354,7 +353,7 @@ def _digest(parts: Any) -> str:
 
 
 def _written_together(ended: Iterator[Ended[Task]]) -> Iterator[list[tuple[Task, dict[str, Any]]]]:
-    """Yield the results of a quarter of a second together; what is there at an interruption, too."""
+    """Yield the results of each quarter of a second together; at an interruption the results so far."""
     rows: list[tuple[Task, dict[str, Any]]] = []
     since = time.monotonic()
     try:
