@@ -130,14 +130,14 @@ class KernelFile:
         raise BadRequest(f"{self.path} {_HOW_TO_SAY}")
 
     def _called(self, function: Callable[..., Any], case: dict[str, Any]) -> Any:
-        """Return what a function of the author's returns for a case."""
+        """Call a function of the author's with a case and return its result."""
         try:
             return function(**case)
         except Exception as error:  # the author's own
             raise BadRequest(_complaint(self.path, error, "has no inputs")) from error
 
     def _first_case(self, function: Callable[..., Any], case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a function of a case is called with: the values of the first case that it has parameters for."""
+        """Return the keywords for a function of a case: the values of the first case for its parameters."""
         parameters = parameters_of(function)
         needed = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIABLE]
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
@@ -169,7 +169,7 @@ class KernelFile:
 
     @property
     def arguments(self) -> Callable[..., Any] | None:
-        """The function that makes a case's arguments: ``arguments``, else ``inputs``; None where neither is one."""
+        """The function that makes a case's arguments: ``arguments``, else ``inputs``; None if neither is a function."""
         for name in ("arguments", "inputs"):
             found = getattr(self.module, name, None)
             if callable(found):
@@ -178,17 +178,17 @@ class KernelFile:
 
     @property
     def reference(self) -> Any:
-        """The right results: arrays, or a function of the arguments; None where the file says none."""
+        """The right results: arrays, or a function of the arguments; None if the file has none."""
         return getattr(self.module, "reference", None)
 
     @property
     def expect(self) -> Mapping[str, Any]:
-        """The right values of the kernel's tensors, by name; empty where the file says none."""
+        """The right values of the kernel's tensors, by name; {} if the file has none."""
         return getattr(self.module, "expect", None) or {}
 
     @property
     def space(self) -> Space | None:
-        """The cases of a sweep: a dictionary, or the path of a TOML file; None where the file says none."""
+        """The cases of a sweep: a dictionary, or the path of a TOML file; None if the file has none."""
         return self._space("space")
 
     @property
@@ -364,7 +364,7 @@ def _from_npz(file: str) -> Call:
 
 
 def failure(error: Exception) -> str:
-    """Return what a kernel of the author's has raised, with the line; '' where no line of the author's was reached."""
+    """Return the error of an author's kernel with the line; '' if it passed no line of the author's."""
     if isinstance(error, KernelError):
         return str(error)
     place = _authors_place(error)
@@ -372,7 +372,7 @@ def failure(error: Exception) -> str:
 
 
 def _authors_place(error: BaseException) -> str:
-    """Return the last line of the author's that an error has passed, file:line; '' where there is none."""
+    """Return the author's last line in a traceback, as file:line; '' if there is none."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_installed(each.filename)]
     own = [each for each in frames if not each.filename.startswith((f"{Path(__file__).parent}{os.sep}", "<"))]
     return f"{own[-1].filename}:{own[-1].lineno}" if own else ""

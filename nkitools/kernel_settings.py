@@ -72,7 +72,7 @@ def without_settings(function: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def parameters_of(function: Any) -> list[inspect.Parameter]:
-    """Return the parameters of a function; none where Python does not know them."""
+    """Return the parameters of a function; [] if Python does not know them."""
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -119,7 +119,7 @@ def check_setting(name: str, value: Any, former: Any) -> None:
 
 
 def innermost(value: object) -> object:
-    """Return what runs in the end: the last of `layers`."""
+    """Return the innermost function: the last of `layers`."""
     *_, last = layers(value)
     return last
 

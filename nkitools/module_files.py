@@ -23,7 +23,7 @@ _roots: set[Path] = set()  # the folders that files were imported from
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file in its own encoding; '' where it has none: Python says why when it runs the file."""
+    """Return the text of a file in its own encoding; '' if it cannot be decoded: running it gives Python's error."""
     try:
         return read(path)
     except Unreadable:
@@ -31,7 +31,7 @@ def text_of(path: Path) -> str:
 
 
 def place_of(file: Path) -> Path:
-    """Return where a file stands: where a link leads to, but for a link of a package, or one to a name without .py."""
+    """Return the real path of a file, but keep links inside packages and links to names without .py."""
     path = Path(os.path.abspath(file))
     real = path.resolve()
     return path if (path.parent / "__init__.py").is_file() or real.suffix != ".py" else real
@@ -75,7 +75,7 @@ def module_place(path: Path) -> tuple[Path, str]:
 
 
 def _relative_levels(path: Path) -> int:
-    """Return how many folders up the file's relative imports reach: 1 for ``from .tiles import add``."""
+    """Return the number of folders that the file's relative imports go up: 1 for ``from .tiles import add``."""
     return max((each.level for each in nodes_of(text_of(path)) if isinstance(each, ast.ImportFrom)), default=0)
 
 

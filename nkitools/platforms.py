@@ -209,14 +209,14 @@ def alarm(seconds: float, ring: Callable[[], None]) -> Iterator[None]:
 
 
 def workers_context(*, has_threads: bool) -> BaseContext:
-    """Return how workers start: by a fork, which has what is imported here. On macOS, and beside threads, anew."""
+    """Return the start method of workers: a fork, which has all imports; on macOS and beside threads a new process."""
     import multiprocessing
 
     return multiprocessing.get_context("spawn" if has_threads or IS_MACOS else "fork")
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use. On macOS, which binds no process to cores, all of the machine's."""
+    """Return the number of cores that this process may use; on macOS, which has no affinities, all of the machine's."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
@@ -286,10 +286,10 @@ def own_memory(process: int) -> int:
 
 
 def free_memory(root: str | Path = "/") -> int | None:
-    """Return the bytes that this process can still get, None where the system does not say.
+    """Return the bytes that this process can still allocate; None if unknown.
 
-    On Linux the machine, each control group of the process (version 1 and 2) and its own limit of address space leave
-    some: the least of these. File pages that the kernel can drop count as free. On macOS all memory of the machine.
+    On Linux the machine, each control group of the process (version 1 and 2) and its limit of address space leave some
+    bytes: the least of these. File pages that the kernel can drop count as free. On macOS all memory of the machine.
     """
     system = os.path.join(root, "proc/meminfo")
     available = _kib(system, "MemAvailable:") if "MemAvailable:" in _text(system) else _all_memory()
@@ -311,7 +311,7 @@ _GROUPS: Mapping[str, tuple[str, str, str, str]] = {
 
 
 def _left_in_groups(root: str | Path) -> list[int]:
-    """Return what the control groups of the process leave: of its own group and of those above."""
+    """Return the bytes that the process's control group and those above it leave."""
     left = []
     for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -368,7 +368,7 @@ def anonymous_file() -> int:
 
 
 def lock(file: IO[str], *, shared: bool = False, waits: bool = True) -> bool:
-    """Lock an open file until it is closed, or its process ends; False where another one has it. Same on macOS."""
+    """Lock an open file until it is closed or its process ends; return False if another process has it. Same on macOS."""
     import fcntl
 
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -396,7 +396,7 @@ def system_words() -> str:
 
 
 def processor_words() -> list[str]:
-    """Return what says which kind of processor this is. On macOS what the module `platform` knows, and no more."""
+    """Return words that identify the kind of processor; on macOS only those of the module `platform`."""
     import platform
 
     lines = _text("/proc/cpuinfo").splitlines()

@@ -131,9 +131,9 @@ def begins_loop(code: CodeType, offset: int) -> bool:
 
 
 def bound_name(code: CodeType, offset: int) -> str:
-    """Return the name that the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
+    """Return the name that the value of the instruction at ``offset`` is assigned to; '' if it is not assigned.
 
-    Of a call that is the variable its result is assigned to, of a loop its counter (the last name of several, as in
+    For a call that is the variable of its result, for a loop its counter (the last of several names, as in
     ``for index, value in enumerate(...)``).
     """
     offsets, instructions = instructions_of(code)
@@ -178,7 +178,7 @@ _CALLS = frozenset({"PRECALL", "CALL", "CALL_FUNCTION", "CALL_METHOD", "CALL_KW"
 
 
 def _taken(instruction: dis.Instruction) -> int:
-    """Return how many values an instruction takes from the stack, more than there are where that is not known."""
+    """Return the number of values that an instruction takes from the stack; more than there are if unknown."""
     name = instruction.opname
     if name in ("KW_NAMES", "NOP") or name in _PUSHES or name.startswith("LOAD_FAST"):
         return 0
@@ -196,9 +196,10 @@ def _taken(instruction: dis.Instruction) -> int:
 
 
 def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, int] | None:
-    """Return which instruction takes the value on top of the stack at ``position``, and how many lie above it then.
+    """Return the instruction that takes the value on top of the stack at ``position``, and the number of values above
+    it.
 
-    None where that is uncertain: ``first, second = make(), make()`` takes the first value when the second is made.
+    None if that is uncertain: ``first, second = make(), make()`` takes the first value when the second is made.
     """
     above = 0
     for number in range(position, len(instructions)):
@@ -216,7 +217,7 @@ def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, in
 
 
 def returned_element(code: CodeType, offset: int) -> int | None:
-    """Return which element of a returned tuple or list the value of the instruction at ``offset`` becomes."""
+    """Return the index in a returned tuple or list that the value of the instruction at ``offset`` gets."""
     offsets, instructions = instructions_of(code)
     taken = _taking(instructions, bisect_right(offsets, offset))
     if taken is None or taken[0] + 1 >= len(instructions):
@@ -229,9 +230,9 @@ def returned_element(code: CodeType, offset: int) -> int | None:
 
 
 def unpacked_name(code: CodeType, offset: int, element: int) -> str:
-    """Return the name that an element of the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
+    """Return the name that an element of the value of the instruction at ``offset`` gets; '' if it gets none.
 
-    ``first, second = call()`` names the elements; so does ``pair = call()``, by their places.
+    ``first, second = call()`` names the elements; so does ``pair = call()``, by index.
     """
     offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)

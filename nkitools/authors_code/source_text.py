@@ -31,7 +31,7 @@ class SourceChanged(UserWarning):
 
 
 def text_of(code: CodeType) -> str:
-    """Return the text of the file that holds ``code``; '' where there is none, and where it holds other code now."""
+    """Return the text of the file of ``code``; '' if there is none, or if the file has changed."""
     file = code.co_filename
     now, kept = current_text(file), _kept.get((file, code), "")
     if now is not kept and _index(now, code) is not None:
@@ -58,15 +58,15 @@ def keep_text(code: CodeType, text: str) -> None:
 
 
 def shown_text(file: str) -> str:
-    """Return the text of a file as the code that runs has it; of a file without such code its text as it is now."""
+    """Return the text of a file as it was when its running code was loaded; without such code its current text."""
     found = _shown.get(file)
     return current_text(file) if found is None else found
 
 
 def current_text(file: str) -> str:
-    """Return the text of a file, or of a notebook's cell, as it is now; '' where it is not at hand.
+    """Return the current text of a file, or of a notebook's cell; '' if it is not available.
 
-    It is one object for as long as linecache keeps the same lines. Code of ``exec`` shares the name ``<string>`` with
+    It is one object as long as linecache keeps the same lines. Code of ``exec`` shares the name ``<string>`` with
     the program of ``python -c``, whose text linecache has from Python 3.13 on.
     """
     if file == "<string>":
@@ -185,7 +185,7 @@ def is_at(node: ast.expr | ast.stmt, code: CodeType) -> bool:
 
 
 def _index(text: str, code: CodeType) -> int | None:
-    """Return where a code stands among those of a text; None where the text has not this very code."""
+    """Return the index of a code object among those of a text; None if the text does not have it."""
     found = _codes(text, code.co_flags & _FEATURES, _is_of_pytest(code)) if text else {}
     return found.get(code)
 

@@ -91,11 +91,11 @@ def right_of_and(code: CodeType, offset: int) -> range | None:
 
 
 def right_side(instructions: Iterable[dis.Instruction], offset: int) -> range | None:
-    """Return where the right side of an ``and`` lies, if the instruction at ``offset`` asks for the truth of its left
+    """Return the range of the right side of an ``and``, if the instruction at ``offset`` tests the truth of its left
     side.
 
-    None where the truth decides something else, as in ``if a and b``, ``a or b``, ``not a`` and ``0 <= i < n``, and
-    where the right side makes no comparison.
+    None if the truth value decides something else, as in ``if a and b``, ``a or b``, ``not a`` and ``0 <= i < n``, or
+    if the right side makes no comparison.
     """
     code = [each for each in instructions if each.opname not in _SILENT]
     offsets = [each.offset for each in code]

@@ -189,7 +189,7 @@ def dense_strides(shape: Sequence[int], itemsize: int) -> list[int]:
 
 
 def regrouped(shape: Sequence[int], strides: Sequence[int], sizes: Sequence[int], itemsize: int) -> list[int] | None:
-    """Byte strides that show the same elements, in the same order, in other ``sizes``; None where only a copy could."""
+    """Return byte strides for the same elements in the same order with other ``sizes``; None if that needs a copy."""
     chunks: list[list[int]] = []  # [elements, stride]: neighbouring dimensions that lie in memory as one
     for size, stride in zip(shape, strides, strict=True):
         if size == 1:
@@ -212,7 +212,7 @@ def regrouped(shape: Sequence[int], strides: Sequence[int], sizes: Sequence[int]
 
 
 def first_byte(tensor: StridedView) -> int:
-    """Return where the view begins in its storage, in bytes of the storage's own elements."""
+    """Return the first byte of a view in its storage, counted in the storage's own elements."""
     partition, rest = divmod(tensor.byte_offset, tensor.storage.partition_bytes)
     return partition * tensor.storage.free_bytes + rest
 
@@ -255,7 +255,7 @@ def pairs_of(tensor: StridedView, pattern: Pattern) -> list[tuple[int, int]]:
 
 
 def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
-    """Return where an access pattern begins, in elements of ``target``: the view's beginning plus ``offset``."""
+    """Return the first element of an access pattern, in elements of ``target``: the view's begin plus ``offset``."""
     begin = first_byte(tensor)
     if tensor.on_chip and tensor.storage.free_bytes % target.itemsize:
         wrong(tensor, f"a partition of {tensor.storage.free_bytes} bytes does not divide into elements of {target}")
@@ -265,10 +265,9 @@ def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
 
 
 def pattern_beyond(tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType) -> str:
-    """Return what an access pattern that begins at element ``start`` reaches outside of the storage; '' where it stays
-    inside.
+    """Return a clause on how an access pattern from element ``start`` leaves the storage; '' if it does not.
 
-    Errors: NK109 and NK111 where its partitions do not follow one another on chip.
+    Errors: NK109 and NK111 if its partitions on chip are not consecutive.
     """
     if tensor.on_chip:
         _check_partitions(tensor, pairs, dtype)

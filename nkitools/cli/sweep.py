@@ -186,7 +186,7 @@ def failure_line(row: dict[str, Any]) -> str:
 
 
 def _arguments_of(file: KernelFile, space: Any) -> Any:
-    """Return FILE's function of a case; None where the space has the arguments."""
+    """Return FILE's function of a case; None if the space has the arguments."""
     from nkitools.facts.case_space import table_of
 
     if not isinstance(space, dict) and "arguments" in table_of(space):

@@ -68,7 +68,9 @@ def say_json(value: Any, **forms: Any) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return where to print. Brackets are brackets: messages are full of shapes; control characters are escapes."""
+    """Return the console to print on. It takes brackets literally, as messages have shapes, and escapes control
+    characters.
+    """
     from rich.console import Console
 
     class Shown(Console):

@@ -100,7 +100,7 @@ def _run_script(script: Path, args: tuple[str, ...]) -> tuple[int, list[Run]]:
 
 
 def _arrays(path: Path) -> Any:
-    """Return the arrays of a file; UsageError where it holds none."""
+    """Return the arrays of a file. UsageError if it has none."""
     from zipfile import BadZipFile
 
     import numpy as np

@@ -68,12 +68,12 @@ class ComparedArrays:
 
     @property
     def largest(self) -> float | None:
-        """Return the largest difference of the elements that differ; None where one of the values is not finite."""
+        """Return the largest difference of the elements that differ; None if one of the values is not finite."""
         far = self.distance[self.wrong]
         return float(far.max(initial=0.0)) if np.isfinite(far).all() else None
 
     def text(self, name: str) -> str:
-        """Return the difference as sentences: how many elements, the first and the worst; '' where they agree."""
+        """Return the difference as sentences: the number of elements, the first and the worst; '' if they agree."""
         if self.message:
             return f"{name}: {self.message}"
         if not self.count:

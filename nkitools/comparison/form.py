@@ -59,7 +59,7 @@ def must_hold_numbers(name: str, actual: Any, expected: Any) -> None:
 
 
 def unlike_nan(actual: Any, expected: Any) -> str:
-    """Return where one side alone is NaN, in words; '' where NaN stands in the same elements."""
+    """Return in words the elements that are NaN on one side only; '' if NaN is in the same elements."""
     first, second = np.isnan(numbers_of(actual)), np.isnan(numbers_of(expected))
     for mask, what in ((first & ~second, "where numbers are expected"), (second & ~first, "too few")):
         if mask.any():

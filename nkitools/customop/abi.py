@@ -150,7 +150,7 @@ GUARDS = (1, 2)  # blocks and tensors begin behind a guard page; they end before
 
 
 def aligned(offset: int, unit: int = PAGE) -> int:
-    """Return the next offset at which something of ``unit`` may begin."""
+    """Return ``offset`` rounded up to a multiple of ``unit``."""
     return -(-offset // unit) * unit
 
 
@@ -161,14 +161,14 @@ def give_room(call: Call) -> int:
 
 
 def room_of(end: int, out: TensorRecord) -> tuple[int, int, int]:
-    """Return where an output and its shadow are behind arguments that end at ``end``, and the end of it all."""
+    """Return the offsets of an output and its shadow after arguments that end at ``end``, and the end of the shadow."""
     offset = aligned(end)
     shadow = aligned(offset + out.numel * SCALAR_TYPES[out.dtype][1] + 1)
     return offset, shadow, aligned(shadow + out.numel + 1)
 
 
 def open_library(path: str) -> ctypes.CDLL:
-    """Load the shape or compute half of a library; OSError where its structures are of another version."""
+    """Load the shape or compute half of a library. OSError if its structures have another version."""
     library = ctypes.CDLL(path)
     library.nkt_abi_size.restype = ctypes.c_int64
     if library.nkt_abi_size() != CALL_BYTES:
@@ -184,7 +184,7 @@ def open_library(path: str) -> ctypes.CDLL:
 
 
 def listing(library: ctypes.CDLL, function: str) -> list[list[str]]:
-    """Return what a library has registered, the fields of each line."""
+    """Return the entries that a library has registered, each as a list of fields."""
     buffer = ctypes.create_string_buffer(1 << 16)
     used = getattr(library, function)(buffer, len(buffer))
     if used < 0:

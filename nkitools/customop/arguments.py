@@ -115,7 +115,7 @@ def _is_torch(value: Passed) -> bool:
 
 
 def argument_name(index: int, names: Sequence[str]) -> str:
-    """Return how an argument is called in a sentence: ``argument 0 `preds```."""
+    """Return the words for an argument in a sentence: ``argument 0 `preds```."""
     return f"argument {index} `{names[index]}`" if names else f"argument {index}"
 
 
@@ -181,7 +181,7 @@ def judge_shape(where: str, shape: tuple[int, ...]) -> None:
 
 
 def shape_problem(shape: tuple[int, ...]) -> str:
-    """Return what is wrong with a shape, '' where nothing is."""
+    """Return a clause on what is wrong with a shape; '' if nothing is."""
     if len(shape) > MAX_DIMS:
         return f"{len(shape)} dimensions; {MAX_DIMS} are the most"
     if 0 in shape:

@@ -77,12 +77,12 @@ class Built:
     kernels: tuple[Registered, ...] = ()  # what is bound of the compute sources
 
     def described(self) -> dict[str, Any]:
-        """Return what is kept beside the library."""
+        """Return the description that is kept beside the library."""
         return asdict(self)
 
 
 def build(recipe: Recipe, *, verbose: bool = False) -> Built:
-    """Return the library of ``recipe``, from the cache where no source has changed. BuildError where it cannot be."""
+    """Return the library of ``recipe``, from the cache if no source has changed. BuildError if it cannot be built."""
     compiler = find_compiler()
     key = digest([compiler.key, recipe.name, *recipe.flags, *contents_of((*recipe.compute, "", *recipe.shape))])
     with locked("library-" + key) as index:
@@ -220,7 +220,9 @@ class Job:
         return [(self._unit(f"compute{i}", path, bound[path]), path) for i, path in enumerate(bodies)]
 
     def _unit(self, name: str, source: str, kernels: Sequence[str]) -> Path:
-        """Return what binds the kernels of a source. A command includes the source before, whatever is in its path."""
+        """Write and return a unit that binds the kernels of a source. The command includes the source, whatever its
+        path.
+        """
         unit = self.directory / f"{name}.cpp"
         lines = ['#include "nkitools/bind.h"'] if kernels else []
         lines += [f'NKT_KERNEL({i}, "{kernel}", ::{kernel})' for i, kernel in enumerate(kernels)]
@@ -274,7 +276,7 @@ class Job:
         return ("-isystem", str(host), "-Wno-deprecated-declarations", "-include", "nkitools/host.h")
 
     def object_of(self, unit: Path) -> Path:
-        """Return where a unit's object lies."""
+        """Return the path of a unit's object file."""
         return self.directory / f"{unit.stem}.o"
 
     def _link(self, units: Sequence[Path], name: str) -> None:
@@ -301,7 +303,7 @@ class Job:
         return {path for path in paths if path not in units and not path.startswith(ours)}
 
     def remarks(self) -> tuple[Remark, ...]:
-        """Return what the compiler said of things that Neuron's guide does not have."""
+        """Return the compiler's remarks on code that Neuron's guide does not allow."""
         found = [
             Remark(m["what"], os.path.abspath(m["file"]), int(m["line"]), int(m["column"]))
             for m in _UNDOCUMENTED.finditer(self.said)

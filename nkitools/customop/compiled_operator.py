@@ -111,7 +111,7 @@ class CompiledOperator:
 
     @contextmanager
     def worker(self) -> Iterator[Worker]:
-        """Hold the worker of the library for one call. BuildError where it is ended from outside."""
+        """Hold the worker of the library for one call. BuildError if it is killed from outside."""
         with worker_held(self.library.built.shape, self.library.built.compute) as worker:
             try:
                 yield worker
@@ -138,13 +138,13 @@ class CompiledOperator:
         return digest([settings, *contents_of((library.built.shape, library.built.compute))])
 
     def kernel_place(self) -> Place:
-        """Return where the kernel is defined."""
+        """Return the place of the kernel's definition."""
         return self.symbols.author_place([self.addresses[1]]) or Place(
             self.library.built.recipe.compute[0], 0, self.name
         )
 
     def shape_place(self) -> Place:
-        """Return where the shape function is defined."""
+        """Return the place of the shape function's definition."""
         return self.shape_symbols.author_place([self.addresses[0]]) or Place(self.library.built.recipe.shape[0], 0)
 
     def __repr__(self) -> str:

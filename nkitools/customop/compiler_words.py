@@ -22,9 +22,9 @@ _INTERNAL = (("torch::nkt_host::", "torch::"), ("c10::nkt_host::", "c10::"), ("n
 
 
 def authors_words(text: str, unit: str = "") -> str:
-    """Return what a compiler says to an author.
+    """Return a compiler's messages for an author.
 
-    Our own remarks (CO112) are left out, notes on our headers, our names, and lines about the ``unit`` around.
+    Left out are our own remarks (CO112), notes on our headers, our names, and lines about the surrounding ``unit``.
     """
     blocks: list[list[str]] = [[]]
     for line in text.splitlines(keepends=True):

@@ -57,7 +57,7 @@ def accesses_beyond(context: Context, events: Iterable[Event]) -> list[Finding]:
 
 
 def _joined(members: list[Event]) -> Event:
-    """Return what the first of the cores met at one line: a compiler that unrolls a loop makes many places of it."""
+    """Return the event of the first core at a line, with the counts of all: an unrolled loop has many addresses."""
     whole = Event.from_buffer_copy(members[0])
     for event in members[1:]:
         if event.core != whole.core:
@@ -89,7 +89,7 @@ def _addresses(event: Event) -> list[int]:
 
 
 def _cores(members: list[Event]) -> str:
-    """Return which cores, where there are several: ``, on cores 0..7``."""
+    """Return ``, on cores 0..7`` if there are several cores; else ''."""
     cores = sorted({event.core for event in members})
     if len(cores) == 1:
         return f" (core {cores[0]})" if cores[0] else ""
@@ -196,7 +196,7 @@ def _out_of_bounds(verb: str) -> Callable[[Context, Event], Message]:
 
 
 def lost_stores(context: Context, events: Iterable[Event]) -> tuple[int, list[Finding]]:
-    """Return how many elements of the output may have been stored beyond a tensor, and the findings of that."""
+    """Return the number of output elements that may have been stored beyond a tensor, and the findings about it."""
     lost = [event for event in events if event.kind in (_WRITES, _ELEMENT) and event.tensor in (OUTPUT, LOCAL)]
     return sum(event.count for event in lost), findings_of(context, lost)
 

@@ -97,8 +97,8 @@ def load(
 def load_library(path: str | os.PathLike[str]) -> Library:
     """Load a library that `load` has left in its build directory: ``load_library("build/libgiou.so")``.
 
-    Raises BuildError where there is none, where the files beside it are missing, and for one that was built by another
-    version of nkitools, or by AWS's tools (a device's library does not run on a host).
+    BuildError if there is none, if the files beside it are missing, or if another version of nkitools or AWS's tools
+    built it (a device's library does not run on a host).
     """
     from nkitools.customop.files import read_library
 

@@ -260,7 +260,7 @@ class OperatorCall:
         return names
 
     def _endings(self, made: CallResult, context: Context, known: list[Finding]) -> list[Finding]:
-        """Return how the process ended, where its events do not say it already."""
+        """Return findings about the end of the process that its events do not have yet."""
         ended = {finding.facts.get("ended_by") for finding in known}
         if "forks" in ended:
             return []  # the author's line is in it; the worker may have ended the rest of them at the same moment

@@ -37,9 +37,9 @@ def shadow_of(call: Call, memory: mmap.mmap) -> Array:
 
 
 def unwritten_elements(call: Call, memory: mmap.mmap, confirmed: Callable[[], Array] | None) -> Array | None:
-    """Return the mask of the elements of the output that are never written; None where there are none.
+    """Return a mask of the output's elements that are never written; None if there are none.
 
-    ``confirmed``: asks for them where the shadow alone does not show them.
+    ``confirmed``: finds them if the shadow alone does not show them.
     """
     if not call.unwritten or _has_other_form(call):
         return None

@@ -120,7 +120,7 @@ class Worker:
         return self._read(None if not timeout else timeout + 30.0)
 
     def text(self) -> str:
-        """Return what the call wrote to stdout and stderr by other ways than printf."""
+        """Return the output of the call on stdout and stderr that does not come from printf."""
         size = os.fstat(self._text).st_size
         return os.pread(self._text, min(size, MOST_TEXT), 0).decode(errors="replace") if size else ""
 

@@ -44,7 +44,7 @@ _OUTSIDE = ("buffer-overflow", "buffer-underflow", "out-of-bounds", "container-o
 
 
 def rerun(operator: CompiledOperator, arguments: Arguments, settings: Settings, cores: Sequence[int]) -> list[Finding]:
-    """Return what the sanitizers say of a call, as findings. BuildError where the compiler has no sanitizers."""
+    """Return the sanitizers' reports on a call as findings. BuildError if the compiler has no sanitizers."""
     built = operator.library.built
     program = _program(built)
     memory = process.Memory()

@@ -44,7 +44,7 @@ def shape_of(
 
 
 def _ending(name: str, timeout: float, status: int, killed: str) -> Message:
-    """Return how a shape function ended that says no shape."""
+    """Return a sentence on the end of a shape function that gave no shape."""
     who = f"the shape function of operator `{name}`"
     if killed:
         text = f"{who} is still running after {timeout:g} seconds"

@@ -38,7 +38,7 @@ def defines(body: str, kernel: str) -> bool:
 
 
 def parameter_names(sources: Iterable[str], kernel: str, count: int) -> tuple[str, ...]:
-    """Return what ``kernel`` calls its ``count`` parameters; () where its definition cannot be read."""
+    """Return the names of the ``count`` parameters of ``kernel``; () if its definition cannot be read."""
     for path in sources:
         try:
             body = without_comments(Path(path).read_text(errors="replace"))

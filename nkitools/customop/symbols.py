@@ -34,9 +34,9 @@ class Symbols:
         self._frames: dict[int, list[Place]] = {}
 
     def author_place(self, addresses: Iterable[int]) -> Place | None:
-        """Return the innermost place in the author's sources on a path of addresses; None where there is none.
+        """Return the innermost place in the author's sources on a path of addresses; None if there is none.
 
-        Nor is there one where the system has no tool that reads debug information (`LINE_TOOLS`).
+        None also if the system has no tool that reads debug information (`LINE_TOOLS`).
         """
         wanted = list(addresses)
         self._look_up([address for address in wanted if address not in self._frames])

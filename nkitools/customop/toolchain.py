@@ -48,7 +48,7 @@ class Compiler:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Return how a command of the compiler begins."""
+        """Return the first words of a command of the compiler."""
         return (self.path, *self.arguments)
 
     @property
@@ -115,7 +115,7 @@ def _split(said: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def run(command: Sequence[str]) -> Output:
-    """Run a tool with messages that can be read by a program; BuildError where it does not come back."""
+    """Run a tool with messages that a program can read. BuildError if it does not end."""
     return run_together([command])[0]
 
 

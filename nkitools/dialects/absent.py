@@ -38,10 +38,10 @@ class RemovedImport(KernelError, ImportError):
 def missing(
     module: str, name: str, public: Iterable[str], documented: Set[str] = frozenset(), parameters: Any = None
 ) -> type:
-    """Return what ``module.name`` is where the dialect has no such thing; ``public`` are the names that it has,
-    and ``parameters`` returns the parameters of a function by its module and name.
+    """Return a stand-in for ``module.name``, which the dialect does not have.
 
-    A documented name is a placeholder that refuses to be used (NK607). Every other one is an AttributeError with NK607.
+    A documented name gives a placeholder whose use is NK607; any other name is an AttributeError with NK607.
+    ``public``: the names of the module. ``parameters`` returns the parameters of a function by its module and name.
     """
     if name not in documented:
         _refuse(module, name, public, parameters or (lambda module, name: {}))

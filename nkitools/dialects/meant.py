@@ -34,9 +34,9 @@ Parameters = Callable[[str, str], Mapping[str, inspect.Parameter]]
 
 
 def remedy_for(module: str, name: str, public: Iterable[str], parameters: Parameters, use: Use = _UNKNOWN) -> str:
-    """Return what to write for ``module.name``, which NKI does not have; '' where nothing is known for sure.
+    """Return the remedy for ``module.name``, which NKI does not have; '' if none is certain.
 
-    ``public``: the names of the module; ``parameters`` returns those of a function, by its module and name.
+    ``public``: the names of the module; ``parameters`` returns the parameters of a function by its module and name.
     """
     root, _, here = module.rpartition(".")
     for word in bare_names(name):
@@ -128,7 +128,7 @@ def _calls(meaning: Meaning, legacy: bool, use: Use, number: bool) -> Iterator[s
 
 
 def _given(use: Use, places: tuple[str, ...]) -> dict[str, str]:
-    """Return what the author's call has for the places; names in the place of a call."""
+    """Return the author's arguments for the gaps of a form; without a call the gaps' own names."""
     if use.call is None:
         return {} if use.in_line else {each: each for each in places if each not in ("axis", "dtype", "op")}
     named = {place_of(each.arg): ast.unparse(each.value) for each in use.call.keywords if each.arg}
@@ -171,7 +171,7 @@ def _respelled(name: str, public: Iterable[str]) -> str:
 
 
 def use_at(frame: FrameType, name: str) -> Use:
-    """Return how the line of a frame uses ``name``, which it asks a module for."""
+    """Return the use of ``name``, an attribute of a module, in the current line of a frame."""
     wanted = span_of(frame.f_code, frame.f_lasti)
     nodes = list(nodes_of(text_of(frame.f_code)))
     around = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}

@@ -89,7 +89,7 @@ def parameters_of(module: str, name: str) -> Mapping[str, Parameter]:
 
 
 def whole(namespace: dict[str, Any], name: str) -> Any:
-    """Return what the dialect's module has under a name of its ``__all__``, whatever the version."""
+    """Return the member of the dialect's module with this name of its ``__all__``, in any version."""
     return namespace[name] if name in namespace else namespace["_later"][name]
 
 
@@ -99,7 +99,7 @@ def plain_names(namespace: dict[str, Any]) -> set[str]:
 
 
 def _definition(namespace: dict[str, Any], row: Row) -> Any:
-    """Return what nkitools defines for a public name."""
+    """Return nkitools' definition of a public name."""
     home, _, inside = row.home.partition(":")
     if home == namespace["__name__"]:
         return namespace[row.name]

@@ -87,7 +87,7 @@ _ROOTS: tuple[Root, ...] = ("nki", "neuronxcc.nki")
 
 
 def source_of(name: str) -> str | None:
-    """Return the module of nkitools that stands in for AWS's module ``name``; None where there is none."""
+    """Return the module of nkitools that stands in for AWS's module ``name``; None if there is none."""
     return f"{_ROOM}.{_SOURCES[name]}" if name in _SOURCES else None
 
 

@@ -114,7 +114,7 @@ def _operators() -> Iterator[str]:
 
 
 def _notes(name: str) -> dict[str, str]:
-    """Return what the table of versions says of the names of a module."""
+    """Return the notes of the table of versions on the names of a module."""
     found = {}
     for row in versions.rows():
         if row.module == name and "(" not in row.name and not row.name.startswith(("%", "@")):

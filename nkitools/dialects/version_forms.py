@@ -51,7 +51,9 @@ def signature_in(value: Any, language: LanguageVersion) -> Signature:
 
 
 def _default(row: Row) -> Any:
-    """Return what the table has as an older default: a literal, a public name such as ``nl.add``, or ``-`` for none."""
+    """Return the older default in the table: a literal, a public name such as ``nl.add``, or `Parameter.empty` for
+    ``-``.
+    """
     if row.default == "-":
         return Parameter.empty
     try:
@@ -237,7 +239,7 @@ def check_version(row: Row, language: LanguageVersion) -> None:
 
 
 def check_argument(called: str, error: TypeError, changes: Sequence[Row], form: str) -> None:
-    """Refuse an argument that another version has: NK609 where it comes later, NK608 where it is gone."""
+    """Refuse an argument that only another version has: NK609 if it came later, NK608 if it was removed."""
     language = language_here()
     for row in changes:
         if f"'{row.parameter}'" in str(error) and not row.default and not row.is_in(language):

@@ -51,7 +51,7 @@ class Text:
         return [each.decode() for each in _LINE_END.split(self._bytes)]
 
     def character(self, line: int, column: int) -> int:
-        """Return which character of a line (from 1) begins at a byte, from 0."""
+        """Return the index of the character that begins at a byte of a line; lines count from 1, bytes from 0."""
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         return len(text.encode()[:column].decode(errors="replace"))
 
@@ -238,5 +238,5 @@ def room(call: ast.AST) -> str:
 
 
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
-    """A keyword of a call, None where it is not given."""
+    """Return a keyword of a call; None if it is not given."""
     return next((each for each in call.keywords if each.arg == name), None)

@@ -52,10 +52,10 @@ def elements_per_cycle(chip: Generation, engine: engines, dst: NkiTensor, data: 
 
 
 def on_scalar_engine(chip: Generation, dst: NkiTensor, data: NkiTensor) -> tuple[tuple[str, float], ...]:
-    """Return what the Scalar Engine would take for an operation on one tile that a compiler may give to it.
+    """Return the cost on the Scalar Engine of an operation on one tile that a compiler may move there.
 
-    Counters of public kernels show tensor_scalar and reciprocal there where the author names no engine, on
-    NeuronCore-v2 too, as activations with a scale and a bias.
+    Counters of public kernels show tensor_scalar and reciprocal there if the author names no engine, on NeuronCore-v2
+    too, as activations with a scale and a bias.
     """
     return (("scalar", streaming(chip, data, 1 / elements_per_cycle(chip, engines.scalar, dst, data))),)
 

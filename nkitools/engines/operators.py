@@ -28,8 +28,8 @@ class Operator:
     """A math operator of the Vector, Scalar or GpSimd Engine. ``compute(x[, y], out=)`` is NumPy-like.
 
     Arithmetic ones get float32 (32-bit integers in the exact form), bitvec ones unsigned integers of one width.
-    ``reduce(x, axes, keepdims)`` where it may reduce; ``needs`` is the field of
-    `Generation` that says whether a chip has it, empty where all have it.
+    ``reduce(x, axes, keepdims)``: None if it may not reduce. ``needs``: the field of
+    `Generation` that is true for chips with the operator, '' if all have it.
     """
 
     name: str

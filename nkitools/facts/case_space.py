@@ -73,7 +73,7 @@ def choices_of(space: Space) -> Mapping[str, Any]:
 
 
 def table_of(space: Space) -> Mapping[str, Any]:
-    """Return a dictionary as it is, or the whole table of a TOML file. OSError, ValueError where there is none."""
+    """Return a dictionary as it is, or the whole table of a TOML file. OSError or ValueError if it cannot be read."""
     if isinstance(space, Mapping):
         return space
     if not isinstance(space, (str, os.PathLike)):  # open() takes the number of an open file, too

@@ -44,7 +44,7 @@ class Meaning(NamedTuple):
     says: str
 
     def call(self, places: dict[str, str], *, into: bool, number: bool = False, legacy: bool = False) -> str:
-        """Return the call with its places filled; '' where the table has none of that kind."""
+        """Return the call with its gaps filled; '' if the table has no such call."""
         if legacy:
             form = self.legacy or self.value or self.into
         elif into:
@@ -100,7 +100,7 @@ def place_of(keyword: str) -> str:
 
 
 def parameter_meant(keyword: str, parameters: Collection[str], given: Collection[str] = ()) -> str:
-    """Return the parameter of a function that an unknown keyword means; '' where none or the table is silent."""
+    """Return the parameter of a function that an unknown keyword means; '' if the table has none."""
     row = meanings().get(f"{keyword}=")
     meant = row.value.split() if row is not None else ()
     return next((each for each in meant if each in parameters and each not in given and each != keyword), "")
@@ -117,14 +117,14 @@ def keyword_remedy(keyword: str, parameters: Collection[str], given: Collection[
 
 
 def keyword_explained(name: str) -> str:
-    """Return what to write for an invented keyword (``scr=``); '' for an unknown one."""
+    """Return the remedy for an invented keyword (``scr=``); '' for an unknown one."""
     row = meanings().get(name)
     meant = [f"`{each}=`" for each in row.value.split() if f"{each}=" != name] if row is not None else []
     return f"Write the parameter that the function has: {', '.join(meant)}." if meant else row.says if row else ""
 
 
 def attribute_remedy(name: str, *, legacy: bool = False) -> str:
-    """Return what to write for an attribute that a tensor ``x`` does not have; '' for an unknown one."""
+    """Return the remedy for an attribute that a tensor ``x`` does not have; '' for an unknown one."""
     row = meanings().get(f".{name}")
     if row is not None:
         return f"Call {row.legacy}." if legacy and row.legacy else row.says

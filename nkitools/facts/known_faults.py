@@ -93,7 +93,7 @@ class Fault(NamedTuple):
 
     @property
     def versions(self) -> str:
-        """The versions concerned, in words; empty where versions do not matter."""
+        """The affected versions, in words; '' if versions do not matter."""
         words = [self.package] if self.package else []
         words += [f"from {self.since}"] if self.since else []
         words += [f"below {self.below}"] if self.below else []
@@ -225,7 +225,7 @@ def _wraps(fault: Fault) -> int:
 
 
 def _unlisted(code: str) -> Fault | None:
-    """Return what the letters of a compiler's code say, where the table does not have the code."""
+    """Return the meaning of the letters of a compiler's code that is not in the table; None if it is no such code."""
     if not code.startswith(("NCC_E", "NCC_I")):
         return None
     kind, meaning = ("user error", "an error of the kernel or graph, by its letter E")

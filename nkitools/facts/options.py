@@ -38,9 +38,9 @@ FIXTURES = ("device_prints", "expect_finding", "kernel_benchmark", "kernels_ran"
 class Option(NamedTuple):
     """One option and every name that it goes by.
 
-    ``choices`` is empty where any text will do. An option whose default is a bool is a switch. ``is_list``: the flag
-    may be given several times, or name several with commas. ``is_number``: the text must be a number that is not
-    negative.
+    ``choices`` is empty if any text is allowed. An option whose default is a bool is a switch. ``is_list``: the flag
+    may be given several times, or have several values with commas. ``is_number``: the text must be a non-negative
+    number.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Option(NamedTuple):
 
     @property
     def flag(self) -> str | None:
-        """Return the pytest flag, None where there is none."""
+        """Return the pytest flag; None if there is none."""
         return "--" + self.ini.replace("_", "-") if self.has_flag else None
 
     @property
@@ -151,14 +151,14 @@ def value(name: str) -> Value:
 
 
 def variable(name: str) -> str:
-    """Return an environment variable, '' where there is none: every run asks for many that there are not."""
+    """Return an environment variable, '' if it is not set; made fast, since every run reads many that are not."""
     return os.environ.get(name, "") if variables((name,))[0] else ""
 
 
 def variables(names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return what tells the values of environment variables from others of theirs; of one that is not set, None.
+    """Return keys for the values of environment variables, equal if the values are; None for one that is not set.
 
-    ``os.environ.get`` takes twenty times as long for one of these: it raises and catches a KeyError.
+    ``os.environ.get`` takes twenty times as long for an unset one: it raises and catches a KeyError.
     """
     known = getattr(os.environ, "_data", None)  # of CPython: the variables as the system has them
     return tuple(map(os.environ.get, names)) if known is None else tuple(map(known.get, _keys(names)))
@@ -170,7 +170,7 @@ def _keys(names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def overrides() -> Mapping[str, Value] | None:
-    """Return what holds in place of the environment here: another object in each block of `override`."""
+    """Return the options that `override` has set here: another object in each of its blocks; None outside."""
     return _overrides.get()
 
 
@@ -180,7 +180,7 @@ def is_in_environment(option: Option) -> bool:
 
 
 def from_environment(option: Option) -> Value:
-    """Return what the environment variable of ``option`` says. Raises ValueError where that means nothing."""
+    """Return the value of the environment variable of ``option``. ValueError if the option has no such value."""
     return option.checked(os.environ.get(option.env), option.env)
 
 

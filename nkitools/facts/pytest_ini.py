@@ -48,7 +48,7 @@ def _project_of(path: Path) -> tuple[Path | None, dict[str, object]]:
 
 
 def _keys_of(file: Path) -> dict[str, object] | None:
-    """Return pytest's keys of a file; None where it is none of pytest's, or cannot be read."""
+    """Return pytest's keys in a file; None if it is not a file of pytest's, or cannot be read."""
     if not file.is_file():
         return None
     try:

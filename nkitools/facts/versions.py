@@ -119,7 +119,7 @@ class Row(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return what the row is about, as kernels write it: ``nl.softmax(dtype=...)``, ``while register:``."""
+        """Return the row's subject as kernels write it: ``nl.softmax(dtype=...)``, ``while register:``."""
         if self.parameter:
             return f"{short_of(self.module)}.{self.owner}({self.parameter}=...)"
         return self.name if set(self.name) & set("= ") else self.short
@@ -188,7 +188,7 @@ class LanguageVersion:
 
     @property
     def front_end_notice(self) -> Notice | None:
-        """Return the finding of NK618 about the former front end, None where the version's own is used."""
+        """Return the finding of NK618 about the former front end; None if the version's own is used."""
         return notice(by_full_name()[f"{MODERN}.{CUSTOM}"], self) if self.former_front_end else None
 
     @property
@@ -313,7 +313,7 @@ class Notice(NamedTuple):
 
 
 def notice(row: Row | None, language: LanguageVersion) -> Notice | None:
-    """Return the finding of NK618 about a row under ``language``, None where there is none."""
+    """Return the finding of NK618 about a row under ``language``; None if there is none."""
     if row is None:
         return None
     if row.is_leaving(language):

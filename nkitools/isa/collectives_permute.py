@@ -213,5 +213,5 @@ def _check_ring(call: Collective, **lists: list[NkiTensor]) -> None:
 
 
 def _all_or_none(tensor: NkiTensor, takes_part: bool) -> Array | None:
-    """Return which elements of a tensor a permute touches."""
+    """Return a mask of the elements of a tensor that a permute touches; None for all."""
     return None if takes_part else np.zeros((1,) * tensor.ndim, np.bool_)

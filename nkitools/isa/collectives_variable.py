@@ -204,9 +204,9 @@ class ChunkExchange(Collective):
         return self.exchange(ranks, outputs, operands, moves, elements, touches=touches, alike=False, **agreed)
 
     def _elements(self, places: list[Chunk], starts: list[int], counted: int | None) -> Elements:
-        """Return the element map: chunks of the sources, where all ranks' metadata say; the rest stays as it was.
+        """Return the element map: chunks of the sources at the places in all ranks' metadata; the rest stays as it was.
 
-        ``counted``: the element of the metadata with the number of elements sent; None where these are no operand.
+        ``counted``: the element of the metadata with the number of sent elements; None if the metadata are no operand.
         """
         filled = sorted(chunk for chunk in places if chunk.size)
         ends = [0, *(chunk.start + chunk.size for chunk in filled)]
@@ -234,7 +234,7 @@ class ChunkExchange(Collective):
         return used.reshape(self.metadata.shape)
 
     def read(self) -> Array:
-        """Return the metadata [rows, ranks] as they are now; NK401 where one that counts was never written."""
+        """Return the current metadata [rows, ranks]; NK401 if a used element was never written."""
         missing, used = self.metadata.unwritten(), self.used
         if missing is not None and (missing & used).any():
             row, column = (int(each[0]) for each in np.nonzero((missing & used).reshape(used.shape[-2:])))

@@ -412,10 +412,9 @@ def _transpose_engine(check: Check, engine: engines, dst: NkiTensor, data: NkiTe
 
 
 def _spread(transposed: Array) -> Array:
-    """Return what multiplying by an identity makes of a transpose: a row with a NaN or infinity is NaN wherever that
-    meets 0.
+    """Return a transpose as multiplying by an identity computes it: NaN or infinity times 0 makes its whole row NaN.
 
-    One infinity alone in its row survives where it meets the 1, and finite rows are exact.
+    A single infinity in a row survives where it meets the 1; finite rows are exact.
     """
     broken = ~np.isfinite(to_float32(transposed))
     survives = broken & (broken.sum(axis=1, keepdims=True) == 1)

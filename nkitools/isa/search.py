@@ -91,7 +91,7 @@ def _candidates(rows: Array) -> Array:
 
 @instruction
 def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | None = None) -> Plan:
-    """Return where each of the 8 ``vals`` of a partition stands in its ``data``; Vector Engine.
+    """Return the index of each of the 8 ``vals`` of a partition in its ``data``; Vector Engine.
 
     ``data``: up to 3 dimensions, 8 to 16384 elements per partition; ``vals``: up to 3 dimensions, 8 elements per
     partition; ``dst``: [partitions, 8], uint32 or uint16. Compared in float32. The index is that of the first
@@ -269,7 +269,9 @@ def _largest_of(values: Array, *, count: int, k: int, ascending: bool) -> tuple[
 def _into_snakes(
     order_of: Callable[[Array], tuple[Array, Array]], cores: int, k: int, written: int
 ) -> Callable[..., None]:
-    """Return what puts the results into the first k places of each snake; what else is written is undefined there."""
+    """Return the function that puts the results into the first k places of each snake; other written places are
+    undefined.
+    """
     places = np.arange(written)
     partition, element = places % PARTITIONS_PER_CORE, places // PARTITIONS_PER_CORE
 
@@ -285,7 +287,7 @@ def _into_snakes(
 
 
 def _snake(count: int, partitions: int, places: int) -> Array:
-    """Return where, by partition and place, the first elements of each snake stand."""
+    """Return a mask by partition and position of the first ``count`` elements of each snake."""
     partition, place = np.indices((partitions, places), sparse=True)
     first: Array = place * PARTITIONS_PER_CORE + partition % PARTITIONS_PER_CORE < count
     return first

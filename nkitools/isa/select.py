@@ -270,7 +270,7 @@ def _select_dtypes(check: Check, predicate: NkiTensor, on_true: NkiTensor, reduc
 
 
 def _widened(predicate: NkiTensor, beside: NkiTensor) -> str:
-    """Return what to do about a predicate of one element a partition; '' for the rule's own remedy."""
+    """Return the remedy for a predicate with one element per partition; '' for the rule's own remedy."""
     count = beside.layout.free_elements
     return f"Broadcast the predicate: predicate.broadcast(1, {count})." if predicate.shape[1:] == (1,) else ""
 

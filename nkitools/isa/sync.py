@@ -253,9 +253,10 @@ def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
 
 
 def _exchange(core: Core, name: str, pipe: int | None, ranks: tuple[int, int], mine: tuple[Any, _Sent]) -> _Sent:
-    """Return what the other core sends, to instruction ``name`` with this ``pipe``, if it has one.
+    """Exchange data with the other core, by instruction ``name`` and its ``pipe``, if it has one; return the other's
+    data.
 
-    NK613, NK607 where there is no other core, or it is not the named one.
+    NK613, NK607 if there is no other core, or it is not the named one.
     """
     if len(core.team) != len(BOTH):
         refuse("NK613", f"{name}: an exchange {_ONE_CORE}", remedy=_LAUNCH)

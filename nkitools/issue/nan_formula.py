@@ -17,7 +17,7 @@ _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
 def expression(instruction: str, settings: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Return what was computed of the operands' ``values``; what is not known of them (None) is called by its name.
+    """Return the formula of a result with the operands' ``values``; unknown ones (None) appear by name.
 
     ``settings`` are the operators and other arguments.
     """

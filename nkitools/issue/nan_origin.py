@@ -119,7 +119,7 @@ def _shares(first: Array, second: Array) -> bool:
 def _origins(
     core: Core, plan: Plan, output: Operand, inputs: Sequence[_Input], flags: frozenset[str]
 ) -> tuple[Array, Array] | None:
-    """Return which elements are NaN, and which are infinite, of operands that were not."""
+    """Return masks of the output elements that are NaN and infinite although the operands were not."""
     nan, infinite = np.isnan(output.array), np.isinf(output.array)
     if output.where is not None:
         nan, infinite = nan & output.where, infinite & output.where
@@ -137,7 +137,7 @@ def _origins(
 
 
 def _reached(plan: Plan, output: str, inputs: Sequence[_Input], operand: _Input, marked: Array, shape: Shape) -> Array:
-    """Return which elements of an output depend on the marked ones of an operand."""
+    """Return a mask of the output elements that depend on the marked elements of an operand."""
     found: Array = np.zeros(shape, np.bool_)
     for source, rule in plan.elements.of(output):
         if source.operand == operand.name:

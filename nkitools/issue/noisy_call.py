@@ -59,7 +59,7 @@ def add_rounding_errors(noise: RoundingNoise, call: CarefulCall, results: Mappin
 
 
 def _terms(call: CarefulCall, seen: Any, made: int) -> float:
-    """Return how many elements of an operand are summed into one: of a matmul its partitions."""
+    """Return the number of an operand's elements that are summed into one: for a matmul its partitions."""
     if call.plan.name.startswith("nc_matmul"):
         return float(seen.shape[0])
     return seen.array.size / made if made else 1.0

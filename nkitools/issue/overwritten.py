@@ -13,7 +13,7 @@ from nkitools.rules.finding import report
 
 
 def report_lost(what: str, tensor: NkiTensor, missing: Array) -> bool:
-    """NK204 where a missing element of ``tensor`` was written, and then taken by another tensor's write."""
+    """Report NK204 if a missing element of ``tensor`` was written, and then overwritten by another tensor."""
     storage = tensor.storage
     found = np.nonzero(np.broadcast_to(missing, tensor.shape)) if storage.losses else ()
     offsets = np.asarray(storage.start_partition * storage.partition_bytes + storage.start_byte + tensor.byte_offset)

@@ -97,7 +97,7 @@ def _defined(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | N
 
 
 def _array(value: Any, results: dict[int, Array]) -> Any:
-    """Return what compute gets of an operand: where its result goes, its elements, or the number that it is."""
+    """Return the argument of ``compute`` for an operand: the array for its result, its elements, or a number."""
     if not isinstance(value, NkiTensor):
         return value
     return results[id(value)] if id(value) in results else value.read()

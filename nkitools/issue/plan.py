@@ -164,5 +164,5 @@ class Check:
         refuse(rule, message, about=about, remedy=self._remedy(rule, remedy), facts=facts)
 
     def _remedy(self, rule: str, remedy: str) -> str:
-        """Return what a guard says to do; where it only says that the call is wrong, the call form."""
+        """Return a guard's remedy; for NK609 without one, the call form."""
         return remedy or (self.call_form if rule == "NK609" else "")

@@ -132,7 +132,7 @@ class Lanes:
         self._chain(commands.idle, None)
 
     def _chain(self, command: commands, result: Array | None) -> None:
-        """Remember what reduces into the registers; NK507 where it goes on from the result of another reduction."""
+        """Note the reduction into the registers; NK507 if it continues the result of another reduction."""
         core = current_core(f"nisa.{self.instruction}")
         chains, lanes = core.reduce_chains.setdefault(self.engine, []), self.lanes
         mine = _Chain(self.instruction, self.operator, core.record.site(), _memory_of(result))
@@ -197,9 +197,9 @@ def commanded(
     *,
     negated: bool = False,
 ) -> Callable[[Array, Array | None, Value | None], None]:
-    """Return what a command does with an engine's registers and float32 results, and what ``reduce_res`` receives.
+    """Return the function that does a command with an engine's registers and float32 results, and fills ``reduce_res``.
 
-    After ``idle`` the Scalar Engine's registers are what they were, the Vector Engine's are unknown.
+    After ``idle`` the Scalar Engine's registers are unchanged, the Vector Engine's are unknown.
     """
     lanes = Lanes(check.instruction, engine, data, "add" if operator is None else operator.name)
     identity = 0.0 if operator is None else IDENTITY[operator.name]
@@ -262,10 +262,10 @@ def _folded(operator: Operator, rows: Array) -> Array:
 def register_elements(
     engine: Literal["scalar", "vector"], command: commands, inputs: Mapping[str, Rule], initial: str = ""
 ) -> dict[str, dict[str, Rule]]:
-    """Return what makes the registers after a command, and the tile that receives them.
+    """Return the element map of the registers after a command, and of the tile that receives them.
 
-    ``inputs``: what is reduced into them; ``initial``: the parameter that load_reduce puts there. After ``idle`` the
-    Scalar Engine's registers are what they were, the Vector Engine's are unknown.
+    ``inputs``: the operands that are reduced; ``initial``: the parameter that load_reduce loads. After ``idle`` the
+    Scalar Engine's registers are unchanged, the Vector Engine's are unknown.
     """
     registers = SCALAR_REGISTERS if engine == "scalar" else VECTOR_REGISTERS
     if command is commands.idle:
@@ -279,9 +279,9 @@ def register_elements(
 
 
 def kept_apart(command: commands, reduce_res: NkiTensor | None) -> str:
-    """Return what becomes of undefined lanes that an instruction reduces: they reach ``reduce_res``, or are used.
+    """Return `Plan.lanes` for undefined elements that an instruction reduces: they reach ``reduce_res``, or are a use.
 
-    Which registers are undefined is not kept: what stays in them for a later instruction, or is added to, is a use.
+    Undefined registers are not tracked: values that stay in them, or are added to, are a use.
     """
     stays = command is commands.reduce or (command in REDUCING and reduce_res is None)
     return "use" if stays else "apart"

@@ -102,12 +102,12 @@ def rank_of(core: Core) -> int:
 
 
 def world_size(core: Core) -> int:
-    """Return how many ranks run."""
+    """Return the number of running ranks."""
     return 1 if core.world is None else core.world.size
 
 
 def how_to_run(count: int) -> str:
-    """Return what to do for more ranks than there are."""
+    """Return the remedy for a kernel that needs more ranks than run."""
     each = ", ".join(f"(arguments of rank {rank})" for rank in range(min(count, 2)))
     return f"Run it with nkitools.simulate(kernel, {each}{', ...' if count > 2 else ''}, ranks={count})."
 

@@ -24,9 +24,9 @@ Use = Callable[[Plan], Callable[[], None]]
 
 
 def resolve(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> CarefulCall | None:
-    """Return a call of an instruction; None where a view out of bounds is to be skipped.
+    """Return a call of an instruction; None if a view is out of bounds and skipped.
 
-    A combination that is met for the first time is checked by the instruction's guards.
+    The instruction's guards check each new combination.
     """
     operands, roles = form.flat(values)
     skip = form.argument("oob_mode", values) is oob_mode.skip
@@ -54,7 +54,7 @@ def plan_of(core: Core, key: tuple[Any, ...], make: Callable[[], Plan], *operand
 
 
 def _settled(name: str, values: tuple[Any, ...], roles: tuple[int, ...], *, skip: bool) -> bool:
-    """Move views with a run-time address to where it is now; False where that is out of bounds and skipped."""
+    """Move views to their current run-time addresses; return False if one is out of bounds and skipped."""
     for value, role in zip(values, roles, strict=True):
         if isinstance(value, DynamicTensor):
             try:
@@ -68,7 +68,7 @@ def _settled(name: str, values: tuple[Any, ...], roles: tuple[int, ...], *, skip
 
 
 def _indirect(form: InstructionForm, core: Core, operands: tuple[Any, ...], values: tuple[Any, ...]) -> Use | None:
-    """Check operands with tensor indirection; returns what lines them up for a plan, None where there are none."""
+    """Check operands with tensor indirection; return what aligns them for a plan, None if there are none."""
     if not indirection.used_in(operands):
         return None
     check = form.check(core, Check)

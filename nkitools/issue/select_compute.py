@@ -23,7 +23,7 @@ Selecting = Callable[[Array, Array, Array, Any], Any]  # (destination, mask, on_
 
 
 def predicate_mask(reverse: bool, shape: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Return where a predicate holds: where it is not 0, or with ``reverse`` where it is."""
+    """Return a function from a predicate to its mask: elements that are not 0, or with ``reverse`` that are 0."""
     hold = np.equal if reverse else np.not_equal
 
     def mask(predicate: Array) -> Array:

@@ -26,7 +26,7 @@ class Change:
 
 
 def to_fit(operands: Mapping[str, NkiTensor], first: Operand, second: Operand) -> Change:
-    """Return what makes two operands fit, of all operands of a call by their roles."""
+    """Return the change that makes two operands fit; ``operands``: all operands of the call by role."""
     wrong, right = _odd_one(operands, first, second)
     if wrong.ndim == right.ndim == 2 and wrong.shape == right.shape[::-1] and wrong.shape[0] != wrong.shape[1]:
         return turned(wrong, right.shape)
@@ -34,7 +34,7 @@ def to_fit(operands: Mapping[str, NkiTensor], first: Operand, second: Operand) -
 
 
 def to_transpose(dst: NkiTensor, src: NkiTensor, order: Sequence[int]) -> Change:
-    """Return what makes ``dst`` the transpose of ``src``: a part that is off by one, else the destination."""
+    """Return the change that makes ``dst`` the transpose of ``src``: of a part that is off by one, else of ``dst``."""
     off = [axis for place, axis in enumerate(order) if src.shape[axis] != dst.shape[place]]
     if _is_part(src) and not _is_part(dst) and len(off) == 1:
         place = list(order).index(off[0])
@@ -44,7 +44,7 @@ def to_transpose(dst: NkiTensor, src: NkiTensor, order: Sequence[int]) -> Change
 
 
 def to_contract(stationary: NkiTensor, moving: NkiTensor) -> Change:
-    """Return what gives both operands one contraction: a turn of the one whose free size is the other's partitions."""
+    """Return the change for a common contraction: transpose the operand whose free size is the other's partitions."""
     (k, m), (rows, n) = _size(stationary), _size(moving)
     if n == k and m != rows:
         return turned(moving, (k, rows))

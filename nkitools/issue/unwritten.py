@@ -41,7 +41,7 @@ def _remedy_of_swapped(call: CarefulCall, tensor: NkiTensor) -> str:
 
 
 def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
-    """Return what to do where more is known than that elements were never written; '' for the rule's own remedy."""
+    """Return the remedy for unwritten elements with a known cause; '' for the rule's own remedy."""
     cause = cause_of(tensor, missing, NEVER_WRITTEN)
     known = None if cause is None else core.record.storages.get(cause.source)
     memory = tensor.storage.memory.name if known is None else known.memory

@@ -59,7 +59,7 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
 
 
 def _are_settled(form: InstructionForm, tensors: Tensors) -> bool:
-    """Move views to where they lie now; False where one is of another kind, lies outside, or is moved by no value."""
+    """Move views to their current places; return False if one has another type, lies outside, or cannot move."""
     for tensor, role in tensors:
         if tensor.__class__ is DynamicTensor:
             try:
@@ -79,7 +79,7 @@ def _is_gathered(tensor: NkiTensor) -> bool:
 
 
 def _plan(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> Plan | None:
-    """Return the plan of a call, None where it is not known, or asks what its operands hold."""
+    """Return the plan of a call; None if it is unknown, or depends on the operands' values."""
     try:
         plan: Plan | None = core.plans.get(form.key(values))
     except TypeError:  # an argument that no key has

@@ -46,7 +46,7 @@ class FirstTurn:
 
     @classmethod
     def of(cls, core: Core, loop: str, body: Callable[..., Any]) -> FirstTurn | None:
-        """Return the state in front of a body's first turn; None where it was compared before, or is not to be."""
+        """Return the state before a body's first turn; None if the body was compared before, or need not be."""
         record, function = core.record, function_called(body)
         if not record.compares_bodies or function is None or id(code := function.__code__) in record.compared_bodies:
             return None

@@ -33,7 +33,7 @@ class Axis(NamedTuple):
 
     @property
     def selected(self) -> range | None:
-        """Return the numbers of the selected tiles; None where no one step leads from each to the next."""
+        """Return the numbers of the selected tiles as a range; None if they have no constant step."""
         chosen = self.coordinates
         if not chosen:
             return None
@@ -81,7 +81,7 @@ class Axis(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """Return how many elements the last selected tile lacks."""
+        """Return the number of elements that the last selected tile lacks."""
         if not self.coordinates:
             return 0
         last = self.tiles[min((self.coordinates[-1] + 1) * self.group, len(self.tiles)) - 1]
@@ -120,7 +120,7 @@ class Axis(NamedTuple):
         return self._replace(coordinates=self.coordinates[part])
 
     def opened(self) -> Axis | None:
-        """Return the axis whose coordinates are the selected tiles; None where there are gaps between blocks."""
+        """Return the axis whose coordinates are the selected tiles; None if there are gaps between blocks."""
         if self.group == 1:
             return self._replace(taken=self.dropped)
         if self.selected is None:
@@ -138,7 +138,7 @@ class Axis(NamedTuple):
         return self._replace(tiles=tiles, group=group, coordinates=range(-(-len(tiles) // group)), taken=False)
 
     def retiled(self, tile: int) -> Axis | None:
-        """Return the axis with tiles of another size over the selected elements; None where those have gaps."""
+        """Return the axis with tiles of another size over the selected elements; None if these have gaps."""
         span = self.span
         if span is None or (span[1] != 1 and span[2] > 1):
             return None

@@ -23,7 +23,7 @@ class InPlace:
         return self.tensor.shape
 
     def view(self, axes: Sequence[Axis]) -> NkiTensor | None:
-        """Return the selected elements as one view; None where some dimension has no one step."""
+        """Return the selected elements as one view; None if a dimension has no constant step."""
         key: list[int | slice] = []
         for axis in axes:
             span = axis.span
@@ -56,7 +56,7 @@ class SideBySide:
         return tile_shape[0], math.prod(counts) * math.prod(tile_shape[1:])
 
     def view(self, axes: Sequence[Axis]) -> NkiTensor | None:
-        """Return the selected elements as one view; None where one access pattern does not reach them in order."""
+        """Return the selected elements as one view; None if one access pattern cannot reach them in order."""
         counts = _counts(self.shape, self.tile_shape)
         untiled = len(counts) - len(self.tile_shape)
         beside = math.prod(self.tile_shape[1:])  # elements from a tile to the next one in the last dimension

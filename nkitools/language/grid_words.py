@@ -22,7 +22,7 @@ def words(unit: str, tensor: NkiTensor, axes: Sequence[Axis], *, plain: bool = F
 
 
 def _names(axes: Sequence[Axis]) -> list[str]:
-    """Return what the dimensions of a matrix are called, and others by their number."""
+    """Return the names of the dimensions: row and column of a matrix, else numbers."""
     tiled = sum(axis.tiled for axis in axes)
     if tiled != 2:
         return [f"dimension {dim}" for dim in range(len(axes))]

@@ -181,7 +181,7 @@ def print_values(
 
 
 def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:
-    """Return what a print shows of a tensor (where possible its own memory), and which elements were never written."""
+    """Return the values of a tensor for a print (if possible its own memory), and a mask of unwritten elements."""
     try:
         tensor.settle("nl.device_print")
     except OutOfBounds as error:

@@ -22,7 +22,7 @@ _MIXED_FLOATS = {
 
 
 def known_dtype(dtype: DTypeLike) -> DType:
-    """``dtype`` as a DType; NK301 where NKI has no such dtype."""
+    """Return ``dtype`` as a DType; NK301 if NKI has no such dtype."""
     try:
         return as_dtype(dtype)
     except UnknownDType as error:

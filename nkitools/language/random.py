@@ -46,7 +46,7 @@ def rand(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None
 
 
 def _blocks(total: int, partitions: int) -> list[tuple[int, int, int]]:
-    """Return where each block of a flat tensor starts, and the rows and columns of its tile."""
+    """Return the first element of each block of a flat tensor, and the rows and columns of its tile."""
     columns = min(total, _COLUMNS)
     rows, rest = divmod(total, columns)
     blocks = [(row * columns, min(partitions, rows - row), columns) for row in range(0, rows, partitions)]

@@ -46,7 +46,7 @@ def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple
 
 
 def _result_shape(what: str, x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """Return the shape of a function's result; NK110 where that would be a tile of the partition dimension alone.
+    """Return the shape of a function's result; NK110 if it has only the partition dimension.
 
     AWS's simulator (nki 0.6.0): "SBUF and PSUM tensors must have at least 2 dimensions".
     """

@@ -37,9 +37,9 @@ _HANDED_ON: Any = object()
 def tile_again(
     core: Core, frame: FrameType, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
 ) -> NkiTensor | None:
-    """Return a new tile where the line of the author's ``frame`` has made one with these arguments in this run.
+    """Return a new tile if the line of the author's ``frame`` has made one with these arguments in this run, else None.
 
-    None where it has not. TypeError for a shape that is a list.
+    Repeats skip the checks. TypeError for a shape that is a list.
     """
     record: Record = core.record
     at = id(frame.f_code) + frame.f_lasti

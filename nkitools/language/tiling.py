@@ -140,7 +140,7 @@ def _grouped(what: str, grid: NkiTileGrid, block_shape: tuple[int, ...]) -> NkiB
 
 
 def _without_gaps(what: str, grid: NkiGrid, axes: Sequence[Axis | None]) -> tuple[Axis, ...]:
-    """Return the axes of a new grid; NK109 where a slice has left gaps that it cannot have."""
+    """Return the axes of a new grid; NK109 if a slice has left gaps that the grid cannot have."""
     found = tuple(axis for axis in axes if axis is not None)
     if len(found) < len(axes):
         message = f"{what}: {grid.words()} have gaps between them, over which no grid of other tiles or blocks goes"

@@ -108,14 +108,14 @@ class Span(Value):
 
 @dataclass(frozen=True)
 class Piece(Value):
-    """A part of something unknown, by its keys."""
+    """An item of an unknown container, by its keys."""
 
     keys: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class Sequence(Value):
-    """A tuple or list; ``items`` is None where they are not known."""
+    """A tuple or list; ``items`` is None if unknown."""
 
     kind: str
     items: tuple[Value, ...] | None = None
@@ -208,7 +208,7 @@ def is_float(value: Value) -> bool:
 
 
 def whole(value: Value) -> int | None:
-    """Return the integer that a value stands for, None where the integer is not certain."""
+    """Return the integer that a value stands for; None if it is uncertain."""
     if isinstance(value, ParDim):
         return whole(value.size)
     known = isinstance(value, Constant) and type(value.value) is int

@@ -59,7 +59,7 @@ class Body(Expressions):
     """Runs statements: where ways part each is looked at, and what both leave behind is joined."""
 
     def run(self, body: list[ast.stmt]) -> bool:
-        """Look at statements one after the other; False where the last of them is not passed (a return, a break)."""
+        """Check statements one after the other; return False if one ends the path (a return, a break)."""
         return all(self._statement(node) for node in body)
 
     def _statement(self, node: ast.stmt) -> bool:
@@ -76,7 +76,7 @@ class Body(Expressions):
     # --- ways ------------------------------------------------------------------------------------------------------
 
     def _branch(self, body: list[ast.stmt]) -> Names | None:
-        """Return the names that a branch leaves behind; None where the branch does not come back."""
+        """Return the names after a branch; None if the branch does not come back."""
         way = Body(self.context, dict(self.names))
         return way.names if way.run(body) else None
 

@@ -31,7 +31,7 @@ class Interface(Protocol):
         """Rule, message and remedy where NKI has no such name."""
 
     def meant(self, name: str, call: ast.Call | None, alone: bool) -> str:
-        """Return what to write for a missing name and the call of it, which is a statement if it is ``alone``."""
+        """Return the remedy for a missing name and its call; ``alone``: the call is a statement."""
 
     def form(self, name: str) -> str:
         """Return the call form of ``name`` as a sentence."""
@@ -42,7 +42,7 @@ class Interface(Protocol):
 
 @dataclass(eq=False)
 class Context:
-    """A function and its file. ``dialect``: '' where nothing shows it. ``kernel``: whether it is decorated as one."""
+    """A function and its file. ``dialect``: '' if unknown. ``kernel``: whether it is decorated as a kernel."""
 
     module: Module
     scope: Scope

@@ -86,7 +86,7 @@ def _of_one(found: Found, language: LanguageVersion, *, launched: bool) -> tuple
 
 
 def _found(function: FunctionType) -> Found | None:
-    """Return a function in its source; None where the source is not at hand or is no longer that of the code."""
+    """Return a function in its source; None if the source is not available or has changed since."""
     code = function.__code__
     module = _project.running(code.co_filename, function.__globals__, text_of(code))
     place = None if module is None else module.functions.get((code.co_firstlineno, code.co_name))

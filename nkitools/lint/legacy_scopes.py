@@ -243,7 +243,7 @@ class Scopes:
         return isinstance(node, ast.Call) and self._resolved(node.func) == _SCALAR
 
     def _scalar(self, value: ast.expr) -> bool | None:
-        """Return whether a value is ``scalar(True)``; None where it is not made of scalars at all."""
+        """Return whether a value is ``scalar(True)``; None if it is not made of scalars."""
         if isinstance(value, ast.Call) and self._is_scalar_call(value):
             first = value.args[0] if value.args else None
             return isinstance(first, ast.Constant) and first.value is True

@@ -60,7 +60,7 @@ def _calls(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _call(node: ast.Call) -> str:
-    """Return what to write for a call of a legacy function; '' for other calls."""
+    """Return the modern form of a call of a legacy function; '' for other calls."""
     arguments = [ast.unparse(each) for each in (*node.args, *node.keywords)]
     name = _last(node.func)
     if name in _RANGES:

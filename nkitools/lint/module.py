@@ -36,7 +36,7 @@ class Unreadable(Exception):
 
 @dataclass(eq=False)
 class Module:
-    """A parsed file. ``package`` is the dotted name of the package it lies in, '' where that is not known."""
+    """A parsed file. ``package``: the dotted name of its package, '' if unknown."""
 
     path: str
     text: str
@@ -52,7 +52,7 @@ class Module:
         return frozenset(dialect for root, dialect in DIALECTS.items() if root in roots)
 
     def column(self, node: ast.AST) -> int:
-        """Return where a node begins on its line, in characters from 1 (ast counts bytes from 0)."""
+        """Return the column of a node, in characters from 1 (ast counts bytes from 0)."""
         return self.source.character(getattr(node, "lineno", 0), getattr(node, "col_offset", 0)) + 1
 
     @cached_property

@@ -35,7 +35,7 @@ def member(project: Project, found: Found, name: str, depth: int = 0) -> Found |
 
 
 def receiver_of(node: Function, scope: Scope) -> str:
-    """Return the parameter of a method that stands for its object; '' where there is none."""
+    """Return the parameter of a method that stands for its object; '' if there is none."""
     parameters = [*node.args.posonlyargs, *node.args.args]
     unbound = any(isinstance(each, ast.Name) and each.id in _UNBOUND for each in node.decorator_list)
     return parameters[0].arg if isinstance(scope.node, ast.ClassDef) and parameters and not unbound else ""

@@ -65,7 +65,7 @@ class Arguments:
     open: bool = False
 
     def get(self, name: str, position: int | None = None) -> Value | None:
-        """Return the argument of that name or position; None where it is not given."""
+        """Return the argument of that name or position; None if it is not given."""
         if name in self.named:
             return self.named[name]
         if position is not None and position < len(self.positional):
@@ -164,7 +164,7 @@ def _loaded(src: Value | None) -> Tensor:
 
 
 def attribute(name: str) -> Value | None:
-    """Return the number behind a name of NKI where it is the same for every chip; None for other names."""
+    """Return the number behind a name of NKI if it is equal for all chips; None for other names."""
     _, module, member = parts(name)
     if module == "language.tile_size" and member in _TILE_SIZES:
         return Constant(_TILE_SIZES[member])

@@ -28,14 +28,14 @@ def rewritten(text: str, path: str) -> str:
 
 
 def line_to_write(text: str, path: str, line: int) -> str:
-    """Return what a line becomes that is rewritten alone, '' for one that stays or that takes several lines."""
+    """Return the rewritten form of a line; '' if it stays, or if the rewrite takes several lines."""
     found = [each for each in edits(parse(text, path)) if each.line == each.end_line == line and "\n" not in each.text]
     after = "".join(f"`, and behind the block `{each.after}" for each in found if each.after)
     return line_after(text, found, line) + after if found else ""
 
 
 def line_after(text: str, found: list[Edit], line: int) -> str:
-    """Return what a line becomes by some edits, without the space around it."""
+    """Return a line after some edits, without the space around it."""
     return Text(Text(text).edited(found)).lines[line - 1].strip()
 
 
@@ -87,7 +87,7 @@ def _dependency(module: Module, scope: Scope, node: ast.Call) -> Iterator[Edit]:
 
 
 def imported(scope: Scope, module: str) -> str:
-    """Return the name of a module of NKI in a scope, '' where it has none."""
+    """Return the name of a module of NKI in a scope; '' if it has none."""
     names = (name for each in (scope, scope.module) for name in each.imports)
     return next((name for name in names if scope.named(name) == module), "")
 
@@ -156,7 +156,7 @@ def _bounds(call: ast.Call) -> tuple[str, str, str] | None:
 
 
 def _end_of_header(module: Module, node: ast.For | ast.While) -> tuple[int, int] | None:
-    """Return line and column behind the colon, None where a comment may hide it."""
+    """Return line and column after the colon; None if a comment may hide it."""
     steered = node.iter if isinstance(node, ast.For) else node.test
     line, column = steered.end_lineno or node.lineno, steered.end_col_offset or 0
     rest = module.lines[line - 1].encode()[column:]

@@ -26,8 +26,8 @@ CUSTOMARY = {"nki": "nki", "nl": "nki.language", "nisa": "nki.isa"}
 class Scope:
     """The names that one module, function or class binds.
 
-    ``variables``: each value that is assigned to a name, None where no expression gives it (a loop's counter, a part of
-    an unpacked value). ``dialect`` decides, in a file, between imports of both dialects under one name.
+    ``variables``: each value that is assigned to a name, None for one without an expression (a loop's counter, a part
+    of an unpacked value). ``dialect`` decides, in a file, between imports of both dialects under one name.
     """
 
     node: ast.Module | Definition
@@ -156,7 +156,7 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _children(node: ast.AST) -> list[ast.AST]:
-    """Return what `ast.iter_child_nodes` yields, in half the time."""
+    """Return the nodes of `ast.iter_child_nodes`, in half the time."""
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)

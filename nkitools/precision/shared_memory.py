@@ -47,8 +47,8 @@ def sharing(values: Iterable[Any]) -> list[list[Sharer]]:
 def changed_together(group: list[Sharer], change: Callable[[Array], Array]) -> dict[int, Any] | None:
     """Return the changed arrays of a group by the ids of the author's objects.
 
-    ``change`` gets the elements that the group spans, as an array of one dimension. None where the arrays differ in
-    dtype, or do not lie on one grid of elements, so that no piece of changed elements can hold them all.
+    ``change`` gets the elements that the group spans, as an array of one dimension. None if the arrays differ in
+    dtype, or do not lie on one grid of elements, so that no single array of changed elements can have them all.
     """
     low, high = group[0].low, max(each.high for each in group)
     dtypes = {each.array.dtype for each in group}

@@ -82,7 +82,7 @@ class End:
         return f"exit status {self.status}" if self.status >= 0 else signal_name(self.status)
 
     def words(self) -> str:
-        """Return how the child ended, as a sentence about it without a full stop."""
+        """Return a sentence on how the child ended, without a full stop."""
         if self.why == "time":
             return f"it did not end within {self.limits.seconds:g} s"
         if self.is_out_of_memory:
@@ -118,7 +118,7 @@ class Guarded(ABC):
         _controls.add(self._control)
 
     def poll(self) -> End | None:
-        """Return how the child ended, None while it runs."""
+        """Return the end of the child; None while it runs."""
         return self.wait(0)
 
     def wait(self, seconds: float | None = None) -> End | None:
@@ -315,6 +315,6 @@ def log_file() -> IO[str]:
 
 
 def text_of(file: IO[str]) -> str:
-    """Return what a child has written into a `log_file` so far, without the space around it."""
+    """Return the output of a child in a `log_file` so far, without the space around it."""
     file.seek(0)
     return file.read().strip()

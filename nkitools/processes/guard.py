@@ -246,7 +246,7 @@ def _descendants(of: int, most: int) -> list[int]:
 
 
 def _excess(limits: Limits) -> str:
-    """Return which limit the processes below this one break together: ``processes``, ``memory``, or none."""
+    """Return the limit that the processes below this one exceed together: ``processes``, ``memory``, or ''."""
     processes = _descendants(os.getpid(), limits.processes or _MOST_PROCESSES)
     if len(processes) > (limits.processes or math.inf):
         return "processes"

@@ -69,7 +69,7 @@ class WarmCalls:
     def call(
         self, function: Callable[[Any], Any], argument: Any, limits: Limits, cancelled: threading.Event | None = None
     ) -> Returned:
-        """Return what ``function(argument)`` returns in a process of its own.
+        """Call ``function(argument)`` in a separate process and return its result.
 
         Raises `Ended` beyond the limits, when ``cancelled`` is set, and if the process ends without a result.
         """
@@ -121,7 +121,7 @@ class WarmCalls:
 
 
 def _reason(end: End, text: str) -> str:
-    """Return how a call ended without a result, with the last line that it printed."""
+    """Return a sentence on the end of a call without a result, with the last line that it printed."""
     if end.why == "answer":
         return f"its answer has more than {_MOST_ANSWER >> 20} MiB"
     lines = text.strip().splitlines()

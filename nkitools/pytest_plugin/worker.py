@@ -32,7 +32,7 @@ class Worker:
         self._connection.send_bytes(pickle.dumps(message))
 
     def receive(self) -> tuple[Any, ...]:
-        """Return what it asks for; to stop where it is gone."""
+        """Return the next request of the main process; a request to stop if it is gone."""
         try:
             message: tuple[Any, ...] = pickle.loads(self._connection.recv_bytes())
         except EOFError:

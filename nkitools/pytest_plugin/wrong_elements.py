@@ -29,7 +29,7 @@ _MOST_SAVED = 200_000  # instructions of a run that is saved for the command
 
 
 def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, runs: Sequence[Run]) -> list[str]:
-    """Return five lines about a failed assertion on a result of some runs; none where it is about something else."""
+    """Return five lines about a failed assertion on a result of some runs; [] if it is about something else."""
     if options.value("why") == "off" or not isinstance(failure, AssertionError):
         return []
     outputs = compared_outputs(failure, [run for run in runs if run.all_records])
@@ -84,7 +84,7 @@ def _place(one: InstructionRecord) -> str:
 
 
 def _command(config: pytest.Config, nodeid: str, found: ComparedOutput, index: tuple[int, ...]) -> str:
-    """Return what tells more: a command on the saved run, or, where no cache keeps it, the call in Python."""
+    """Return a command on the saved run that shows more, or, if no cache keeps the run, the call in Python."""
     call = f"run_kernel.run.why({found.place}, {index})"
     cache = getattr(config, "cache", None)
     if cache is None or len(found.run.instructions) > _MOST_SAVED:

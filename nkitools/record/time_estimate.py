@@ -44,7 +44,7 @@ class TensorTraffic:
 
     @property
     def loads(self) -> float:
-        """Return how many times the tensor is read, on average over its bytes."""
+        """Return the number of times that the tensor is read, on average over its bytes."""
         return self.read_bytes / self.nbytes if self.nbytes else 0.0
 
 

@@ -161,7 +161,7 @@ class Finding:
         return Place(self.program, self.loops, self.message)
 
     def kind(self) -> tuple[Hashable, ...]:
-        """Return what the times of one finding have in common: all but places, and numbers in the message."""
+        """Return the key that repeats of one finding share: everything but places, and numbers in the message."""
         place = self.file, self.line, self.column, self.function, self.rank
         return self.rule, self.severity, *place, self.message_without_numbers()
 

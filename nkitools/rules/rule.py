@@ -49,7 +49,7 @@ class Rule:
 
     @property
     def reporter(self) -> str:
-        """Return what reports the rule where that is not a run, else ''."""
+        """Return the command that reports the rule, if runs do not; else ''."""
         if self.lint_only:
             return "nkitools lint, and not by runs"
         return "estimates, with its price, and not by runs" if self.estimate_only else ""
@@ -75,7 +75,7 @@ class Rule:
 
 @cache
 def _example(rule: str, name: str) -> str:
-    """Return the text of one example file, empty where the rule has none of that name."""
+    """Return the text of one example file; '' if the rule has none of that name."""
     ending = "cpp" if rule.startswith("CO") else "py"
     path = os.path.join(EXAMPLES, rule, f"{name}.{ending}")
     if not os.path.exists(path):

@@ -37,12 +37,12 @@ def preformatted(text: str) -> str:
 
 
 def shown_file(path: str, *, whole: bool = True) -> str:
-    """Return what messages call a file: its path, or its last part; of a notebook's cell the name of that."""
+    """Return the name of a file in messages: its path, or its last part; for a notebook's cell the cell's name."""
     return _cell_name(path) or (path if whole else os.path.basename(path))
 
 
 def _cell_name(path: str) -> str | None:
-    """Return what the notebook that runs calls the cell that a file stands for, ``In[3]``; None of other files."""
+    """Return the running notebook's name for the cell of a file, ``In[3]``; None for other files."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     named = None if shell is None else shell.compile.format_code_name(path)

@@ -22,9 +22,9 @@ def bound_by(statement: ast.AST) -> Iterator[str]:
 
 
 def bound_names(source: str) -> dict[str, ast.stmt] | None:
-    """Return the names that a file binds at its top level, each with the statement that does.
+    """Return the names that a file binds at its top level, each with its statement.
 
-    None where the text of the file does not show all of them.
+    None if the text of the file does not show all of them.
     """
     try:
         tree = ast.parse(source)

@@ -310,7 +310,7 @@ def _hovered(server: Server, params: types.HoverParams) -> str | None:
 
 
 def _costs(run: _Simulated | None, file: OpenFile, line: int) -> str:
-    """Return what the instructions of a line cost in the last simulated run; nothing where the line has changed."""
+    """Return the cost of a line's instructions in the last simulated run, in words; '' if the line has changed."""
     if run is None or not _is_unchanged(run, file, line):
         return ""
     return "".join(

@@ -172,7 +172,7 @@ def reasons(request: Plain) -> Plain:
 
 
 def answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
-    """Return what ``answer`` makes of the run of a kernel, or ``error`` where there is none."""
+    """Run a kernel and return the result of ``answer(run)``, or ``error`` if there is no run."""
     version = request.get("nki_version") or str(options.value("nki_version"))
     try:
         with stand_in("always"), options.override(nki_version=version), _asked(request) as this:
@@ -262,7 +262,7 @@ def _dtype_of(name: str, said: object) -> np.dtype[Any]:
 
 
 def of_run(run: Run) -> Plain:
-    """Return what a run has to say: findings with suggestions, prints, outputs, and the tiles of each line."""
+    """Return a run for an agent: findings with suggestions, prints, outputs, and the tiles of each line."""
     found = described(run)
     prints = found["prints"]
     found["findings"] = [_with_suggestions(each) for each in run.findings]

@@ -42,9 +42,9 @@ MECHANICAL = tuple(_MAKERS)  # the rules with a remedy that can follow from the 
 
 
 def suggestions(finding: Finding, text: str, module: Module | None = None) -> list[Suggestion]:
-    """Return the changes of a file's text that mend a finding, the likeliest first; none where nothing follows.
+    """Return the changes of a file's text that mend a finding, the likeliest first; [] if none is known.
 
-    ``module``: the parsed text, where it is at hand.
+    ``module``: the parsed text, if the caller has it.
     """
     makers = _MAKERS.get(finding.rule, ())
     if not makers:

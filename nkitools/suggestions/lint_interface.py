@@ -44,7 +44,7 @@ class Dialects:
         return _missing(name, language_here())
 
     def meant(self, name: str, call: ast.Call | None, alone: bool) -> str:
-        """Return what to write for a missing name; '' where nothing is known for sure."""
+        """Return the remedy for a missing name; '' if none is certain."""
         module, _, word = name.rpartition(".")
         use = Use(call, None, alone, in_line=True)
         return remedy_for(module, word, names_of(module), _parameters, use) if names_of(module) else ""
@@ -84,7 +84,7 @@ class Dialects:
         return _form_in(name, language_here())
 
     def bound(self, name: str, given: Arguments) -> dict[str, Value]:
-        """Return the arguments of a call by their parameters; empty where they do not fit or are unknown."""
+        """Return the arguments of a call by their parameters; {} if they do not fit or are unknown."""
         signature = None if given.open else _signature(name)
         if signature is None:
             return {}
@@ -230,7 +230,7 @@ def _parameters(module: str, name: str) -> Mapping[str, inspect.Parameter]:
 
 
 def explained(name: str) -> str:
-    """Return what to write for an invented name, of a function or of a keyword (``scr=``); '' for an unknown one."""
+    """Return the remedy for an invented name of a function or of a keyword (``scr=``); '' for an unknown one."""
     if name.endswith("="):
         return keyword_explained(name)
     root, _, word = name.rpartition(".")

@@ -37,7 +37,7 @@ def in_another_memory(site: Site) -> Iterator[Suggestion]:
 
 
 def _position(site: Site, call: ast.Call, parameter: str) -> int:
-    """Return where a parameter stands in calls without keywords, beyond the last argument where that is not known."""
+    """Return the position of a parameter in calls without keywords; beyond the last argument if unknown."""
     from nkitools.suggestions.lint_interface import parameters_of
 
     names = parameters_of(site.scope.qualified(call.func))

@@ -78,12 +78,12 @@ class Site:
 
     @cached_property
     def language(self) -> str:
-        """The name of nki.language in the function's file, '' where it has none."""
+        """The name of nki.language in the function's file; '' if it has none."""
         legacy = f"{LEGACY}." if "legacy" in self.module.dialects else ""
         return imported(self.scope, f"{legacy}nki.language")
 
     def text_fact(self, name: str) -> str:
-        """Return a fact of the finding that is a text; '' where it has none of the name."""
+        """Return a fact of the finding as text; '' if it has none of this name."""
         return str(self.finding.facts.get(name, ""))
 
     def whole_fact(self, name: str) -> int:
@@ -93,7 +93,7 @@ class Site:
 
     @property
     def variable(self) -> str:
-        """The variable that the finding's tensor is, or is a part of; '' where it has no name."""
+        """The variable of the finding's tensor, or of the tensor that it is a part of; '' if it has no name."""
         return self.text_fact("tensor").partition("[")[0]
 
     @property

@@ -114,7 +114,7 @@ class CheckedCall:
         return {name: value for name, value in keywords_of(self.kernel, case.values).items() if name not in bound}
 
     def truth(self, case: Case, *args: Any, **kwargs: Any) -> Any:
-        """Call the reference with the arguments by position and the case's names as keywords, and return its results."""
+        """Call the reference with the arguments by position and the case's names as keywords; return its results."""
         assert self.reference is not None
         own = [value for name, value in kwargs.items() if name not in case.values]
         left = list(inspect.signature(self.reference).parameters)[len(args) + len(own) :]

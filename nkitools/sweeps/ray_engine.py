@@ -116,7 +116,7 @@ _is_limited = False
 
 
 def _limited(function: Callable[[Any], Any], task: Any, timeout: float | None, memory: int) -> Any:
-    """Return a task's result; None where it has no end within its time."""
+    """Return a task's result; None if it does not end in time."""
     global _is_limited
     if not _is_limited:
         from threadpoolctl import threadpool_limits

@@ -108,7 +108,7 @@ class _Remembered:
         self.key = self.unknown = ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns."""
+        """Call the function, remember the content of its result, and return the result."""
         made = self._function(*args, **kwargs)
         content = content_of(made)
         self.key, self.unknown = content.key, content.unknown

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def must_change_arguments(kernel: Kernel, mutates: Sequence[str]) -> None:
-    """Raise ValueError where a kernel cannot change the arguments that ``mutates`` names."""
+    """Raise ValueError if a kernel cannot change the arguments that ``mutates`` names."""
     reason = ""
     if is_jax_function(kernel):
         reason = "a JAX function changes no argument. Leave mutates= out; let the function return the new array"
@@ -32,7 +32,7 @@ def must_change_arguments(kernel: Kernel, mutates: Sequence[str]) -> None:
 
 
 def must_be_changeable(name: str, value: Any) -> None:
-    """Raise ValueError where an argument that a kernel is to change holds no array that can be changed."""
+    """Raise ValueError if an argument that a kernel is to change has no array that can be changed."""
     found = [part for _, (part, _) in arrays_in(name, value)]
     if not found or any(type(part).__module__.partition(".")[0] in ("jax", "jaxlib") for part in found):
         said = "an array of JAX, which nothing can change" if found else "no array in this call"

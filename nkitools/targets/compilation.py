@@ -80,7 +80,7 @@ class CompileFailed(Exception):
 def compile_kernel(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], chip: str, degree: int) -> Compiled:
     """Compile a kernel of AWS's ``nki`` for ``chip`` within the memory of the option ``memory``.
 
-    `CompileFailed` where the compiler refuses it; NK607 where it cannot be compiled without being run.
+    `CompileFailed` if the compiler refuses it; NK607 if it cannot be compiled without being run.
     """
     __tracebackhide__ = True
     empty_own_folder()

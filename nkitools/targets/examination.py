@@ -29,10 +29,10 @@ _FROM_AWS = "install {} from AWS's own package index (AWS Neuron documentation, 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that was looked for.
+    """A package, simulator or device that was looked for.
 
-    ``found`` is what was found, or what was looked for in vain; ``enables`` what it is good for; ``remedy`` how to get
-    it, empty where it is there or cannot be got.
+    ``found``: the version or device, or what was missing. ``enables``: its use. ``remedy``: how to get it, '' if it is
+    here or cannot be had.
     """
 
     area: str

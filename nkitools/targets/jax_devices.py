@@ -71,7 +71,7 @@ class JaxDevice(Device):
         return run
 
     def chip(self) -> str:
-        """Return what JAX calls the kind of the device. It is empty in a process that has not opened it."""
+        """Return JAX's name for the kind of the device; '' in a process that has not opened it."""
         devices = self._opened()
         return str(devices[0].device_kind) if devices else ""
 
@@ -190,9 +190,9 @@ class GpuDevice(JaxDevice):
         return {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
     def unfit(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """Return why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has.
+        """Return why Pallas has no GPU code for ``kernel``, which was then written for a TPU; '' if it has.
 
-        Raises what tracing ``kernel`` raises.
+        Exceptions of tracing ``kernel`` pass through.
         """
         jax = jax_module()
 

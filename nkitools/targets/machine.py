@@ -20,11 +20,9 @@ def nodes(*patterns: str) -> tuple[str, ...]:
 
 
 def said(directory: str, name: str) -> str | None:
-    """Return what a driver's file ``name`` anywhere below ``directory`` says; None where there is none that can be
-    read.
+    """Return the content of a driver's file ``name`` anywhere below ``directory``; None if none can be read.
 
-    ``directory`` may have ``*`` in it. Drivers have moved their files from one release to the next, so the place
-    below the device is not asked for.
+    ``directory`` may contain ``*``. Drivers move their files between releases, so any place below the device will do.
     """
     for path in (path for place in sorted(glob(_root() + directory)) for path in _files(place, name)):
         try:

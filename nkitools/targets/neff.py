@@ -156,7 +156,7 @@ def _by_tensor(tensors: Sequence[str], arrays: Mapping[str, Any]) -> dict[str, A
 
 
 def explorer() -> str | None:
-    """Return the path of neuron-explorer; None where it is not here."""
+    """Return the path of neuron-explorer; None if it is not installed."""
     return shutil.which("neuron-explorer") or shutil.which("neuron-explorer", path=_TOOLS)
 
 

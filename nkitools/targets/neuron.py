@@ -258,7 +258,7 @@ def is_legacy(kernel: Kernel) -> bool:
 
 
 def degree_of(kernel: Kernel, kwargs: Mapping[str, Any]) -> int | None:
-    """Return how many physical cores a kernel of ``nki`` asks for; None where neither bracket nor ``grid`` says it.
+    """Return the number of physical cores that a kernel of ``nki`` asks for; None without brackets and ``grid``.
 
     AWS's kernel object has the number of the bracket in ``lnc`` (nki 0.6, not documented).
     """
@@ -272,7 +272,7 @@ def degree_of(kernel: Kernel, kwargs: Mapping[str, Any]) -> int | None:
 
 
 def _of_user(name: str) -> str:
-    """Return what the user has set a variable to, also in a process on the device; empty for nothing."""
+    """Return the user's value of a variable, also in a process on the device; '' if it is not set."""
     return os.environ.get(_OF_USER[name], os.environ.get(name, ""))
 
 

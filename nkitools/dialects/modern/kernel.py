@@ -82,7 +82,7 @@ class Kernel(KernelObject[P]):
             return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
 
     def launch(self, **said: Unpack[Said]) -> Launch:
-        """Return how a call of this kernel is launched, with what its caller has said of fields of a `Launch`."""
+        """Return the `Launch` of a call of this kernel, with the fields that its caller gives."""
         options: dict[str, Any] = {name: self.options.get(name) for name in CONFIGURATIONS} if self.options else {}
         return Launch(self.function, self.__name__, self.grid, schedule=self.schedule, **options, **said)
 

@@ -94,7 +94,9 @@ class NKIObject:
 
 
 def _check_given(cls: type[NKIObject], positions: int, names: Set[str]) -> None:
-    """Look for fields of a dataclass that get no value: NK609 where the version asks for one, NK618 where it will."""
+    """Check for fields of a dataclass without a value: NK609 if the NKI version requires one, NK618 if the next one
+    does.
+    """
     fields = [each for each in dataclasses.fields(cls) if each.init]  # type: ignore[arg-type]
     placed = {each.name for each in [each for each in fields if not each.kw_only][:positions]}
     missing = [each.name for each in fields if each.name in cls.__required__ - placed - names]

@@ -21,7 +21,7 @@ class TensorAnnotation:
 
     @property
     def declared_shape(self) -> tuple[int, ...] | None:
-        """The shape that an argument must have; None where the annotation does not say one."""
+        """The shape that an argument must have; None if the annotation has none."""
         whole = self.sizes and all(isinstance(size, int) and not isinstance(size, bool) for size in self.sizes)
         return self.sizes if whole else None
 

@@ -114,7 +114,7 @@ def _name(context: Context, call: ast.Call) -> str:
 
 
 def _targets(context: Context, call: ast.Call) -> list[ast.expr]:
-    """Return what a call writes to: its ``dst``, and the first argument of an instruction or of nl.store."""
+    """Return the destinations of a call: its ``dst``, and the first argument of an instruction or of nl.store."""
     _, module, _ = parts(context.scope.qualified(call.func))
     if module not in ("isa", "language"):
         return []
@@ -133,7 +133,7 @@ def _is_in_hbm(context: Context, node: ast.expr) -> bool:
 
 
 def _buffer(context: Context, node: ast.AST) -> str:
-    """Return the memory that a call names for the tensor which it makes; '' where it names none."""
+    """Return the memory that a call names for its new tensor; '' if it names none."""
     if not isinstance(node, ast.Call):
         return ""
     given = [key.value for key in node.keywords if key.arg == "buffer"] or node.args[2:3]

@@ -146,7 +146,7 @@ def _only_written(scope: Scope) -> Iterator[ast.Name]:
 
 
 def _stores(scope: Scope, name: str) -> list[ast.Name]:
-    """Return where a scope binds a name."""
+    """Return the nodes at which a scope binds a name."""
     names = (each for each in scope.nodes if isinstance(each, ast.Name))
     return [each for each in names if each.id == name and isinstance(each.ctx, ast.Store)]
 

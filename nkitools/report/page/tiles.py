@@ -91,7 +91,7 @@ def shares(shown: Sequence[Shown], budget: int = BUDGET) -> list[int]:
 
 
 def _kept(shown: Sequence[Shown], budget: int) -> list[int]:
-    """Return which values have a picture."""
+    """Return the indices of the values that get a picture."""
     needed = sum(min(each.exact_bytes, _LEAST) for each in shown)
     every = -(-needed // max(1, budget))
     if every <= 1:

@@ -64,7 +64,7 @@ def local_gather(
 
 
 def _partitions(what: str, mask: MaskLike, shape: tuple[int, ...]) -> Lanes | None:
-    """Return the partitions that a mask chooses; NK604 where it chooses among the elements of one."""
+    """Return the partitions that a mask chooses; NK604 if it chooses elements inside of a partition."""
     lanes = box_lanes(what, mask, shape)
     if lanes is not None and not lanes.empty and lanes.box[1:] != tuple((0, size) for size in shape[1:]):
         not_affine(f"{what}: a mask may choose partitions, not elements of one")

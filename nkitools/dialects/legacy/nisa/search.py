@@ -45,12 +45,11 @@ def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwa
 def nc_find_index8(
     *, data: Tensor, vals: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
 ) -> Tensor:
-    """Return where each of the 8 ``vals`` of a partition first stands in its ``data``: a (partitions, 8) tile of
-    uint32.
+    """Return the first index in its partition of ``data`` of each of the 8 ``vals``: a (partitions, 8) tile of uint32.
 
-    ``dtype`` may be uint16. A mask applies to ``data``; the places are still counted from the first element of the
-    whole tile, and what the mask leaves begins there (NK604). Values that are not there are "undefined" in SDK 2.26
-    and have the index of all ones here, as in NKI 0.6. Errors: those of nkitools.isa.search.nc_find_index8, NK604.
+    ``dtype`` may be uint16. A mask applies to ``data``; indices still count from the first element of the whole tile,
+    which the mask must leave (NK604). For values that are missing the result is "undefined" in SDK 2.26, and all ones
+    here, as in NKI 0.6. Errors: those of nkitools.isa.search.nc_find_index8, NK604.
     """
     what = "nisa.nc_find_index8"
     memory, lanes = taken(what, mask, kwargs, data=data, vals=vals)

@@ -212,8 +212,7 @@ def tensor_copy_predicated(
 
 
 def sequence_bounds(*, segment_ids: Tensor, dtype: ResultDType = None) -> Tensor:
-    """Return where the segment of each of the (1, n) ids begins and where it ends: a (1, 2, n) tile, n and -1 for
-    padding.
+    """Return the begin and the end of the segment of each of the (1, n) ids: a (1, 2, n) tile, n and -1 for padding.
 
     ``dtype``: float32 or int32, by default that of the ids. Errors: those of nkitools.isa.select.sequence_bounds.
     """

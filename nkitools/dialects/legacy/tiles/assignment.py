@@ -25,7 +25,7 @@ _SYMBOLS = {"add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
 
 
 def fitted(value: NkiTensor, dst: NkiTensor) -> NkiTensor:
-    """``value`` with as many elements as ``dst``: the same, or broadcast to it; NK109 where it is larger."""
+    """Return ``value`` with as many elements as ``dst``, broadcast if necessary; NK109 if it is larger."""
     if value.shape == dst.shape or _core(value) == _core(dst):
         return value
     if not broadcasts(value.shape, dst.shape):

@@ -45,7 +45,7 @@ _REACHES = {
 
 
 def copy(dst: NkiTensor, value: NkiTensor, opened: OpenInstruction | None) -> None:
-    """``dst = value``, on chip; ``opened``: the instruction that has made the value, None where that plays no part."""
+    """Do ``dst = value`` on chip; ``opened``: the open instruction that made the value, or None."""
     if _may_write(opened, dst, value):
         if _record().assign(partial(tensor_copy.call, dst=dst, src=value)):
             return
@@ -56,9 +56,10 @@ def copy(dst: NkiTensor, value: NkiTensor, opened: OpenInstruction | None) -> No
 
 
 def accumulate(dst: NkiTensor, product: NkiTensor, opened: OpenInstruction | None) -> bool:
-    """``dst += product`` as the accumulation of the open matmul that has made ``product``; False where it is none.
+    """Do ``dst += product`` as the accumulation of the open matmul that made ``product``; return False if there is
+    none.
 
-    Into a tile that was never written the first product is written, as the matmuls of an accumulation group do it:
+    The first product is written into a tile that was never written, as the matmuls of an accumulation group do:
     AWS's attention tutorial adds to tiles made with nl.ndarray.
     """
     if not _is_open(opened, product) or opened.plan.name != "nc_matmul":

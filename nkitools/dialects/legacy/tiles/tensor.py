@@ -196,7 +196,7 @@ class Tensor(PythonForms):
     # --- shape and dtype -------------------------------------------------------------------------------------------
 
     def assert_shape(self, shape: Sequence[int]) -> Self:
-        """Return the tensor itself; AssertionError where it has another shape."""
+        """Return the tensor itself; AssertionError if it has another shape."""
         expected = tuple(shape)
         assert self.shape == expected, f"expected a tensor of shape {list(expected)}, it is {describe(self.base)}"
         return self
