@@ -368,7 +368,7 @@ def anonymous_file() -> int:
 
 
 def lock(file: IO[str], *, shared: bool = False, waits: bool = True) -> bool:
-    """Lock an open file until it is closed or its process ends; return False if another process has it. Same on macOS."""
+    """Lock an open file until it is closed or its process ends; False if another process has it. Same on macOS."""
     import fcntl
 
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX

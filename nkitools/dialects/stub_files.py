@@ -197,7 +197,7 @@ class _Text:
 
 
 def _type(annotation: str) -> str:
-    """Return the type of a parameter: texts and switches, and anything for what registers and tiles may stand for."""
+    """Return a type for a stub: ``str`` or ``bool``, else ``Any``, as registers and tiles may be passed."""
     said = annotation.strip("'")
     if re.fullmatch(r"(?:str|bool)(?: \| None)?", said):
         return re.sub(r"\b(str|bool)\b", r"_builtins.\1", said)

@@ -207,7 +207,7 @@ def _row_tile(check: Check, position: Sequence[int] | None, size: Sequence[int] 
 
 
 def _output_format(check: Check, dst: NkiTensor) -> Format:
-    """NK301: what quantize_mx makes."""
+    """Return the format of ``dst``; NK301 if quantize_mx does not make its dtype."""
     if dst.dtype not in (float8_e5m2_x4, float8_e4m3fn_x4):
         makes = "quantize_mx makes float8_e5m2_x4 or float8_e4m3fn_x4"
         remedy = "Allocate it as nl.float8_e4m3fn_x4."

@@ -287,7 +287,7 @@ class Gather(Rule):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The operand whose values decide."""
+        """The names of the operands whose values the rule needs."""
         return (self.index,)
 
     def _chosen(self, shape: Shape, size: int, values: Values) -> tuple[Array, Array, Array]:
@@ -323,7 +323,7 @@ class Permutation(Rule):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The operand whose values decide."""
+        """The names of the operands whose values the rule needs."""
         return ("moving",)
 
     def sources(self, wanted: Array, shape: Shape, values: Values) -> Array:

@@ -1,4 +1,4 @@
-"""Plans, what guards talk to, and the roles of an instruction's parameters."""
+"""Plans, the `Check` of guards, and the roles of an instruction's parameters."""
 
 from __future__ import annotations
 

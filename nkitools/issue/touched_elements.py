@@ -30,10 +30,10 @@ def keep_touched(
     lanes: Mask,
     kept: Callable[[NkiTensor], Mask],
 ) -> None:
-    """Keep which elements the instruction that is about to be recorded touches, where they are not all of a view.
+    """Note the elements that the next recorded instruction touches, if they are not all of a view.
 
-    ``lanes``: the rows of a gather that are in bounds. ``kept``: the elements of a destination that are written. Under
-    a mask only its lanes are read, too. What data have chosen is kept where a rule asks for it.
+    ``lanes``: the rows of a gather that are in bounds. ``kept``: returns the written elements of a destination. Under a
+    mask only its elements are read, too. Choices made by data are kept if a rule needs them.
     """
     record = core.record
     position, beside = record.next_position, record.beside
@@ -113,10 +113,9 @@ def set_register(core: Core, register: VirtualRegister) -> None:
 
 
 def use_state(core: Core, name: str, lanes: slice, *, reads: bool, writes: bool) -> None:
-    """Keep that the instruction that is about to be recorded uses an engine's state in some lanes.
+    """Note that the next recorded instruction uses an engine's state (reduce registers, random numbers) in some lanes.
 
-    Such states (reduce registers, random numbers) belong to one engine, which runs its instructions in order: only who
-    reads what is kept.
+    Only reads become dependences on the last writers: a state belongs to one engine, which runs in order.
     """
     record, writers = core.record, core.state_writers.get(name)
     if writers is None or writers.size < lanes.stop:

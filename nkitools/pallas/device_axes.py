@@ -44,9 +44,9 @@ def mesh_of(devices: Sequence[Any], axes: Axes) -> Any:
 
 
 def _types(axes: Axes) -> tuple[Any, ...]:
-    """Return the kinds of ``axes``: left to XLA, as JAX has them by default before 0.11.
+    """Return the axis types for a mesh: ``Auto`` for each axis, which was JAX's default before 0.11.
 
-    Along axes of the newer kind ``shard_map`` takes arrays only that lie as it says, and a check's arguments do not.
+    With the newer ``Explicit`` axes ``shard_map`` accepts only arrays that are already sharded, and a check's are not.
     """
     return (jax_module("jax.sharding").AxisType.Auto,) * len(axes)
 

@@ -92,7 +92,9 @@ class Text:
         return bool(found)
 
     def take_rest(self) -> None:
-        """Read what is there, once the child has ended: more comes from a process that cannot be ended."""
+        """Read the text that is there after the child's end, but not for ever: a process that cannot be ended may write
+        on.
+        """
         for _ in range(_READS):
             if not self.take():
                 return

@@ -89,7 +89,7 @@ class Columns:
 
     @cached_property
     def byte_offsets(self) -> Array:
-        """The first byte of its view."""
+        """The first byte of each operand's view."""
         return np.ascontiguousarray(self._operands[:, 1])
 
     @cached_property

@@ -97,7 +97,7 @@ def _launchable(operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, 
 
 
 def _here(value: Any) -> Any:
-    """Return a tensor that is on the device already comes back to be judged."""
+    """Return a tensor on the CPU, to check it there."""
     return value.cpu() if hasattr(value, "cpu") and value.device.type != "cpu" else value
 
 

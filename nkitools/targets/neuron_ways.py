@@ -281,9 +281,9 @@ class AsNumpy(Way):
 
 
 def way_for(kernel: Kernel, args: Arguments, kwargs: Keywords, chip: str = "") -> Way:
-    """Return the way in that the arguments name, for ``chip``.
+    """Return the way to run a kernel on ``chip`` with the framework of its arguments.
 
-    NK607 where the arguments are of two frameworks, and where the packages that are here have no way for them.
+    NK607 if the arguments are of two frameworks, and if no installed package can run them.
     """
     __tracebackhide__ = True
     kinds = _kinds(args, kwargs)

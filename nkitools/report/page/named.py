@@ -46,7 +46,7 @@ class Named:
         return self.tables["callers"].place(lines, [self.place_at(file, line) for file, line in lines])
 
     def counters(self, loops: dict[str, int]) -> int:
-        """Return the number of a turn of the loops."""
+        """Return the index of a turn in the table of loops; add it if it is new."""
         return self.tables["loops"].place(tuple(loops.items()))
 
     def program(self, rank: int | None, program: Sequence[int]) -> int:

@@ -63,10 +63,10 @@ def _updater(what: str) -> Callable[[Any, Any], Any]:
 class Tensor(PythonForms):
     """A tensor in HBM, or a tile in SBUF or PSUM whose first dimension is the partition dimension.
 
-    An index that leaves the tensor is not refused where it is written but where it is used without a mask that leaves
-    those positions out (NK402): until then the tensor has an `Access` in place of a view. ``lanes`` are the lanes
-    that the call which made this tile has written (None: all), ``opened`` is the last instruction of that call.
-    ``skipped_at`` is where the record stood when a load skipped all of its tile, else -1.
+    An index that leaves the tensor is an error only when it is used without a mask that excludes those positions
+    (NK402): until then the tensor has an `Access` in place of a view. ``lanes``: the elements that the call which made
+    this tile wrote (None: all). ``opened``: the last instruction of that call. ``skipped_at``: the position of the
+    record when a load skipped its whole tile, else -1.
     """
 
     __slots__ = ("access", "base", "element", "lanes", "opened", "shape", "skipped_at")
