@@ -103,7 +103,7 @@ def _replaced(call: Call, parts: dict[int, str], made: dict[str, Any]) -> tuple[
 
 
 def _apart(wanted: Results, found: Results | str) -> str:
-    """Return in what the results of two texts differ, where they differ in more than numbers; else by how much."""
+    """Return in words how the results of two versions differ: their errors, rules or shapes, else by how much."""
     if isinstance(found, str):
         return f"; with the mistake it raises {found}"
     if broken := sorted(set(found.errors) - set(wanted.errors)):
