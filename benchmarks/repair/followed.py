@@ -26,7 +26,8 @@ from nkitools.serve.simulated_file import answered
 from nkitools.suggestions.lint_interface import Dialects
 
 HERE = Path(__file__).parent
-_ORDER = ("error", "warning", "edit", "hint")
+_ORDER = ("edit", "error", "warning", "hint")  # an edit is looked for where no rule but these explains the values:
+_OF_VALUES = ("PL211", "PL213")
 _SECONDS = 40.0  # for the search of an edit
 _NUMBERS = re.compile(r"[\d.]+")
 Plain = dict[str, Any]
@@ -50,7 +51,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Said:
-    """What is said of a text: rule (``edit`` where the values are wrong and an edit mends them), line, message, remedy."""
+    """What is said of a text. ``rule`` is ``edit`` if the values are wrong and an edit mends them."""
 
     rule: str
     severity: str
@@ -112,7 +113,7 @@ def judged(stem: str, text: str, folder: Path) -> Judged:
         path = folder / f"{stem}_{abs(hash(text)):x}.py"
         path.write_text(text, encoding="utf-8")
         said, agrees = _of_jax(path) if "pallas_call" in text else _of_nki(path)
-        if not agrees and not any(each.severity == "error" for each in said):
+        if not agrees and not any(each.severity == "error" and each.rule not in _OF_VALUES for each in said):
             said += _edit(path)
     return Judged(tuple(sorted(said, key=lambda each: _ORDER.index(each.severity))), agrees)
 
@@ -161,6 +162,7 @@ def _frames(error: BaseException) -> list[Any]:
 
 def _of_operator(stem: str, text: str, folder: Path) -> tuple[list[Said], bool]:
     from nkitools.customop import load
+    from nkitools.customop.errors import BuildError
 
     name = f"{stem}_{abs(hash(text)):x}"
     facts = _loaded(HERE / "kernels" / f"{stem}.py")
@@ -173,10 +175,19 @@ def _of_operator(stem: str, text: str, folder: Path) -> tuple[list[Said], bool]:
         run = load(name, [source], [shapes], multicore=facts.multicore).ops["op"].run(*facts.inputs)
     except KernelError as error:
         return [_said(error.finding)], False
+    except BuildError as error:
+        return [_of_compiler(name, str(error))], False
     expected = facts.reference(*facts.inputs)
     rtol, atol = facts.tolerance
     agrees = run.outputs is not None and np.allclose(run.outputs, expected, rtol=rtol, atol=atol)
     return list(map(_said, run.findings)), bool(agrees)
+
+
+def _of_compiler(name: str, text: str) -> Said:
+    """Return what a compiler says of an operator, which may name a rule."""
+    line, rule = re.search(rf"{name}\.cpp:(\d+)", text), re.search(r"\((CO\d+)\)", text)
+    words = text.partition("nkitools: ")[2].partition("\n")[0]
+    return Said(rule[1] if rule else "compiler", "error", int(line[1]) if line else 0, text, words)
 
 
 def _agrees(outputs: Any, expected: Any, path: Path) -> bool:
@@ -198,7 +209,15 @@ def _edit(path: Path) -> list[Said]:
     edit = answer.get("edit")
     if not edit:
         return []
-    return [Said("edit", "edit", edit["line"], f"with this edit the outputs are right ({answer['kind']})", "\n".join(edit["diff"]))]
+    return [
+        Said(
+            "edit",
+            "edit",
+            edit["line"],
+            f"with this edit the outputs are right ({answer['kind']})",
+            "\n".join(edit["diff"]),
+        )
+    ]
 
 
 def _loaded(path: Path) -> Any:

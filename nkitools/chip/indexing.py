@@ -78,7 +78,10 @@ def _no_index(tensor: StridedView, value: Any) -> NoReturn:
         refuse("NK603", message, about=(value, tensor), remedy=remedy)
     if isinstance(value, DeviceNumber):
         message = f"a register or scalar of the device is no index of {describe(tensor)}: its value is not there yet"
-        remedy = "Choose by tensor.select(dim, index), or by .ap(..., scalar_offset=index) with a size that is known."
+        remedy = (
+            "If it counts a loop, write range(n), whose counter is a number. Else choose by tensor.select(dim, index), "
+            "or by .ap(..., scalar_offset=index) with a size that is known."
+        )
         refuse("NK603", message, about=(tensor,), remedy=remedy)
     if isinstance(value, np.ndarray):
         message = f"a NumPy array of {list(value.shape)} is no index of {describe(tensor)}"

@@ -18,6 +18,7 @@ LEFT_OUT: Signs = {0: (".", "written"), 1: ("#", "left out by the mask")}
 OUTSIDE: Signs = {0: (".", "in bounds"), 1: ("#", "out of bounds")}
 REPEATED: Signs = {0: (".", "named once"), 1: ("#", "named again")}
 LOST: Signs = {0: (".", "held"), 1: ("#", "saturated")}
+INEXACT: Signs = {0: (".", "exact"), 1: ("#", "low bits lost")}
 BEYOND: Signs = {0: (".", "in range"), 1: ("#", "outside")}
 ORIGINS: Signs = {0: (".", "as it was"), 1: ("N", "becomes NaN"), 2: ("I", "becomes infinite")}
 

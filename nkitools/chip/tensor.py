@@ -261,7 +261,8 @@ class NkiTensor(NotAValue, StridedView):
         """Return a dimension of size 1 seen ``size`` times; on chip not dimension 0."""
         dim, size = view_checks.dimension(self, dim), view_checks.integer(self, size, "broadcast's size")
         if self.shape[dim] != 1:
-            view_checks.wrong(self, f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
+            said = f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}"
+            view_checks.wrong(self, said, view_checks.one_to_broadcast(self.shape, dim))
         if size < 1:
             view_checks.wrong(self, f"broadcast(size={size}) needs a positive size")
         if self.on_chip and dim == 0:

@@ -68,6 +68,13 @@ def wrong(tensor: StridedView, sentence: str, remedy: str = "") -> NoReturn:
     refuse("NK109", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,), remedy=remedy)
 
 
+def one_to_broadcast(shape: Sequence[int], dim: int) -> str:
+    """Return how a dimension of a shape becomes one of size 1."""
+    if len(shape) == 1:
+        return f"Reshape it to a row first, .reshape((1, {shape[0]})), and broadcast dimension 0 of that."
+    return f"Take one element of dimension {dim} first, [{':, ' * dim}0:1], or broadcast a dimension of size 1."
+
+
 def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
     """Refuse an argument that is not of the documented form (NK609)."""
     refuse("NK609", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,))

@@ -242,6 +242,8 @@ def check_free_sizes(
     fits = (dst.shape[0], dst.layout.free_elements) == (m, n)
     # A size beyond its limit is the cause of a destination that does not fit.
     say = check.fail if fits else check.refuse
+    limit = check.chip.moving_fmax(dst.dtype.name)
+    can_exchange = n <= columns and m <= limit
     if m > columns:
         message = (
             f"`stationary`, {describe(stationary)}, has a free size of {m}; the Tensor Engine holds at most {columns} "
@@ -251,8 +253,9 @@ def check_free_sizes(
             f"Loop over {-(-m // columns)} pieces{name_of(stationary, ' of')}{made_at(stationary)} of {columns} "
             f"columns, each with a PSUM tile of [{columns}, {n}] of its own."
         )
+        if can_exchange:
+            remedy = _or_exchanged(remedy, dst, stationary, moving, sizes)
         say("NK104", message, stationary, argument="stationary", extent=m, limit=columns, remedy=remedy)
-    limit = check.chip.moving_fmax(dst.dtype.name)
     if n > limit:
         message = (
             f"`moving`, {describe(moving)}, has a free size of {n}; {check.chip.name} moves at most {limit} into a "
@@ -269,6 +272,15 @@ def check_free_sizes(
 
         change = resized(dst, (m, n))
         check.refuse("NK109", message, dst, remedy=change.remedy, **change.facts)
+
+
+def _or_exchanged(remedy: str, dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, sizes: tuple[int, int]) -> str:
+    """Return that the operands are exchanged, where ``dst`` fits then; else a remedy behind that question."""
+    m, n = sizes
+    call = f"pass{name_of(moving)} as `stationary` and{name_of(stationary)} as `moving`"
+    if (dst.shape[0], dst.layout.free_elements) == (n, m):
+        return f"The operands are exchanged: {call}, whose product is [{n}, {m}] as `dst` is."
+    return f"If the product is to be [{n}, {m}], {call}; otherwise {remedy[0].lower()}{remedy[1:]}"
 
 
 def multiplied(

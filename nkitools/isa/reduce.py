@@ -27,6 +27,12 @@ _REORDERABLE = frozenset(
 )  # NumPy's reductions over several axes at once
 
 
+def last_axis(ndim: int) -> str:
+    """Return what to write in the place of an axis that a tile of ``ndim`` dimensions does not have."""
+    free = ", ".join(map(str, range(1, ndim)))
+    return f"Write axis={ndim - 1}, the last dimension; the free dimensions are {free}."
+
+
 def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -> tuple[int, ...]:
     """NK112: the axes are the last dimensions up to the final one, without the partition dimension."""
     given = axis if isinstance(axis, tuple) else (axis,)
@@ -35,9 +41,7 @@ def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -
     ndim = data.ndim
     if not all(-ndim <= each < ndim for each in given):
         message = f"`axis`={axis} names a dimension that {describe(data)} does not have"
-        free = ", ".join(map(str, range(1, ndim)))
-        remedy = f"Write axis={ndim - 1}, the last dimension; the free dimensions are {free}."
-        check.refuse("NK112", message, data, argument="axis", remedy=remedy)
+        check.refuse("NK112", message, data, argument="axis", remedy=last_axis(ndim))
     axes = tuple(sorted({int(each) % ndim for each in given}))
     if 0 in axes:
         check.refuse(

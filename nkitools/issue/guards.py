@@ -101,6 +101,9 @@ def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str, dic
         shape = [check.chip.partitions, *tensor.shape[1:]]
         made = f"{name_of(tensor)}{made_at(tensor)}"
         remedy = f"Make{made} as {shape} in a loop over {turns} tiles of nl.tile_size.pmax rows."
+    if rule == "NK101" and role == "dst" and check.instruction == "dma_copy" and len(operands) > 1:
+        made = f"{name_of(tensor)}{made_at(tensor)}"
+        remedy = f"Make{made} with buffer=nl.shared_hbm, where results lie: without buffer= it is a tile in SBUF."
     about = f"`{role}`, {describe(tensor)}, {sentence}"
     check.fail(rule, about, tensor, *others, argument=role, remedy=remedy, **facts)
     for _, each, *_ in broken:

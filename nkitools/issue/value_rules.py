@@ -12,7 +12,7 @@ from nkitools.chip.argument_types import Number
 from nkitools.chip.core import Core
 from nkitools.chip.numeric_flags import LostInteger, OutsideRange, Product, Saturated, Unfit
 from nkitools.chip.numerics import Array
-from nkitools.chip.pictures import BEYOND, LOST, picture_of
+from nkitools.chip.pictures import BEYOND, INEXACT, LOST, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.facts.light_classes import NamedTuple
@@ -156,7 +156,7 @@ def _report_integers(call: Call, integers: LostInteger) -> None:
                 f"{call.plan.name}: {_counted(lost)} of {describe(output.value)} lose their low bits in float32, which "
                 f"holds integers up to 2**24; the first at {list(first)}: {int(wanted)} becomes {_shown(became)}"
             )
-            report("NK307", message, about=(output.value,), picture=partial(picture_of, lost, LOST))
+            report("NK307", message, about=(output.value,), picture=partial(picture_of, lost, INEXACT))
         return
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.element_boxes import boxes_text
+from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
@@ -19,6 +20,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, name_of
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
+from nkitools.record.empty_loops import loop_of_no_turn
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.tensor_names import is_grid, tensor_of
@@ -137,7 +139,7 @@ def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tu
         remedy = f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
         return "private memory", remedy
     if missing.all():
-        return "nothing writes", (
+        return "nothing writes", loop_of_no_turn(record, tensor.storage.id) or (
             "Nothing writes to it: store the result into this tensor, return the one that is written, and look whether "
             "the loops and branches around the store run."
         )
@@ -160,8 +162,8 @@ def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tu
             f"The loop on the device at line {line} has turned {times}: look at the register that ends it, and at the "
             "index of the store, which has to come from the counter."
         )
-    if _is_tail(missing):
-        return "last tile", ""
+    if (tail := _tail(missing)) is not None:
+        return "last tile", _remedy_of_short_store(tensor, record, *tail)
     if _is_rectangle(missing):
         return "block", (
             "A whole block is left out: look at the branch, the program of the grid or the rank that should write it, "
@@ -189,15 +191,30 @@ def _boxes(tensor: NkiTensor, missing: Array) -> str:
     return own_boxes(tensor, missing) or f" {boxes_text('', missing)}"
 
 
-def _is_tail(missing: Array) -> bool:
-    """Return whether the missing elements are the end of one dimension, across all others, as after whole tiles."""
+def _remedy_of_short_store(tensor: NkiTensor, record: Record, axis: int, first: int) -> str:
+    """Return that the last tile is stored in part, where the missing elements begin within a tile; else ''."""
+    columns = Columns(record)
+    writes = np.flatnonzero(columns.writes & (columns.storages == tensor.storage.id))
+    views = [LAYOUTS[number] for number in columns.layouts[writes].tolist()]
+    heights = [each.shape[axis] for each in views if len(each.shape) == tensor.ndim]
+    if not heights or first % max(heights) == 0:
+        return ""
+    line = record.sites[int(columns.sites[columns.positions[writes[-1]]])].line
+    return (
+        f"The last tile is stored in part, up to {first} of {tensor.shape[axis]} in dimension {axis}: mend the mask, or "
+        f"the bound of the slice, of the store at line {line}."
+    )
+
+
+def _tail(missing: Array) -> tuple[int, int] | None:
+    """Return the dimension whose end is missing, across all others, as after whole tiles, and where that begins."""
     for axis in range(missing.ndim):
         others = tuple(each for each in range(missing.ndim) if each != axis)
         places: Array = np.asarray(missing.all(axis=others))
         first = int(np.argmax(places))
         if first and places[first:].all() and places.sum() * (missing.size // places.size) == missing.sum():
-            return bool(missing.shape[axis] - first <= _TILE)
-    return False
+            return (axis, first) if missing.shape[axis] - first <= _TILE else None
+    return None
 
 
 def _is_rectangle(missing: Array) -> bool:

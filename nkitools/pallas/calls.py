@@ -54,6 +54,18 @@ class Operand:
         """The number of blocks along each dimension, the last one perhaps a part."""
         return tuple(-(-size // max(block, 1)) for size, block in zip(self.shape, self.block_sizes, strict=True))
 
+    def own_axes(self) -> list[int | None]:
+        """Return for each dimension the grid index that is its block index; None where that is computed or constant."""
+        jaxpr = self.mapping.index_map_jaxpr.jaxpr
+        known = {each: number for number, each in enumerate(jaxpr.invars)}
+        return [None if hasattr(each, "val") else known.get(each) for each in jaxpr.outvars]
+
+    def unused_axes(self, grid: tuple[int, ...]) -> set[int]:
+        """Return the dimensions of the grid on which its block does not depend."""
+        jaxpr = self.mapping.index_map_jaxpr.jaxpr
+        read = {id(each) for equation in jaxpr.eqns for each in equation.invars} | {id(each) for each in jaxpr.outvars}
+        return {axis for axis in range(len(grid)) if id(jaxpr.invars[axis]) not in read}
+
     def index_map(self) -> str:
         """Return the words for the operand's index map in messages, with the function's name if it has one."""
         name = self.place.function

@@ -20,7 +20,15 @@ from nkitools.pallas.grid_trace import GridTrace
 from nkitools.pallas.jax_types import Array, BufferKey, Dma, Memory, Ranges, SourceInfo
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.observed_rules import WatchedRules
-from nkitools.pallas.semaphore_waits import Wait, Waits
+from nkitools.pallas.semaphore_waits import (
+    BOTH_SIDES,
+    ONE_TOO_MANY,
+    Wait,
+    Waits,
+    remedy_of_copies,
+    remedy_of_count,
+    remedy_of_signals,
+)
 from nkitools.pallas.source_places import NOWHERE, Place
 from nkitools.pallas.traced_kernel import TracedKernel
 from nkitools.pallas.unlike_reference import Returned
@@ -345,21 +353,32 @@ class Kernel(TracedKernel):
             first = first or place
             texts.append(f"device {each.device} at line {place.line} (has {each.has} of {each.wants})")
         message = f"devices wait for each other, and none goes on: {', '.join(texts)}"
-        self.rules.tell("PL208", message, first or self.call.kernel_place, (), "semaphore")
+        least = next((each for each in waiting if each.source is None), None)
+        remedy = self._remedy_of_wait() if least is None else remedy_of_signals(least.has, least.wants)
+        self.rules.tell("PL208", message, first or self.call.kernel_place, (), "semaphore", remedy=remedy)
 
     def stuck(self, core: int, source: SourceInfo | None, has: int, wants: int) -> None:
         """PL208: a wait can never end."""
         message = f"a semaphore is waited for that nothing signals any more: it has {has}, the wait takes {wants}"
-        self.rules.tell("PL208", message, self._place_of_wait(source), self.grid.point(core), "semaphore")
+        remedy = remedy_of_signals(has, wants) if source is None else self._remedy_of_wait()
+        place, point = self._place_of_wait(source), self.grid.point(core)
+        self.rules.tell("PL208", message, place, point, "semaphore", remedy=remedy)
 
-    def left_over(self, core: int, count: int) -> None:
+    def _remedy_of_wait(self) -> str:
+        """Return what to do about a wait for a copy that never ends, by the copies that were started."""
+        flying = [dma for dma, _ in self.dmas.values() if dma.state.name != "COMPLETED"]
+        lines = {source_places.of_source(dma.source_info).line for dma in flying} - {0}
+        return remedy_of_copies(sorted(lines), any_started=bool(self.dmas))
+
+    def left_over(self, core: int, count: int, *, of_copies: bool) -> None:
         """PL204: a semaphore keeps a count when the kernel ends."""
         known = any(rule in ("PL204", "PL209") for rule, *_ in self.watch.certain.findings)
         if known or self.hangs or self.call is None:
             return
         why = "it was signalled, or a DMA was started on it, more often than it was waited for"
         message = f"a semaphore still counts {count} when the kernel ends: {why}"
-        self.rules.tell("PL204", message, self.call.kernel_place, self.grid.point(core), "semaphore")
+        place, point = self.call.kernel_place, self.grid.point(core)
+        self.rules.tell("PL204", message, place, point, "semaphore", remedy=remedy_of_count(count, of_copies=of_copies))
 
     def finish(self) -> None:
         """PL204 and PL205, at the end of the kernel."""
@@ -367,10 +386,16 @@ class Kernel(TracedKernel):
             return
         self.finished = True
         self.rules.tell_races()
+        places = {
+            id(dma): source_places.of_source(dma.source_info, self.call.kernel_place) for dma, _ in self.dmas.values()
+        }
+        waited = {places[id(dma)] for dma, _ in self.dmas.values() if dma.state.name == "COMPLETED"}
         for dma, point in self.dmas.values():
             if dma.state.name != "COMPLETED":
-                place = source_places.of_source(dma.source_info, self.call.kernel_place)
-                self.rules.tell("PL204", "a DMA is started and never waited for", place, point, self._target(dma))
+                place = places[id(dma)]
+                remedy = ONE_TOO_MANY if place in waited else BOTH_SIDES if is_remote(dma) else ""
+                message = "a DMA is started and never waited for"
+                self.rules.tell("PL204", message, place, point, self._target(dma), remedy=remedy)
         for buffer in self.shadows.values():
             if buffer.kind == "output":
                 self.rules.check_written(buffer)

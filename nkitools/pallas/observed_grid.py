@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from nkitools.pallas.calls import Call, show_shape
+from nkitools.pallas.calls import Call, Operand, show_shape
 from nkitools.pallas.jax_types import Array
 from nkitools.pallas.write_shadow import GIVEN
 
@@ -62,6 +63,46 @@ class WatchedGrid:
         written = np.unique(steps[steps >= 0])
         own = self._groups[self.step(core)]
         return written[[self._groups[each] != own for each in written]]
+
+    def summed(self) -> list[int]:
+        """Return the dimensions of the grid, of more than one point, on which no output's block depends."""
+        assert self.call is not None
+        unused = [each.unused_axes(self.call.grid) for each in self.call.outputs if not each.whole]
+        common = set.intersection(*unused) if unused else set()
+        return [axis for axis in sorted(common) if self.call.grid[axis] != 1]
+
+    def first_write(self) -> str:
+        """Return where a sum begins, as a remedy; '' where the outputs' index maps use each dimension of the grid."""
+        axes = self.summed()
+        if not axes:
+            return ""
+        first = " & ".join(f"(pl.program_id({axis}) == 0)" for axis in axes)
+        first = first[1:-1] if len(axes) == 1 else first
+        return f"Write it first where a block of the output begins: pl.when({first})."
+
+    def restart(self) -> str:
+        """Return what to do about a value carried over between points of parallel dimensions; '' where it is open."""
+        assert self.call is not None
+        axes = [axis for axis in self.summed() if self.call.parallel[axis]]
+        if axes:
+            return f'Make dimension {", ".join(map(str, axes))} "arbitrary": the sum goes over it.'
+        return self.first_write().replace("Write it first", "Start the sum anew")
+
+    def exchange(self, operand: Operand) -> str:
+        """Return which two grid indices to exchange in an index map so that it stays within its blocks; else ''."""
+        assert self.call is not None
+        own, grid = operand.own_axes(), self.call.grid
+        if None in own:
+            return ""
+        for first, second in combinations(sorted({axis for axis in own if axis is not None}), 2):
+            other = {first: second, second: first}
+            sizes = [grid[other.get(axis, axis)] for axis in own if axis is not None and axis < len(grid)]
+            if len(sizes) == len(own) and all(size <= many for size, many in zip(sizes, operand.blocks, strict=True)):
+                return (
+                    f"Exchange grid indices {first} and {second} in {operand.index_map()}, which then stays within its "
+                    f"{show_shape(operand.blocks)} blocks, or make the grid less."
+                )
+        return ""
 
     def in_parallel(self) -> str:
         """Return a clause for messages about the parallel dimensions."""

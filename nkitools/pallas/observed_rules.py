@@ -14,6 +14,7 @@ from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.source_places import NOWHERE, Place
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
+_OF_POINTS = 'Let points of a parallel dimension write blocks of their own, or make the dimension "arbitrary".'
 _OUTSIDE = 2**31 - 1  # what JAX reads outside of a buffer of scalars
 
 
@@ -71,7 +72,10 @@ class WatchedRules:
             scalars = self._undefined_scalars(_block_index(operand, ranges))
             message = f"{operand.text()} has no block {block}: its index map leads to elements {elements}{scalars}"
             within = f"stay within its {show_shape(operand.blocks)} blocks, or make the grid less."
-            remedy = f"Let {operand.index_map()} {'read scalars that there are, and ' if scalars else ''}{within}"
+            remedy = (
+                self._grid.exchange(operand)
+                or f"Let {operand.index_map()} {'read scalars that there are, and ' if scalars else ''}{within}"
+            )
         else:
             message = f"the kernel {does} elements {elements} of {buffer.text()}, whose shape is {show_shape(shape)}"
         sure = is_pipeline or does == "writes"  # a value that is read may not be used
@@ -95,15 +99,16 @@ class WatchedRules:
         if not seen.size or seen.min() > UNWRITTEN:
             return
         if (undefined := (seen == UNWRITTEN)).any():
-            what = "is read before it is written"
+            what, remedy = "is read before it is written", self._grid.first_write()
         elif (undefined := (seen == PADDING)).any():
             what = "juts out over the edge of the array, and the result depends on what is read there"
+            remedy = "Mask what lies beyond the edge with jnp.where, by the size of the array."
         else:
             return
         mask = np.zeros(buffer.steps.shape, np.bool_)
         mask[where] = undefined
         message = f"{buffer.text()} {what}: {boxes_text(buffer.name, mask)}"
-        self.tell("PL207", message, place, self._grid.point(core), buffer.name, sure=False)
+        self.tell("PL207", message, place, self._grid.point(core), buffer.name, sure=False, remedy=remedy)
 
     def check_carry(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
         """PL206, if the results depend on it."""
@@ -111,9 +116,9 @@ class WatchedRules:
             return
         others = self._grid.others(seen, core)
         if others.size:
-            there = show_shape(self._grid.points[int(others[-1])])
+            there, remedy = show_shape(self._grid.points[int(others[-1])]), self._grid.restart()
             message = f"{buffer.text()} carries a value over from grid point {there}{self._grid.in_parallel()}"
-            self.tell("PL206", message, place, self._grid.point(core), buffer.name, sure=False)
+            self.tell("PL206", message, place, self._grid.point(core), buffer.name, sure=False, remedy=remedy)
 
     def check_write_race(self, buffer: Shadow, before: Array, place: Place, core: int) -> None:
         """PL203 between points of parallel dimensions, which may be on different cores."""
@@ -143,7 +148,15 @@ class WatchedRules:
                 self.tell("PL206", message + self._grid.in_parallel(), place, read_at, buffer.name, sure=False)
             else:
                 message = f"{operand.text()}: grid points {there} and {show_shape(point)} write the same elements"
-                self.tell("PL203", message + self._grid.in_parallel(), place, point, buffer.name, sure=False)
+                self.tell(
+                    "PL203",
+                    message + self._grid.in_parallel(),
+                    place,
+                    point,
+                    buffer.name,
+                    sure=False,
+                    remedy=_OF_POINTS,
+                )
 
     def check_visits(self, buffer: Shadow, before: Array, ranges: tuple[Any, ...], core: int) -> None:
         """PL202 and PL203: a block is stored that was stored before."""
@@ -175,7 +188,10 @@ class WatchedRules:
         why = "the kernel does not write them" if by_kernel else "no point of the grid visits them"
         place = self._grid.call.kernel_place if by_kernel else operand.place
         remedy = (
-            ""
+            f"No store to it has run there: look at the condition of pl.when around it; in the grid {self._grid.text()} "
+            "each pl.program_id ends one below the size."
+            if by_kernel and self._grid.text() != "()"
+            else ""
             if by_kernel
             else f"Let {operand.index_map()} reach every block, or make the grid {self._grid.text()} larger."
         )

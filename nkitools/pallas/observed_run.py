@@ -231,13 +231,16 @@ def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()
     """Return findings without those that follow from another one of the same operand; keys: rule, operand, place.
 
     A buffer that is ``cleared`` at some points was meant to carry values (PL206); one that never is, was not. Reads
-    outside of an operand make other results undefined, so findings about these are dropped too.
+    outside of an operand and blocks that are visited again make other results undefined, and behind a wait that never
+    ends (PL208) memory is read too early and copies are left: findings about these are folded or dropped.
     """
     known = {(rule, about) for rule, about, *_ in certain}
-    outside = {
-        key[1][0]: key
+    hangs = {about[0] for rule, about in known if rule == "PL208"}
+    roots = {
+        (rule, key[1][0]): key
         for key, found in reversed(certain.items())
-        if found.rule == "PL201" and found.severity == "error"
+        if found.rule in ("PL201", "PL202") and found.severity == "error"
+        for rule in ("PL207", "PL205")[: 2 if found.rule == "PL201" else 1]
     }
     kept: dict[Any, Finding] = {}
     echoes: dict[Any, list[str]] = {}
@@ -248,8 +251,10 @@ def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()
             continue
         if (carries, about) in known and (about in cleared) is (carries == "PL206"):
             continue
-        if rule in ("PL205", "PL207") and about[0] in outside:
-            echoes.setdefault(outside[about[0]], []).append(f"{rule} of `{about[1]}`")
+        if rule == "PL204" and about[0] in hangs:
+            continue
+        if (rule, about[0]) in roots:
+            echoes.setdefault(roots[rule, about[0]], []).append(f"{rule} of `{about[1]}`")
         else:
             kept[key] = finding
     for key, texts in echoes.items():

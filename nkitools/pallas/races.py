@@ -103,11 +103,31 @@ def _tell_race(key: BufferKey, this: Access, other: Access) -> None:
     about = getattr(buffer, "name", "")
     copy = next((found for each in (this, other) if (found := _from_another_device(each, kernel)) is not None), None)
     if copy is None:
-        kernel.rules.tell("PL203", f"{name}: {both}", place, (), about)
+        kernel.rules.tell("PL203", f"{name}: {both}", place, (), about, remedy=_remedy_of_race(*ordered))
     else:
         place = source_places.of_source(copy.source_info, kernel.call.kernel_place)
         message = f"{name} is written by another device while this one may still use it: {both}"
-        kernel.rules.tell("PL210", message, place, (), about)
+        remedy = (
+            f"If line {ordered[0].place.line} reads what the copy brings, call wait_recv() before it; if it needs what "
+            "was there before, let a regular semaphore tell the sender that the buffer is free, before it copies."
+        )
+        kernel.rules.tell("PL210", message, place, (), about, remedy="" if ordered[0].is_dma else remedy)
+
+
+def _remedy_of_race(first: Access, second: Access) -> str:
+    """Return which copy has to be waited for, and before which line; '' where no copy takes part."""
+    copy = second if second.is_dma else first
+    if not copy.is_dma or not (copy.place.line and first.place.line):
+        return ""
+    if first.is_dma:
+        return (
+            f"Call .wait() on the copy started at line {second.place.line} before the one of line {first.place.line} "
+            "starts, or give each a buffer and a semaphore of its own."
+        )
+    return (
+        f"Call .wait() on the copy started at line {copy.place.line} before line {first.place.line}; with several "
+        "buffers look whether copy, wait and access use the same one."
+    )
 
 
 def _from_another_device(access: Access, kernel: Any) -> Dma | None:

@@ -8,6 +8,39 @@ from typing import Any, NamedTuple
 
 from nkitools.pallas.jax_types import SourceInfo
 
+BOTH_SIDES = "Call .wait() on the copy, or wait_send() and wait_recv(), once for each .start()."
+
+ONE_TOO_MANY = (
+    "Other copies of this line are waited for: start no copy for which no turn is left, pl.when(i + 1 < n), or wait for "
+    "it after the loop."
+)
+
+
+def remedy_of_signals(has: int, wants: int) -> str:
+    """Return what to do about a wait for ``wants`` signals of a regular semaphore, where ``has`` have come."""
+    less = f", or wait for {has}" if has else ""
+    return (
+        f"Signal the semaphore {wants - has} more times before this wait{less}: each device that it waits for calls "
+        "pl.semaphore_signal, with the device_id of the one that waits."
+    )
+
+
+def remedy_of_copies(lines: list[int], *, any_started: bool) -> str:
+    """Return what to do about a wait for a copy that never ends; ``lines``: of the copies that are in flight."""
+    if lines:
+        where = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+        return f"The copy started at {where} is not waited for: wait with its semaphore and its slot."
+    if any_started:
+        return "All copies that were started have been waited for: leave this wait out, or start a copy before it."
+    return "Start the copy before the wait for it, on every device: none has been started."
+
+
+def remedy_of_count(count: int, *, of_copies: bool) -> str:
+    """Return what to do about a semaphore that counts more than 0 when the kernel ends."""
+    if of_copies:
+        return BOTH_SIDES
+    return f"Signal it {count} times less, or wait for {count} more with pl.semaphore_wait."
+
 
 class Wait(NamedTuple):
     """A wait of a core that has begun and not ended."""

@@ -240,7 +240,8 @@ class _WatchedMemory:
             range(device_id * self.num_cores_per_device, (device_id + 1) * self.num_cores_per_device)
         )
         for semaphore, core in super().get_sempahores_with_nonzero_count(device_id):  # type: ignore[misc]
-            self.kernel.left_over(self._core(core), int(semaphore.count_by_core[core]))
+            count, of_copies = int(semaphore.count_by_core[core]), core in semaphore.arrivals
+            self.kernel.left_over(self._core(core), count, of_copies=of_copies)
         return []
 
     def spoil(self, key: BufferKey, *, adversely: bool = False) -> None:

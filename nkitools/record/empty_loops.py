@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from types import FrameType
 
-from nkitools.authors_code.source_text import nodes_of, text_of
+import numpy as np
+
+from nkitools.authors_code.source_text import nodes_of, shown_text, text_of
 from nkitools.chip.tensor import NkiTensor
+from nkitools.record.columns import Columns
 from nkitools.record.loop_counters import author_frames
 from nkitools.record.record import Record
 from nkitools.record.tensor_names import names_in_kernel
@@ -23,11 +27,38 @@ def empty_loop(record: Record, tensor: NkiTensor | int) -> str:
     for each in author_frames(frame):
         for node in nodes_of(text_of(each.f_code)):
             if isinstance(node, ast.For) and _lies_in(node, each) and _writes(node, names) and _turns(node, each) == 0:
-                return (
-                    f"The loop at line {node.lineno} runs no time: `{ast.unparse(node.iter)}` is empty. Mend its "
-                    "bounds; a number of tiles that was rounded down is (size + tile - 1) // tile."
-                )
+                return _sentence(node)
     return ""
+
+
+def loop_of_no_turn(record: Record, storage: int) -> str:
+    """Return the remedy for a result that a loop should fill of which no line has issued an instruction; else ''."""
+    made, name = record.sites[record.storages[storage].site], record.name_of(storage)
+    columns = Columns(record)
+    sites = [record.sites[number] for number in np.unique(columns.sites[: record.count]).tolist()]
+    lines = {each.line for each in sites if each.file == made.file}
+    for function in nodes_of(shown_text(made.file)):
+        if isinstance(function, ast.FunctionDef) and function.lineno <= made.line <= (function.end_lineno or 0):
+            for node in _loops(function.body):
+                turned = not lines.isdisjoint(range(node.lineno, (node.end_lineno or 0) + 1))
+                if node.lineno > made.line and not turned and _writes(node, {name}):
+                    return _sentence(node)
+    return ""
+
+
+def _loops(body: list[ast.stmt]) -> Iterator[ast.For]:
+    """Yield the loops that no condition guards, each before those in it."""
+    for each in body:
+        if isinstance(each, ast.For):
+            yield each
+            yield from _loops(each.body)
+
+
+def _sentence(node: ast.For) -> str:
+    return (
+        f"The loop at line {node.lineno} runs no time: `{ast.unparse(node.iter)}` is empty. Mend its bounds; a number "
+        "of tiles that was rounded down is (size + tile - 1) // tile."
+    )
 
 
 def _lies_in(node: ast.For, frame: FrameType) -> bool:
@@ -36,7 +67,13 @@ def _lies_in(node: ast.For, frame: FrameType) -> bool:
 
 def _writes(node: ast.For, names: set[str]) -> bool:
     """Return whether a call in a loop names the tensor."""
-    calls = (each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call))
+    calls = (
+        each
+        for part in node.body
+        if not isinstance(part, ast.If)
+        for each in ast.walk(part)
+        if isinstance(each, ast.Call)
+    )
     return any(isinstance(each, ast.Name) and each.id in names for call in calls for each in ast.walk(call))
 
 

@@ -33,5 +33,8 @@ def reference(x, gamma):
 
 
 _random = np.random.default_rng(21)
-inputs = (_random.random((256, 96), np.float32) * (np.arange(256) != 7)[:, None].astype(np.float32), _random.random(96, np.float32))
+inputs = (
+    _random.random((256, 96), np.float32) * (np.arange(256) != 7)[:, None].astype(np.float32),
+    _random.random(96, np.float32),
+)
 tolerance = (1e-3, 1e-4)

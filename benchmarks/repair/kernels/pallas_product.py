@@ -26,10 +26,7 @@ def kernel(x, y):
         multiply,
         out_shape=jax.ShapeDtypeStruct((256, 384), jnp.float32),
         grid=(2, 3, STEPS),
-        in_specs=[
-            pl.BlockSpec((128, 128), lambda i, j, k: (i, k)),
-            pl.BlockSpec((128, 128), lambda i, j, k: (k, j)),
-        ],
+        in_specs=[pl.BlockSpec((128, 128), lambda i, j, k: (i, k)), pl.BlockSpec((128, 128), lambda i, j, k: (k, j))],
         out_specs=pl.BlockSpec((128, 128), lambda i, j, k: (i, j)),
         scratch_shapes=[pltpu.VMEM((128, 128), jnp.float32)],
         compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary")),

@@ -25,6 +25,7 @@ from nkitools.rules.finding import NO_FACTS, Drawing, KernelError, authors_frame
 _new = object.__new__
 _MASKED = "The mask lets these positions in: compare the whole index, with the loop's counter, to the tensor's size."
 _MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."
+_ARANGES = "Write nl.arange(n)[:, None] for the partition dimension, nl.arange(n)[None, :] for the free one."
 _CODE = "err_tensor_access_out_of_bound"
 
 
@@ -284,9 +285,8 @@ def _checked_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         sizes = ", ".join(str(list(each)) for each in shapes)
-        refuse(
-            "NK603", f"the indices of {describe(tensor)} have shapes {sizes}, which do not broadcast", about=(tensor,)
-        )
+        message = f"the indices of {describe(tensor)} have shapes {sizes}, which do not broadcast"
+        refuse("NK603", message, about=(tensor,), remedy=_ARANGES)
     if tensor.on_chip:
         _check_partition(tensor, slopes, shape)
     return Access(tensor, constants, pattern_of(tuple(slopes), shape))
@@ -324,8 +324,7 @@ def _check_form(tensor: NkiTensor, items: tuple[Any, ...], ndim: int) -> None:
             f"{describe(tensor)} is indexed with an nl.arange of one dimension; indices of a tile have at least two "
             "(err_1d_arange_not_supported)"
         )
-        remedy = "Write nl.arange(n)[:, None] for the partition dimension, nl.arange(n)[None, :] for the free one."
-        refuse("NK603", message, about=(tensor,), remedy=remedy, facts={"code": "err_1d_arange_not_supported"})
+        refuse("NK603", message, about=(tensor,), remedy=_ARANGES, facts={"code": "err_1d_arange_not_supported"})
     if len(items) != len(tensor.shape):
         message = (
             f"{len(items)} indices are given for {describe(tensor)}; advanced indexing names every one of the "

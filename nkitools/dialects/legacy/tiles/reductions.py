@@ -17,7 +17,7 @@ from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, n
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS
-from nkitools.isa.reduce import tensor_reduce
+from nkitools.isa.reduce import last_axis, tensor_reduce
 from nkitools.issue.guards import MAX_DIMENSIONS
 from nkitools.rules.finding import refuse
 
@@ -31,13 +31,15 @@ def reduction_axes(what: str, x: Tensor, axis: Axes) -> tuple[int, ...]:
     if not given or not all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in given):
         refuse("NK609", f"{what}: `axis` must be an integer or integers, it is {axis!r}")
     if not all(-ndim <= each < ndim for each in given):
-        refuse("NK112", f"{what}: `axis`={axis} names a dimension that a tile of {ndim} dimensions does not have")
+        message = f"{what}: `axis`={axis} names a dimension that a tile of {ndim} dimensions does not have"
+        refuse("NK112", message, remedy=last_axis(ndim))
     axes = tuple(sorted({int(each) % ndim for each in given}))
     if 0 in axes:
         refuse(
             "NK112",
             f"{what}: `axis`={axis} includes the partition dimension, which the Vector Engine cannot reduce",
-            remedy="Swap the dimensions with nl.transpose first, or multiply by a column of ones with nl.matmul.",
+            remedy=f"To reduce along the free dimension write axis={ndim - 1}; to reduce over partitions swap the "
+            "dimensions first with nl.transpose, or multiply by a column of ones with nl.matmul.",
         )
     return axes
 
