@@ -201,8 +201,8 @@ def _remedy_of_short_store(tensor: NkiTensor, record: Record, axis: int, first: 
         return ""
     line = record.sites[int(columns.sites[columns.positions[writes[-1]]])].line
     return (
-        f"The last tile is stored in part, up to {first} of {tensor.shape[axis]} in dimension {axis}: mend the mask, or "
-        f"the bound of the slice, of the store at line {line}."
+        f"The last tile is stored in part, up to {first} of {tensor.shape[axis]} in dimension {axis}: mend the mask, "
+        f"or the bound of the slice, of the store at line {line}."
     )
 
 

@@ -187,17 +187,24 @@ class WatchedRules:
         by_kernel = visited or operand.whole
         why = "the kernel does not write them" if by_kernel else "no point of the grid visits them"
         place = self._grid.call.kernel_place if by_kernel else operand.place
-        remedy = (
-            f"No store to it has run there: look at the condition of pl.when around it; in the grid {self._grid.text()} "
-            "each pl.program_id ends one below the size."
-            if by_kernel and self._grid.text() != "()"
-            else ""
-            if by_kernel
-            else f"Let {operand.index_map()} reach every block, or make the grid {self._grid.text()} larger."
-        )
+        remedy = self._remedy_of_missing(operand, missing, block, by_kernel=by_kernel)
         in_block = "" if operand.whole else f", the first in block {show_shape(block)}"
         what = f"{boxes_text(buffer.name, missing)} never written{in_block}"
         self.tell("PL205", f"{operand.text()}: {what}: {why}", place, (), buffer.name, sure=False, remedy=remedy)
+
+    def _remedy_of_missing(self, operand: Operand, missing: Array, block: tuple[int, ...], *, by_kernel: bool) -> str:
+        """Return what to do about a block that is not written; '' where the kernel has written a part of it."""
+        grid = self._grid.text()
+        if not by_kernel:
+            return f"Let {operand.index_map()} reach every block, or make the grid {grid} larger."
+        sizes = zip(block, operand.block_sizes, strict=True)
+        part = missing[tuple(slice(at * size, (at + 1) * size) for at, size in sizes)]
+        if operand.whole or not part.all():
+            return ""
+        return (
+            "No store to the block has run: look at the condition of pl.when around it. In the grid "
+            f"{grid} each pl.program_id ends one below the size."
+        )
 
 
 def _padded(operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -11,8 +11,8 @@ from nkitools.pallas.jax_types import SourceInfo
 BOTH_SIDES = "Call .wait() on the copy, or wait_send() and wait_recv(), once for each .start()."
 
 ONE_TOO_MANY = (
-    "Other copies of this line are waited for: start no copy for which no turn is left, pl.when(i + 1 < n), or wait for "
-    "it after the loop."
+    "Other copies of this line are waited for: start no copy for which no turn is left, pl.when(i + 1 < n), or wait "
+    "for it after the loop."
 )
 
 
