@@ -71,7 +71,7 @@ class ColumnTensor(IndirectTensor):
                 f"offset {first} of {describe(self.index)} is {int(found[first])}, out of bounds for the {room} "
                 f"elements per partition of {describe(self.columns)}"
             )
-            refuse("NK402", message, about=(self.index, self.columns))
+            refuse("NK402", message, about=(self.index, self.columns), remedy=f"Keep the offsets from 0 to {room - 1}.")
         self.offsets = found
 
     def lined_up(self) -> Array:

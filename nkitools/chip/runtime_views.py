@@ -26,6 +26,10 @@ from nkitools.rules.finding import not_modelled, refuse, report
 _SHORT_REACH = 1 << 32  # bytes that an offset of 32 bits names (nki-scalar deep dive, NKI 0.7)
 
 
+# What to do about an index out of bounds that is known when the kernel runs.
+COMPUTED = "The index is a number of the chip: look at what was loaded or computed into it."
+
+
 class OutOfBounds(Exception):
     """A run-time index that lies outside, for an instruction that may skip it."""
 

@@ -276,7 +276,11 @@ def _crash(context: Context, event: Event) -> Message:
             distance = -event.b if event.b < 0 else event.b - size
             where = f"{distance} bytes {side}" if distance else "just past the end"
             rule = "CO103" if context.ended else "CO104"
-            return Message(rule, f"an access goes {where} of the TCM block of {size} bytes{context.line(sites[0])}")
+            remedy = (
+                "" if distance else "Let the index end below the number of elements, i < n, or allocate more of them."
+            )
+            message = f"an access goes {where} of the TCM block of {size} bytes{context.line(sites[0])}"
+            return Message(rule, message, remedy)
         case 2:
             return Message(
                 "CO103",

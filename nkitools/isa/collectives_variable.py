@@ -259,7 +259,10 @@ class ChunkExchange(Collective):
                 f"column {column} of `metadata_tensor` sends {chunk.size} elements from {chunk.start} on; `srcs[0]`, "
                 f"{describe(self.src)}, has {self.src.size}"
             )
-            self.check.refuse("NK402", message, self.src)
+            remedy = (
+                f"Mend column {column} of the metadata: its start and its count together are at most {self.src.size}."
+            )
+            self.check.refuse("NK402", message, self.src, remedy=remedy)
         return chunk
 
     def _places(self, counts: list[int], mine: Array) -> list[Chunk]:
@@ -275,7 +278,10 @@ class ChunkExchange(Collective):
                     f"rank number {sender} of the group sends {count} elements; `dsts[0]`, {describe(self.dst)}, has "
                     f"room for {max(room, 0)} in the {there}"
                 )
-                self.check.refuse("NK402", message, self.dst)
+                remedy = (
+                    f"Mend the counts and places in the metadata of rank number {sender}, or make `dsts[0]` larger."
+                )
+                self.check.refuse("NK402", message, self.dst, remedy=remedy)
         ends = 0
         for start, count in sorted(each for each in places if each.size):
             if start < ends:

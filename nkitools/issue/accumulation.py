@@ -30,6 +30,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, described
 from nkitools.facts.light_classes import dataclass
 from nkitools.issue.plan import Plan
+from nkitools.record.source_sites import Site
 from nkitools.rules.finding import report
 
 _WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strided arrays
@@ -218,7 +219,21 @@ def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
         f"{plan.name}: {whose} in {described(lost.claim)}, begun in line {site.line}, is overwritten{over}; no "
         "instruction has read it"
     )
-    report("NK506", message, about=(tensor,), facts={"instruction": plan.name})
+    report("NK506", message, about=(tensor,), remedy=_apart(tensor, lost, site), facts={"instruction": plan.name})
+
+
+def _apart(tensor: NkiTensor, lost: Sum, site: Site) -> str:
+    """Return what to do about sums that overlap in part, as blocks of columns do whose step is too small; else ''."""
+    here, there = _place(tensor), lost.claim.region
+    both = common(here, there)
+    if here == there or both is None or lost.claim.id != tensor.storage.id:
+        return ""
+    start = here[2] - _region(tensor)[2]
+    first, last = ((byte - start) // tensor.dtype.itemsize for byte in both[2:])
+    return (
+        f"Both sums lie in columns {first} to {last - 1} of a partition: give each its own columns, by a step of the "
+        f"offset that is as wide as the sum; line {site.line} begins the other one."
+    )
 
 
 def check_addition(plan: Plan, tensor: NkiTensor, missing: Array | None = None) -> None:

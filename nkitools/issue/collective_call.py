@@ -16,7 +16,7 @@ from nkitools.chip.dtypes import float32
 from nkitools.chip.full_precision_shadow import wide_of
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32, working
-from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
+from nkitools.chip.runtime_views import COMPUTED, DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import is_widened
 from nkitools.chip.view_checks import describe
@@ -99,7 +99,7 @@ class Collective:
             try:
                 tensor.settle(f"nki.collectives.{self.name}")
             except OutOfBounds as error:
-                self.check.refuse("NK402", str(error), tensor)
+                self.check.refuse("NK402", str(error), tensor, remedy=COMPUTED)
 
     def alike(self, **lists: list[NkiTensor]) -> None:
         """NK609, NK301: equally many tensors in each list, and those at one place of one dtype; nothing is cast."""

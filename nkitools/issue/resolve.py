@@ -8,7 +8,7 @@ from typing import Any
 
 from nkitools.chip.core import Core
 from nkitools.chip.device_numbers import DeviceNumber
-from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
+from nkitools.chip.runtime_views import COMPUTED, DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import oob_mode
@@ -62,8 +62,7 @@ def _settled(name: str, values: tuple[Any, ...], roles: tuple[int, ...], *, skip
             except OutOfBounds as error:
                 if skip:
                     return False
-                remedy = "The index is a number of the chip: look at what was loaded or computed into it."
-                refuse("NK402", f"{name}: {error}", about=(value,), remedy=remedy)
+                refuse("NK402", f"{name}: {error}", about=(value,), remedy=COMPUTED)
     return True
 
 

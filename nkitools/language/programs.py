@@ -14,7 +14,7 @@ from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, current_core
 from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.numerics import Array
-from nkitools.chip.runtime_views import OutOfBounds
+from nkitools.chip.runtime_views import COMPUTED, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.facts import options
@@ -185,7 +185,7 @@ def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:
     try:
         tensor.settle("nl.device_print")
     except OutOfBounds as error:
-        refuse("NK402", f"nl.device_print: {error}", about=(tensor,))
+        refuse("NK402", f"nl.device_print: {error}", about=(tensor,), remedy=COMPUTED)
     current_core("nl.device_print").record.printed.add(tensor.storage.id)
     unwritten = tensor.unwritten()
     if unwritten is not None:

@@ -21,6 +21,7 @@ from nkitools.lint.abstract_values import (
     Span,
     Tensor,
     Value,
+    is_float,
     join,
     joined,
     whole,
@@ -317,7 +318,7 @@ class Expressions:
             return UNKNOWN
         if name in ("float", "int", "range"):
             for each, value in zip(node.args, given.positional, strict=True):
-                self.context.tell("number", each, value)
+                self.context.tell("count" if name == "range" and is_float(value) else "number", each, value)
         if name == "len" and given.positional:
             self.context.tell("length", node, given.positional[0])
         if name == "bool" and given.positional:

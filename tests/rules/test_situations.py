@@ -89,7 +89,108 @@ def _not_masked(x: Any) -> Any:
     return out
 
 
+def _loop_of_no_turn(x: Any) -> Any:
+    out = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(x.shape[1] // 128):
+        for _ in range(1):
+            nisa.dma_copy(dst=out, src=x[i * 64 : (i + 1) * 64])
+    return out
+
+
+def _result_without_buffer(x: Any) -> Any:
+    out = nl.ndarray(x.shape, dtype=x.dtype)
+    for i in range(5):
+        nisa.dma_copy(dst=out[i * 60 : (i + 1) * 60], src=nl.load(x[i * 60 : (i + 1) * 60]))
+    return out
+
+
+def _product(x: Any, *, exchanged: bool) -> Any:
+    first, second = nl.load(x[0:64, 0:32]), nl.ndarray((64, 200), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.memset(dst=second, value=1.0)
+    total = nl.ndarray((32, 200) if exchanged else (200, 32), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=total, stationary=second, moving=first)
+    return x
+
+
+def _operands_exchanged(x: Any) -> Any:
+    return _product(x, exchanged=True)
+
+
+def _wide_stationary(x: Any) -> Any:
+    return _product(x, exchanged=False)
+
+
+def _vector_broadcast(x: Any) -> Any:
+    return x.reshape((300 * 64,)).broadcast(0, 128)
+
+
+def _matrix_broadcast(x: Any) -> Any:
+    return x.broadcast(1, 128)
+
+
+def _counter_of_the_device(x: Any) -> Any:
+    for i in nl.dynamic_range(2):
+        nl.load(x[i * 64 : (i + 1) * 64])
+    return x
+
+
+def _overlapping_heads(x: Any) -> Any:
+    out = nl.ndarray((64, 96), dtype=nl.float32, buffer=nl.shared_hbm)
+    tile, total = nl.load(x[0:64]), nl.ndarray((64, 96), dtype=nl.float32, buffer=nl.psum)
+    for head in range(2):
+        part = total[:, head * 32 : head * 32 + 64]
+        nisa.nc_matmul(dst=part, stationary=tile, moving=tile, accumulate=False)
+    result = nl.ndarray((64, 96), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=total)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+@legacy_nki.jit
+def _flat_arange(x: Any) -> Any:
+    return lnl.load(x[lnl.arange(128), lnl.arange(64)[None, :]])
+
+
+@legacy_nki.jit
+def _sum_over_rows(x: Any) -> Any:
+    return lnl.sum(lnl.load(x[0:64]), axis=0)
+
+
+@legacy_nki.jit
+def _no_such_axis(x: Any) -> Any:
+    return lnl.sum(lnl.load(x[0:64]), axis=2)
+
+
+@legacy_nki.jit
+def _float_count(x: Any) -> Any:
+    for _ in lnl.affine_range(x.shape[0] / 100):
+        lnl.load(x[0:64])
+    return x
+
+
+@legacy_nki.jit
+def _mask_one_short(x: Any) -> Any:
+    out = lnl.ndarray(x.shape, dtype=x.dtype, buffer=lnl.shared_hbm)
+    p, f = lnl.arange(128)[:, None], lnl.arange(64)[None, :]
+    for i in lnl.affine_range(3):
+        inside = i * 128 + p < x.shape[0] - 1
+        lnl.store(out[i * 128 + p, f], lnl.load(x[i * 128 + p, f], mask=inside), mask=inside)
+    return out
+
+
 CASES: dict[Any, tuple[str, str]] = {
+    _loop_of_no_turn: ("NK403", "runs no time: `range(x.shape[1] // 128)` is empty."),
+    _result_without_buffer: ("NK101", "with buffer=nl.shared_hbm, where results lie"),
+    _operands_exchanged: ("NK104", "The operands are exchanged: pass `first` as `stationary` and `second` as `moving`"),
+    _wide_stationary: ("NK104", "If the product is to be [32, 200], pass `first` as `stationary`"),
+    _vector_broadcast: ("NK109", "Reshape it to a row first, .reshape((1, 19200)), and broadcast dimension 0 of that."),
+    _matrix_broadcast: ("NK109", "Take one element of dimension 1 first, [:, 0:1]"),
+    _counter_of_the_device: ("NK603", "If it counts a loop, write range(n)"),
+    _flat_arange: ("NK603", "Write nl.arange(n)[:, None] for the partition dimension"),
+    _sum_over_rows: ("NK112", "To reduce along the free dimension write axis=1;"),
+    _no_such_axis: ("NK112", "Write axis=1, the last dimension; the free dimensions are 1."),
+    _float_count: ("NK609", "Compute each with // instead of /"),
+    _mask_one_short: ("NK403", "The last tile is stored in part, up to 299 of 300 in dimension 0: mend the mask"),
     _empty_loop: ("NK401", "runs no time: `range(x.shape[1] // 128)` is empty."),
     _dma_exchanged: ("NK401", "The operands are swapped: dma_copy(dst, src)."),
     _in_sbuf: ("NK201", "or make it with buffer=nl.shared_hbm."),
@@ -121,6 +222,41 @@ def test_the_remedy_is_that_of_the_situation(kernel: Callable[..., Any], expecte
 def test_a_result_on_chip_is_reported_where_it_is_made() -> None:
     """Not at the line of the caller, which is right."""
     assert finding_of(_in_sbuf).line == _in_sbuf.__code__.co_firstlineno + 1
+
+
+def test_sums_that_overlap_name_the_columns_that_both_have() -> None:
+    """And the line that begins the other one."""
+    found = nkitools.simulate(_overlapping_heads, X, rules="report").findings
+    remedy = next(each.remedy for each in found if each.rule == "NK506")
+    assert remedy.startswith("Both sums lie in columns 32 to 63 of a partition")
+
+
+def test_a_last_tile_that_is_left_out_is_no_short_store() -> None:
+    """The number of tiles was rounded down."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in range(x.shape[0] // 128):
+            nisa.dma_copy(dst=out[i * 128 : (i + 1) * 128], src=x[i * 128 : (i + 1) * 128])
+        return out
+
+    assert "round the number of tiles up" in finding_of(kernel).remedy
+
+
+def test_rounded_integers_are_drawn_as_such() -> None:
+    """They lose their low bits, and do not saturate."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((64, 4), dtype=nl.int32, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=1)
+        nl.store(out, tile)
+        return out
+
+    run = nkitools.simulate(kernel, np.full((64, 4), 2**24 + 2, np.int32), rules="report")
+    picture = next(each.picture for each in run.findings if each.rule == "NK307")
+    assert picture is not None
+    assert dict(picture.meanings)["#"] == "low bits lost"
 
 
 def test_a_loop_that_has_run_is_not_blamed() -> None:

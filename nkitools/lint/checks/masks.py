@@ -95,7 +95,15 @@ def sliced(context: Context, node: ast.Slice, *ends: Value) -> None:
         context.find("NK603", node, f"the slice `{ast.unparse(node)}` has a float in it", "Divide with //.")
 
 
+def counted(context: Context, node: ast.expr, value: Value) -> None:
+    """``range(n / 128)``: Python takes no float as a count."""
+    context.find(
+        "NK609", node, f"range: the count `{ast.unparse(node)}` is a float", "Compute it with // instead of /."
+    )
+
+
 LISTENS = {
+    "count": (counted,),
     "truth": (joined,),
     "join": (joined_by_and,),
     "binary": (combined,),

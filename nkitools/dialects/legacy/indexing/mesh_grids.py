@@ -24,7 +24,11 @@ def arange(*args: int) -> Index:
     """
     numbers = [whole(arg) for arg in args]
     if not 1 <= len(args) <= 3 or None in numbers:
-        refuse("NK609", f"nl.arange takes one to three integers, it is given {args!r}")
+        refuse(
+            "NK609",
+            f"nl.arange takes one to three integers, it is given {args!r}",
+            remedy="Compute each with // instead of /, and give at least one.",
+        )
     found = [number for number in numbers if number is not None]
     first, end = (0, found[0]) if len(found) == 1 else (found[0], found[1])
     step = found[2] if len(found) == 3 else 1

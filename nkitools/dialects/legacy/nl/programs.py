@@ -47,7 +47,11 @@ _RANGES = {"affine_range": AffineRange, "sequential_range": TracedRange, "static
 def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
     numbers = [number for arg in args if (number := whole(arg)) is not None]
     if not 1 <= len(args) <= 3 or len(numbers) < len(args):
-        refuse("NK609", f"nl.{kind} takes one to three integers, it is given {args!r}")
+        refuse(
+            "NK609",
+            f"nl.{kind} takes one to three integers, it is given {args!r}",
+            remedy="Compute each with // instead of /, and give at least one.",
+        )
     if any(isinstance(arg, ParDim) for arg in args):
         message = (
             f"nl.{kind} takes a number of iterations, it is given {args!r}: nl.par_dim marks a dimension of a shape"
