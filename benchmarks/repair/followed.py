@@ -267,21 +267,31 @@ def outcomes(chosen: list[Mistake], folder: Path) -> Iterator[Outcome]:
     read = tomllib.loads((HERE / "followed.toml").read_text(encoding="utf-8"))
     for each in chosen:
         said = next(iter(judged(each.stem, each.text, folder).said), None)
-        yield Outcome(each, said, _after(each, said, read.get(each.name), folder))
+        yield Outcome(each, said, after(each, said, read.get(each.name), folder))
 
 
-def _after(mistake: Mistake, said: Said | None, read: Plain | None, folder: Path) -> str:
+def after(mistake: Mistake, said: Said | None, read: Plain | None, folder: Path) -> str:
     if said is None:
         return "nothing"
+    if said.rule == "edit":
+        lines = said.remedy.splitlines()
+        out, into = ("\n".join(each[1:] for each in lines if each[0] == sign) for sign in "-+")
+        read = {"remedy": said.remedy, "edits": [[out, into]]}
     if read is None or _plain(read["remedy"]) != _plain(said.remedy):
         return "unread"
     if not read["edits"]:
         return "nothing"
-    text = mistake.text
-    for old, new in read["edits"]:
-        assert old in text, (mistake.name, old)
-        text = text.replace(old, new, 1)
+    text = after_edits(mistake.text, read["edits"])
     return "mends" if judged(mistake.stem, text, folder).passes else "false"
+
+
+def after_edits(text: str, edits: list[list[str]]) -> str:
+    """Return a text in which each first one of a pair is replaced by the second; ValueError where it is not there."""
+    for old, new in edits:
+        if old not in text:
+            raise ValueError(f"not there: {old}")
+        text = text.replace(old, new, 1)
+    return text
 
 
 def _plain(remedy: str) -> str:

@@ -54,23 +54,23 @@ def _has_other_form(call: Call) -> bool:
 def judge_output(
     context: Context, call: Call, memory: mmap.mmap, shape_place: Place, missing: Array | None
 ) -> list[Finding]:
-    """Return CO106 and CO105 with the exact elements, CO107 where the kernel returned another tensor than declared.
+    """Return CO105 and CO106 with the exact elements, CO107 where the kernel returned another tensor than declared.
 
-    ``missing``: of `unwritten_elements`.
+    ``missing``: of `unwritten_elements`. Parts of cores that overlap come first: they leave a gap elsewhere.
     """
     if _has_other_form(call):
         return [finding_at(shape_place, _returned(context, call))]
     findings = []
     place = context.symbols.author_place([call.output_site]) or context.home
-    if missing is not None:
-        finding = finding_at(place, _never_written(call, missing))
-        findings.append(replace(finding, picture=picture_of(missing, UNWRITTEN)))
     if call.overlapping:
         events = call.events[: call.events_used]
         at = next(
             (context.symbols.author_place(event.pcs[: event.frames]) for event in events if event.kind == OVERLAP), None
         )
         findings.append(finding_at(at or place, _overlapping(shadow_of(call, memory), call)))
+    if missing is not None:
+        finding = finding_at(place, _never_written(call, missing))
+        findings.append(replace(finding, picture=picture_of(missing, UNWRITTEN)))
     return findings
 
 

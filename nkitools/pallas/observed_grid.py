@@ -67,7 +67,7 @@ class WatchedGrid:
     def summed(self) -> list[int]:
         """Return the dimensions of the grid, of more than one point, on which no output's block depends."""
         assert self.call is not None
-        unused = [each.unused_axes(self.call.grid) for each in self.call.outputs if not each.whole]
+        unused = [each.unused_axes(self.call.grid) for each in self.call.outputs if each.memory not in ("any", "hbm")]
         common = set.intersection(*unused) if unused else set()
         return [axis for axis in sorted(common) if self.call.grid[axis] != 1]
 

@@ -87,7 +87,7 @@ class Reporter:
         else:
             named = with_names(message, frame, self.record)
             known = facts_of(about, facts, frame, self.record)
-            remedy = with_names(remedy, frame, self.record)
+            remedy = with_names(remedy, frame, self.record, "the tensor")
             finding = self._finding(rule, site, named, remedy, program=program, loops=loops, facts=known)
             self._latest[rule.id, site] = finding
         if (

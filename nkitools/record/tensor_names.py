@@ -96,12 +96,14 @@ def names_in_kernel(frame: FrameType | None, storage: int) -> list[str]:
     return [name for name in found if name]
 
 
-def with_names(message: str, frame: FrameType | None, record: Record) -> str:
-    """``message`` with the names of the tensors that it describes."""
+def with_names(message: str, frame: FrameType | None, record: Record, unnamed: str = "") -> str:
+    """Return a message with the names of the tensors that it describes; ``unnamed``: of those without a name."""
 
     def fill(match: re.Match[str]) -> str:
         name = name_of(frame, int(match[2]), record)
         part = match[3] or ""
+        if not name and unnamed:
+            return f"{match[1] or ''} {unnamed}{chr(39) + 's ' + part if part else ''}"
         return f"{match[1] or ''} `{name}{part}`" if name else f" {part}" if part else ""
 
     def place(match: re.Match[str]) -> str:

@@ -37,9 +37,10 @@ _MOST_RUNS = 16  # that `why` can be asked about
 _PROGRESS_SECONDS = 0.5
 _INSTRUCTIONS = """\
 nkitools judges AWS NKI kernels (nki, neuronxcc.nki) on a CPU. First lint a file, then simulate a kernel of it: findings
-name rule, line, remedy and, where they follow from the source, edits (suggestions). A file says how its kernel is
-called: inputs = (array, ...), or pass arguments. Ask instructions for call forms and limits, explain for a rule or a
-code of AWS's, why for what an element was made of, compare for what is wrong, estimate for time."""
+name rule, line, remedy and, where they follow from the source, edits (suggestions; `tried`: what became of the rule on
+this run). A file says how its kernel is called: inputs = (array, ...), or pass arguments. Ask instructions for call
+forms and limits, explain for a rule or a code of AWS's, why for what an element was made of, compare for what is wrong,
+estimate for time."""
 
 
 _FUNCTIONS = 3  # of a search, in full
@@ -177,7 +178,7 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
 
         async def go() -> Plain:
             request = _request(workplace, path, kernel, arguments, settings, chip=chip, nki_version=nki_version)
-            found = await _called(simulated, request, seconds, context)
+            found = await _called(simulated, {**request, "try_edits": True}, seconds, context)
             files = found.pop("files", [])
             return found if found.get("error") else {"run": workplace.keep(request, files), **found}
 

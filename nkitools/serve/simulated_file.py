@@ -44,10 +44,20 @@ def simulated(request: Plain) -> Plain:
     ``file``, ``kernel``; ``arguments``: what stands for the file's ``inputs``, see `arguments_of`; ``settings``, by
     name; ``chip`` and ``nki_version``. Returns ``error``, a sentence where there is no run, else an empty text; and of
     the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``, and
-    ``files`` that it has read.
+    ``files`` that it has read. With ``try_edits`` suggestions of errors have ``tried``, see `tried_edits`.
     """
+
+    def look(run: Run, this: Asked) -> Plain:
+        found = of_run(run)
+        if request.get("try_edits"):
+            from nkitools.serve.tried_edits import tried
+
+            for (at, number), said in tried(run.findings, this.kernel, lambda: _run(this, request.get("chip"))).items():
+                found["findings"][at]["suggestions"][number]["tried"] = said
+        return found
+
     with files_read() as files:
-        found = answered(request, lambda run, _: of_run(run))
+        found = answered(request, look)
     return {**found, "files": sorted(files)}
 
 
