@@ -115,7 +115,7 @@ def judged(stem: str, text: str, folder: Path) -> Judged:
         said, agrees = _of_jax(path) if "pallas_call" in text else _of_nki(path)
         if not agrees and not any(each.severity == "error" and each.rule not in _OF_VALUES for each in said):
             said += _edit(path)
-    return Judged(tuple(sorted(said, key=lambda each: _ORDER.index(each.severity))), agrees)
+    return Judged(tuple(sorted(said, key=lambda each: (_ORDER.index(each.severity), each.rule == "exception"))), agrees)
 
 
 def _of_nki(path: Path) -> tuple[list[Said], bool]:

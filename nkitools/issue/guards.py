@@ -267,7 +267,11 @@ def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiT
     same_partitions(check, ("data", data), (role, operand))
     if operand.layout.free_elements != 1:
         message = f"`{role}` must be a number or a tile of shape ({data.shape[0]}, 1), it is {describe(operand)}"
-        check.refuse("NK109", message, operand, argument=role)
+        remedy = f"Pass a number, or a tile with one value for each partition, ({data.shape[0]}, 1)."
+        if operand.shape == data.shape and role == "operand0" and check.instruction == "tensor_scalar":
+            both = f"{name_of(data)} as data1 and{name_of(operand)} as data2"
+            remedy = f"For two tiles of one shape call nisa.tensor_tensor, with{both}."
+        check.refuse("NK109", message, operand, argument=role, remedy=remedy)
 
 
 def one_of(check: Check, role: str, value: Enum | None, kind: type, allowed: tuple[Any, ...] | None = None) -> None:
@@ -384,7 +388,12 @@ def activation_function(check: Check, role: str, token: OperatorToken) -> Activa
         check.refuse("NK607", f"`{role}`=nl.prelu needs relu_param, which only nisa.activate2 has")
     found = ACTIVATIONS.get(name) if name else None
     if found is None:
-        check.refuse("NK306", f"`{role}`={token!r} is not an activation function of the Scalar Engine")
+        shown = f"nl.{name}" if name else repr(token)
+        remedy = (
+            f"nl.{name} is an operator of nisa.tensor_scalar (a tile and a number) and nisa.tensor_tensor (two tiles)."
+        )
+        remedy = remedy if name in OPERATORS else ""
+        check.refuse("NK306", f"`{role}`={shown} is not an activation function of the Scalar Engine", remedy=remedy)
     return found
 
 

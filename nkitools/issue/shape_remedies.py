@@ -30,6 +30,10 @@ def to_fit(operands: Mapping[str, NkiTensor], first: Operand, second: Operand) -
     wrong, right = _odd_one(operands, first, second)
     if wrong.ndim == right.ndim == 2 and wrong.shape == right.shape[::-1] and wrong.shape[0] != wrong.shape[1]:
         return turned(wrong, right.shape)
+    if wrong.shape[1:] == (1,) and wrong.shape[0] == _size(right)[1] != right.shape[0]:
+        size, rows = wrong.shape[0], right.shape[0]
+        said = f"{_tensor(wrong)} is a column of {size} elements, where {rows} rows are needed"
+        return Change(wrong, f"{said}: load the vector as nl.load(v.reshape((1, {size})).broadcast(0, {rows})).")
     return resized(wrong, _shape_like(wrong, right))
 
 
@@ -46,6 +50,9 @@ def to_transpose(dst: NkiTensor, src: NkiTensor, order: Sequence[int]) -> Change
 def to_contract(stationary: NkiTensor, moving: NkiTensor) -> Change:
     """Return the change for a common contraction: transpose the operand whose free size is the other's partitions."""
     (k, m), (rows, n) = _size(stationary), _size(moving)
+    for cut, other in ((moving, stationary), (stationary, moving)):
+        if _is_part(cut) and cut.storage.shape[0] == other.shape[0] and not _is_part(other):
+            return resized(cut, (other.shape[0], *cut.shape[1:]))
     if n == k and m != rows:
         return turned(moving, (k, rows))
     if m == rows and n != k:
@@ -112,6 +119,10 @@ def _odd_one(operands: Mapping[str, NkiTensor], first: Operand, second: Operand)
     off_by_one = [each for each in (tensor, other) if _is_part(each) and abs(tensor.size - other.size) == _row(each)]
     if len(off_by_one) == 1:
         return (tensor, other) if off_by_one[0] is tensor else (other, tensor)
+    cut = [_is_part(each) and each.storage.shape == like.shape for each, like in ((tensor, other), (other, tensor))]
+    cut = cut if any(cut) else [_is_part(each) for each in (tensor, other)]
+    if cut[0] != cut[1] and tensor.on_chip == other.on_chip:
+        return (tensor, other) if cut[0] else (other, tensor)
     if tensor.on_chip != other.on_chip:
         return (tensor, other) if tensor.on_chip else (other, tensor)
     return (tensor, other) if role.startswith("dst") else (other, tensor)

@@ -13,6 +13,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.plan import Plan
+from nkitools.record.columns import Columns
 from nkitools.record.empty_loops import empty_loop
 from nkitools.record.undefined_elements import place_of, report_undefined
 from nkitools.rules.finding import report
@@ -51,6 +52,8 @@ def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
             "nisa.core_barrier between, or by nisa.sendrecv."
         )
     written = tensor.storage.box[1] > 0 or tensor.storage.written is not None or tensor.storage.full
+    if missing.all() and not tensor.storage.holds_anything and (copied := _remedy_of_earlier_copy(core, tensor)):
+        return copied
     if missing.all() and (idle := empty_loop(core.record, tensor if cause is None else cause.source)):
         return idle
     if missing.all() and written and cause is None:
@@ -58,6 +61,21 @@ def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
             "Other elements of the tensor are written: look at the index of this access and at the order of the turns "
             "(is a ring read one slot ahead?)."
         )
+    return ""
+
+
+def _remedy_of_earlier_copy(core: Core, tensor: NkiTensor) -> str:
+    """Return that a copy should have filled a tensor that it reads: its destination had been written; else ''."""
+    columns = Columns(core.record)
+    mine = columns.storages == tensor.storage.id
+    for position in columns.positions[mine & ~columns.writes].tolist():
+        name, at = core.record.row(position).plan.name, columns.positions == position
+        before = columns.writes & (columns.positions < position)
+        if name in ("dma_copy", "tensor_copy") and np.isin(columns.storages[before], columns.storages[at]).any():
+            line = core.record.site_at(position).line
+            return (
+                f"The operands of the {name} at line {line} are swapped: {name}(dst, src), the destination comes first."
+            )
     return ""
 
 

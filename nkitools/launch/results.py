@@ -20,7 +20,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, name_of
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
-from nkitools.record.empty_loops import loop_of_no_turn
+from nkitools.record.empty_loops import loop_of_no_turn, return_in_loop
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.tensor_names import is_grid, tensor_of
@@ -149,6 +149,8 @@ def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tu
             "One program alone has run, and the kernel asks for nl.program_id: launch it with as many programs as it "
             "has tiles for (kernel[2]), or loop over the tiles."
         )
+    if remedy := return_in_loop(record, tensor.storage.id):
+        return "ends early", remedy
     line = _line_of_same_stores(tensor, record)
     if line:
         return "same elements", (
@@ -173,16 +175,16 @@ def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tu
 
 
 def _line_of_same_stores(tensor: NkiTensor, record: Record) -> int:
-    """Return the line that stored several times to the same elements of a tensor; 0 if there is none."""
+    """Return the line that stored several times from the same element of a tensor on; 0 if there is none."""
     columns = Columns(record)
     writes = columns.writes & (columns.storages == tensor.storage.id)
-    seen = set[tuple[int, int, int]]()
-    places = zip(columns.layouts[writes].tolist(), columns.byte_offsets[writes].tolist(), strict=True)
-    for position, (layout, offset) in zip(columns.positions[writes].tolist(), places, strict=True):
+    seen = set[tuple[int, int]]()
+    places = zip(columns.positions[writes].tolist(), columns.byte_offsets[writes].tolist(), strict=True)
+    for position, offset in places:
         site = int(columns.sites[position])
-        if (site, layout, offset) in seen:
+        if (site, offset) in seen:
             return record.sites[site].line
-        seen.add((site, layout, offset))
+        seen.add((site, offset))
     return 0
 
 
@@ -201,8 +203,8 @@ def _remedy_of_short_store(tensor: NkiTensor, record: Record, axis: int, first: 
         return ""
     line = record.sites[int(columns.sites[columns.positions[writes[-1]]])].line
     return (
-        f"The last tile is stored in part, up to {first} of {tensor.shape[axis]} in dimension {axis}: mend the mask, "
-        f"or the bound of the slice, of the store at line {line}."
+        f"The last tile is stored in part, up to {first} of {tensor.shape[axis]} in dimension {axis}: mend the mask "
+        f"or the bound of the store at line {line}, or the shape that the output is made with."
     )
 
 

@@ -318,7 +318,9 @@ class Expressions:
             return UNKNOWN
         if name in ("float", "int", "range"):
             for each, value in zip(node.args, given.positional, strict=True):
-                self.context.tell("count" if name == "range" and is_float(value) else "number", each, value)
+                divides = isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)
+                is_count = name == "range" and (is_float(value) or divides)
+                self.context.tell("count" if is_count else "number", each, value)
         if name == "len" and given.positional:
             self.context.tell("length", node, given.positional[0])
         if name == "bool" and given.positional:

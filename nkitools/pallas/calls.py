@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -60,7 +60,7 @@ class Operand:
         known = {each: number for number, each in enumerate(jaxpr.invars)}
         return [None if hasattr(each, "val") else known.get(each) for each in jaxpr.outvars]
 
-    def unused_axes(self, grid: tuple[int, ...]) -> set[int]:
+    def unused_axes(self, grid: Sequence[int | None]) -> set[int]:
         """Return the dimensions of the grid on which its block does not depend."""
         jaxpr = self.mapping.index_map_jaxpr.jaxpr
         read = {id(each) for equation in jaxpr.eqns for each in equation.invars} | {id(each) for each in jaxpr.outvars}

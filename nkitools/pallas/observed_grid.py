@@ -97,7 +97,8 @@ class WatchedGrid:
         for first, second in combinations(sorted({axis for axis in own if axis is not None}), 2):
             other = {first: second, second: first}
             sizes = [grid[other.get(axis, axis)] for axis in own if axis is not None and axis < len(grid)]
-            if len(sizes) == len(own) and all(size <= many for size, many in zip(sizes, operand.blocks, strict=True)):
+            fits = (size is not None and size <= many for size, many in zip(sizes, operand.blocks, strict=False))
+            if len(sizes) == len(own) and all(fits):
                 return (
                     f"Exchange grid indices {first} and {second} in {operand.index_map()}, which then stays within its "
                     f"{show_shape(operand.blocks)} blocks, or make the grid less."

@@ -251,7 +251,7 @@ def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()
             continue
         if (carries, about) in known and (about in cleared) is (carries == "PL206"):
             continue
-        if rule == "PL204" and about[0] in hangs:
+        if rule in ("PL204", "PL207") and about[0] in hangs:
             continue
         if (rule, about[0]) in roots:
             echoes.setdefault(roots[rule, about[0]], []).append(f"{rule} of `{about[1]}`")

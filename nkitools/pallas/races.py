@@ -126,7 +126,7 @@ def _remedy_of_race(first: Access, second: Access) -> str:
         )
     return (
         f"Call .wait() on the copy started at line {copy.place.line} before line {first.place.line}; with several "
-        "buffers look whether copy, wait and access use the same one."
+        "buffers look whether copy, wait and access use the same one, and a semaphore of its own."
     )
 
 

@@ -16,20 +16,28 @@ ONE_TOO_MANY = (
 )
 
 
+def _times(count: int, word: str) -> str:
+    return f"{count} times {word}" if count > 1 else f"once {word}"
+
+
 def remedy_of_signals(has: int, wants: int) -> str:
     """Return what to do about a wait for ``wants`` signals of a regular semaphore, where ``has`` have come."""
     less = f", or wait for {has}" if has else ""
     return (
-        f"Signal the semaphore {wants - has} more times before this wait{less}: each device that it waits for calls "
-        "pl.semaphore_signal, with the device_id of the one that waits."
+        f"Signal the semaphore {_times(wants - has, 'more')} before this wait{less}: each device that it waits for "
+        "calls pl.semaphore_signal, with the device_id of the one that waits."
     )
 
 
 def remedy_of_copies(lines: list[int], *, any_started: bool) -> str:
     """Return what to do about a wait for a copy that never ends; ``lines``: of the copies that are in flight."""
     if lines:
-        where = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
-        return f"The copy started at {where} is not waited for: wait with its semaphore and its slot."
+        many = f"those started at lines {', '.join(map(str, lines))} are"
+        other = many if len(lines) > 1 else f"the one started at line {lines[0]} is"
+        return (
+            f"No copy signals this semaphore, and {other} not waited for: wait with its semaphore and slot, or start "
+            "the copy that this wait is for."
+        )
     if any_started:
         return "All copies that were started have been waited for: leave this wait out, or start a copy before it."
     return "Start the copy before the wait for it, on every device: none has been started."
@@ -39,7 +47,7 @@ def remedy_of_count(count: int, *, of_copies: bool) -> str:
     """Return what to do about a semaphore that counts more than 0 when the kernel ends."""
     if of_copies:
         return BOTH_SIDES
-    return f"Signal it {count} times less, or wait for {count} more with pl.semaphore_wait."
+    return f"Signal it {_times(count, 'less')}, or wait for {count} more with pl.semaphore_wait."
 
 
 class Wait(NamedTuple):

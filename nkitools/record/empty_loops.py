@@ -42,7 +42,21 @@ def loop_of_no_turn(record: Record, storage: int) -> str:
             for node in _loops(function.body):
                 turned = not lines.isdisjoint(range(node.lineno, (node.end_lineno or 0) + 1))
                 if node.lineno > made.line and not turned and _writes(node, {name}):
-                    return _sentence(node)
+                    loops = _not_told_apart(node)
+                    return _sentence(*([each for each in loops if not _is_constant(each)] or loops))
+    return ""
+
+
+def return_in_loop(record: Record, storage: int) -> str:
+    """Return the remedy for a result that is returned at the end of a loop's first turn; else ''."""
+    made = record.sites[record.storages[storage].site]
+    for function in nodes_of(shown_text(made.file)):
+        if isinstance(function, ast.FunctionDef) and function.lineno <= made.line <= (function.end_lineno or 0):
+            for node in _loops(function.body):
+                ends = [each.lineno for each in node.body if isinstance(each, ast.Return)]
+                if ends:
+                    turn = f"ends the loop of line {node.lineno} in its first turn"
+                    return f"The `return` at line {ends[0]} {turn}: put it behind the loops."
     return ""
 
 
@@ -54,7 +68,24 @@ def _loops(body: list[ast.stmt]) -> Iterator[ast.For]:
             yield from _loops(each.body)
 
 
-def _sentence(node: ast.For) -> str:
+def _not_told_apart(node: ast.For) -> list[ast.For]:
+    """Return a loop and those in it that may be the ones without turns: nothing in front of them issues anything."""
+    inner = next((each for each in node.body if isinstance(each, ast.For)), None)
+    if inner is None:
+        return [node]
+    before = (part for each in node.body[: node.body.index(inner)] for part in ast.walk(each))
+    issues = any(isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) for part in before)
+    return [node] if issues else [node, *_not_told_apart(inner)]
+
+
+def _is_constant(node: ast.For) -> bool:
+    return isinstance(node.iter, ast.Call) and all(isinstance(each, ast.Constant) for each in node.iter.args)
+
+
+def _sentence(node: ast.For, *others: ast.For) -> str:
+    if others:
+        told = ", ".join(f"line {each.lineno}, `{ast.unparse(each.iter)}`" for each in (node, *others))
+        return f"One of these loops runs no time: {told}. Look which range is empty, and mend its bounds."
     return (
         f"The loop at line {node.lineno} runs no time: `{ast.unparse(node.iter)}` is empty. Mend its bounds; a number "
         "of tiles that was rounded down is (size + tile - 1) // tile."

@@ -62,9 +62,12 @@ def test_copies_behind_a_wait_without_end_are_no_findings() -> None:
 @pytest.mark.parametrize(
     ("said", "begins"),
     [
-        (remedy_of_signals(1, 3), "Signal the semaphore 2 more times before this wait, or wait for 1: "),
-        (remedy_of_signals(0, 1), "Signal the semaphore 1 more times before this wait: each device"),
-        (remedy_of_copies([12, 15], any_started=True), "The copy started at lines 12, 15 is not waited for: "),
+        (remedy_of_signals(1, 3), "Signal the semaphore 2 times more before this wait, or wait for 1: "),
+        (remedy_of_signals(0, 1), "Signal the semaphore once more before this wait: each device"),
+        (
+            remedy_of_copies([12, 15], any_started=True),
+            "No copy signals this semaphore, and those started at lines 12, 15 are",
+        ),
         (remedy_of_copies([], any_started=False), "Start the copy before the wait for it, on every device"),
         (remedy_of_count(2, of_copies=False), "Signal it 2 times less, or wait for 2 more with pl.semaphore_wait."),
         (remedy_of_count(512, of_copies=True), "Call .wait() on the copy, or wait_send() and wait_recv()"),

@@ -146,6 +146,78 @@ def _overlapping_heads(x: Any) -> Any:
     return out
 
 
+def _copy_exchanged_before(x: Any) -> Any:
+    out, tile = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm), nl.load(x[0:64])
+    result = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=tile, src=result)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+def _returns_in_the_loop(x: Any) -> Any:
+    out = nl.ndarray((300, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(3):
+        nisa.dma_copy(dst=out[i * 100 : (i + 1) * 100], src=x[i * 100 : (i + 1) * 100])
+        return out
+    return None
+
+
+def _one_of_two_loops(x: Any) -> Any:
+    out = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    for _ in range(x.shape[0] // 100):
+        for i in range(x.shape[1] // 128):
+            nisa.dma_copy(dst=out, src=x[i * 64 : (i + 1) * 64])
+    return out
+
+
+def _same_start(x: Any) -> Any:
+    out = nl.ndarray((300, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(3):
+        rows = min(128, 300 - i * 128)
+        nisa.dma_copy(dst=out[0:rows], src=x[i * 128 : i * 128 + rows])
+    return out
+
+
+def _cut_operand(x: Any) -> Any:
+    first, second = nl.load(x[0:128]), nl.load(x[128:256])
+    total = nl.ndarray((64, 64), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=total, stationary=first, moving=second[0:64])
+    return x
+
+
+def _vector_as_column(x: Any) -> Any:
+    column, tile = nl.load(x.reshape((300 * 64,))[0:64]), nl.load(x[0:128])
+    return nl.multiply(tile, column)
+
+
+def _tile_as_scalars(x: Any) -> Any:
+    first, second = nl.load(x[0:128]), nl.load(x[128:256])
+    nisa.tensor_scalar(dst=first, data=first, op0=nl.add, operand0=second)
+    return x
+
+
+def _operator_as_function(x: Any) -> Any:
+    tile = nl.load(x[0:128])
+    nisa.activation(dst=tile, op=nl.power, data=tile)
+    return x
+
+
+def _unnamed(x: Any) -> Any:
+    return nl.multiply(nl.load(x[0:64]), nl.load(x[0:128]))
+
+
+@legacy_nki.jit
+def _result_in_sbuf(x: Any) -> Any:
+    out = lnl.ndarray((64, 64), dtype=x.dtype, buffer=lnl.sbuf)
+    lnl.store(out, lnl.load(x[0:64]))
+    return out
+
+
+@legacy_nki.jit
+def _operand_in_hbm(x: Any) -> Any:
+    return lnl.load(x[0:64]) * x
+
+
 @legacy_nki.jit
 def _flat_arange(x: Any) -> Any:
     return lnl.load(x[lnl.arange(128), lnl.arange(64)[None, :]])
@@ -179,6 +251,17 @@ def _mask_one_short(x: Any) -> Any:
 
 
 CASES: dict[Any, tuple[str, str]] = {
+    _copy_exchanged_before: ("NK401", "are swapped: tensor_copy(dst, src), the destination comes first."),
+    _returns_in_the_loop: ("NK403", "in its first turn: put it behind the loops."),
+    _one_of_two_loops: ("NK403", "One of these loops runs no time: "),
+    _same_start: ("NK403", "goes to the same elements each time"),
+    _cut_operand: ("NK102", "Slice `second` as [128, 64]: dimension 0 is 64, it must be 128."),
+    _vector_as_column: ("NK102", "load the vector as nl.load(v.reshape((1, 64)).broadcast(0, 128))."),
+    _tile_as_scalars: ("NK109", "call nisa.tensor_tensor, with `first` as data1 and `second` as data2."),
+    _operator_as_function: ("NK306", "nl.power is an operator of nisa.tensor_scalar"),
+    _unnamed: ("NK102", "Make the tensor (line "),
+    _result_in_sbuf: ("NK201", "with buffer=nl.shared_hbm; between tiles on chip assign"),
+    _operand_in_hbm: ("NK102", "Load `x` first: it lies in HBM"),
     _loop_of_no_turn: ("NK403", "runs no time: `range(x.shape[1] // 128)` is empty."),
     _result_without_buffer: ("NK101", "with buffer=nl.shared_hbm, where results lie"),
     _operands_exchanged: ("NK104", "The operands are exchanged: pass `first` as `stationary` and `second` as `moving`"),

@@ -13,7 +13,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe, name_of
+from nkitools.chip.view_checks import describe, made_at, name_of
 from nkitools.dialects.legacy.aws_names.enums import dge_mode, oob_mode, translated
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_rows
@@ -71,6 +71,9 @@ def check_in_hbm(what: str, role: str, tile: Tensor, other: Any = None) -> None:
         remedy = "Assign between tiles on chip (dst[...] = src), or use nl.copy."
         if isinstance(other, Tensor) and other.buffer in HBM:
             remedy = f"The arguments are exchanged: put{name_of(other.base)} first, the destination in HBM."
+        elif role == "dst":
+            made = f"make{name_of(tile.base)}{made_at(tile.base)} with buffer=nl.shared_hbm"
+            remedy = f"If it is the result, {made}; between tiles on chip assign, dst[...] = src."
         facts = {"instruction": what.rpartition(".")[2], "argument": role, "memories": ("HBM",)}
         report("NK201", message, about=(tile.base,), remedy=remedy, facts=facts)
 

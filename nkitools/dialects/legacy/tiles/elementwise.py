@@ -14,7 +14,7 @@ from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import describe, name_of
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, is_number, result_type
@@ -84,7 +84,10 @@ def common_shape(what: str, x: TileOrNumber, y: TileOrNumber, *, partitions: boo
 def _check_partitions(what: str, x: NkiTensor, y: NkiTensor, partitions: bool) -> None:
     counts = (x.shape[0], y.shape[0])
     if 1 not in counts:
-        refuse("NK102", f"{what}: {describe(x)} and {describe(y)} have different numbers of partitions", about=(x, y))
+        message = f"{what}: {describe(x)} and {describe(y)} have different numbers of partitions"
+        there = next((each for each in (x, y) if not each.on_chip), None)
+        remedy = "" if there is None else f"Load{name_of(there)} first: it lies in HBM, and engines compute on chip."
+        refuse("NK102", message, about=(x, y), remedy=remedy)
     if not partitions:
         refuse(
             "NK111",
