@@ -134,12 +134,14 @@ _INSTEAD = (
     ("assume_multiple", "Wrap the offset in pl.multiple_of(offset, 128), if it is a multiple of 128."),
     ("[Ss]can with \\d+ extensive output", "Write each step's row into the output in a jax.lax.fori_loop."),
     ("TPU support (is )?not installed|requires JAX TPU", "Install JAX with its TPU compiler: pip install 'jax[tpu]'."),
+    # A message without one of the codes that https://openxla.org/xla/errors explains.
+    (r"^(?!.*\bE\d{4}\b)", "The message names the operation: write it in another way, or move it out of the kernel."),
 )
 
 
 def remedy_of(rule: str, text: str) -> str:
     """Return the remedy for a message of the compiler that PL301 reports; '' for the rule's own remedy."""
-    return next((remedy for pattern, remedy in _INSTEAD if rule == "PL301" and re.search(pattern, text)), "")
+    return next((remedy for pattern, remedy in _INSTEAD if rule == "PL301" and re.search(pattern, text, re.DOTALL)), "")
 
 
 def first_sentences(text: str, limit: int = 400) -> str:

@@ -267,5 +267,6 @@ def test_a_block_of_a_later_chunk_is_guarded(single: dict[str, Operator]) -> Non
     run = single["blocks"].run(ones(201))
     assert [finding.rule for finding in run.findings] == ["CO103"]
     assert run.findings[0].message == "an access goes just past the end of the TCM block of 4 bytes (line 6)"
+    assert run.findings[0].remedy.startswith("Let the index end below the number of elements, i < n")
     run = single["blocks"].run(ones(4097))
     assert "CO106" in {finding.rule for finding in run.findings}

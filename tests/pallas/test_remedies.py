@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.repair import followed
 from nkitools.pallas import check
+from nkitools.pallas.lowering import remedy_of
 from nkitools.pallas.semaphore_waits import remedy_of_copies, remedy_of_count, remedy_of_signals
 from nkitools.rules.catalogue import RULES
 from tests import cases
@@ -76,3 +77,21 @@ def test_copies_behind_a_wait_without_end_are_no_findings() -> None:
 def test_waits_and_signals_have_words_of_their_own(said: str, begins: str) -> None:
     """A semaphore that the kernel signals is another thing than one that counts bytes of copies."""
     assert said.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("Scan with 1 extensive output(s)", "Write each step's row into the output in a jax.lax.fori_loop."),
+        ("cannot prove it; use tpu.assume_multiple", "Wrap the offset in pl.multiple_of(offset, 128)"),
+        ("JAX TPU support not installed", "Install JAX with its TPU compiler"),
+        ("unsupported shape cast\nof vector<8x128>", "The message names the operation"),
+        ("INTERNAL: E3003: not implemented", ""),
+    ],
+)
+def test_a_message_of_the_compiler_has_a_remedy_of_its_own(text: str, begins: str) -> None:
+    """Only where it has a code the rule's remedy sends to the page of codes."""
+    found = remedy_of("PL301", text)
+    assert found.startswith(begins)
+    assert bool(found) == bool(begins)
+    assert remedy_of("PL104", text) == ""
