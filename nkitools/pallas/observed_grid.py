@@ -88,6 +88,15 @@ class WatchedGrid:
             return f'Make dimension {", ".join(map(str, axes))} "arbitrary": the sum goes over it.'
         return self.first_write().replace("Write it first", "Start the sum anew")
 
+    def other_order(self, operand: Operand) -> str:
+        """Return which dimensions of the grid to put last, so that a block is visited once; '' if they are last."""
+        assert self.call is not None
+        unused, sizes = operand.unused_axes(self.call.grid), len(self.call.grid)
+        if not unused or min(unused) == sizes - len(unused):
+            return ""
+        many = f"dimension{'s' if len(unused) > 1 else ''} {', '.join(map(str, sorted(unused)))}"
+        return f"Put {many} of the grid last, in the grid and in all index maps: {operand.index_map()} does not use it."
+
     def exchange(self, operand: Operand) -> str:
         """Return which two grid indices to exchange in an index map so that it stays within its blocks; else ''."""
         assert self.call is not None

@@ -170,7 +170,8 @@ class WatchedRules:
             block, there = _block_index(operand, ranges), self._grid.points[int(earlier[-1])]
             again = f"is visited again, after grid point {show_shape(there)} and other blocks in between"
             message = f"{operand.text()}: block {show_shape(block)} {again}"
-            self.tell("PL202", message, operand.place, self._grid.visited_since(buffer.name, core), buffer.name)
+            point, remedy = self._grid.visited_since(buffer.name, core), self._grid.other_order(operand)
+            self.tell("PL202", message, operand.place, point, buffer.name, remedy=remedy)
 
     def check_written(self, buffer: Shadow) -> None:
         """PL205, if the results depend on it."""

@@ -111,7 +111,9 @@ def _tell_race(key: BufferKey, this: Access, other: Access) -> None:
             f"If line {ordered[0].place.line} reads what the copy brings, call wait_recv() before it; if it needs what "
             "was there before, let a regular semaphore tell the sender that the buffer is free, before it copies."
         )
-        kernel.rules.tell("PL210", message, place, (), about, remedy="" if ordered[0].is_dma else remedy)
+        kernel.rules.tell(
+            "PL210", message, place, (), about, remedy="" if ordered[0].is_dma or ordered[0].is_write else remedy
+        )
 
 
 def _remedy_of_race(first: Access, second: Access) -> str:
@@ -126,7 +128,7 @@ def _remedy_of_race(first: Access, second: Access) -> str:
         )
     return (
         f"Call .wait() on the copy started at line {copy.place.line} before line {first.place.line}; with several "
-        "buffers look whether copy, wait and access use the same one, and a semaphore of its own."
+        "buffers look whether copy, wait and access use one buffer, with a semaphore of its own."
     )
 
 

@@ -24,6 +24,7 @@ def findings_of(text: str) -> Any:
 
 
 EXAMPLES = {
+    "PL202": "Put dimension 0 of the grid last, in the grid and in all index maps: the index map of `o_ref` does not",
     "PL206": 'Make dimension 0 "arbitrary": the sum goes over it.',
     "PL207": "Write it first where a block of the output begins: pl.when(pl.program_id(0) == 0).",
     "PL208": "All copies that were started have been waited for: leave this wait out",
