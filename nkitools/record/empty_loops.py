@@ -32,7 +32,7 @@ def empty_loop(record: Record, tensor: NkiTensor | int) -> str:
 
 
 def loop_of_no_turn(record: Record, storage: int) -> str:
-    """Return the remedy for a result that a loop should fill of which no line has issued an instruction; else ''."""
+    """Return the remedy for a result whose loop has issued no instruction; '' if there is no such loop."""
     made, name = record.sites[record.storages[storage].site], record.name_of(storage)
     columns = Columns(record)
     sites = [record.sites[number] for number in np.unique(columns.sites[: record.count]).tolist()]
