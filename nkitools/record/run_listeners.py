@@ -33,6 +33,11 @@ def collect_runs() -> AbstractContextManager[list[Run]]:
     return added(_listeners, [])
 
 
+def is_collected(run: Run | None) -> bool:
+    """Return whether every collector that collects here has a run; one that is gone only where none collects."""
+    return all(any(each is run for each in runs) for runs in _listeners.get())
+
+
 class Attendant(Protocol):
     """The interface of an attendant of runs, called in the thread of the run."""
 

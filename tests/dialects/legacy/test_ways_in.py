@@ -21,6 +21,7 @@ import pytest
 import nkitools
 from nkitools.dialects.legacy.kernels.kernel import NoDevice
 from nkitools.facts import versions
+from nkitools.facts.options import override
 from nkitools.rules.catalogue import RULES
 from tests.dialects.legacy.running import random
 
@@ -116,7 +117,7 @@ def test_that_nothing_is_measured_is_said_once() -> None:
 
 @pytest.mark.parametrize("way", [nki.benchmark(warmup=2), nki.profile, partial(nki.jit, mode="benchmark")])
 def test_a_benchmark_is_no_second_simulation(way: Any) -> None:
-    """Of a kernel that was simulated before nothing runs, unless something takes the result or wants it written."""
+    """A call like an earlier one runs nothing, unless something takes the result or wants it written."""
 
     @nki.jit
     def kernel(x: Any) -> Any:
@@ -129,18 +130,68 @@ def test_a_benchmark_is_no_second_simulation(way: Any) -> None:
         measured(X)
         assert len(runs) == 1  # it was not simulated before
         measured(X)
-        measured[1](2 * X)
+        measured(2 * X)
         assert len(runs) == 1
         with pytest.raises(nkitools.KernelError, match="missing a required argument"):
             measured()
         np.testing.assert_array_equal(measured(X), X)
         assert measured(X).shape == X.shape
-        assert len(runs) == 3
+        assert len(runs) == 4
         result = np.zeros_like(X)
         for _ in range(2):  # it writes its output by reference
             nki.benchmark(copied_into)(X, result)
-        assert len(runs) == 5
+        assert len(runs) == 6
         np.testing.assert_array_equal(result, X)
+
+
+def _rows(x: Any, rows: int = 8, limits: Any = None) -> Any:
+    result = nl.ndarray((rows, x.shape[1]), dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(result, nl.load(x[0:rows]))
+    return result
+
+
+def _measure(kernel: Any, *args: Any) -> None:
+    kernel(*args)
+
+
+@pytest.mark.parametrize(
+    "args", [(X[:, :8].copy(),), (X.astype(np.float16),), (X, 4), (X, 8, np.array([0, 9], np.int32)), (X, 8, object())]
+)
+def test_a_benchmark_on_other_arguments_is_simulated(args: tuple[Any, ...]) -> None:
+    """Shapes, dtypes, numbers and objects that no earlier call had are checked by a run."""
+    measured = nki.benchmark(nki.jit(_rows))
+    with nkitools.collect_runs() as runs:
+        for given in ((X,), (X,), args):
+            _measure(measured, *given)
+    assert len(runs) == 2
+
+
+def test_a_benchmark_with_other_settings_is_simulated() -> None:
+    """Other rules, another precision, chip or grid may find something else."""
+    measured = nki.benchmark(nki.jit(_rows))
+    with nkitools.collect_runs() as runs:
+        for settings in ({}, {"rules": "report"}, {"precision": "full"}, {"chip": "trn1"}):
+            with override(**settings):
+                for _ in range(2):
+                    _measure(measured, X)
+        _measure(measured[1], X)
+        _measure(nki.benchmark(measured, experimental_flags="skip-mutable-return-check"), X)
+    assert len(runs) == 6
+
+
+def test_a_benchmark_is_simulated_for_each_who_collects_runs() -> None:
+    """What was simulated in another test, or has ended with an error, is not left out of this one."""
+    measured = nki.benchmark(nki.jit(_rows))
+    with nkitools.collect_runs() as outer:
+        for count in (1, 2):
+            with nkitools.collect_runs() as runs:
+                _measure(measured, X)
+                _measure(measured, X)
+            assert (len(runs), len(outer)) == (1, count)
+        for _ in range(2):
+            with pytest.raises(nkitools.KernelError):
+                _measure(measured, X, 300)
+        assert len(outer) == 4
 
 
 @pytest.mark.parametrize(

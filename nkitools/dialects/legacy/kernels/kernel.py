@@ -6,11 +6,9 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any, NoReturn, Unpack, overload
-from weakref import WeakSet
 
-from nkitools.authors_code.called_functions import plain_function
 from nkitools.authors_code.instructions import is_dropped
 from nkitools.chip.argument_types import Argument
 from nkitools.dialects.legacy.aws_names.typing import FakeInput
@@ -19,12 +17,11 @@ from nkitools.dialects.legacy.kernels.error_codes import with_codes
 from nkitools.dialects.legacy.kernels.kernel_checks import as_program
 from nkitools.dialects.legacy.kernels.kernel_state import switches_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
+from nkitools.dialects.legacy.kernels.simulated_calls import SimulatedCall
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.kernel import KernelObject, P, grid_of, print_now
 from nkitools.launch.launch import Launch, Said
-from nkitools.launch.programs import run_launch
-from nkitools.launch.signatures import bind
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 
@@ -97,9 +94,6 @@ class Kernel(KernelObject[P]):
     def launch(self, **said: Unpack[Said]) -> Launch:
         """Return the `Launch` of a call of this kernel, with the fields that its caller gives."""
         switches = switches_of(self.function, self.options)
-        plain = plain_function(self.function)
-        if plain is not None:
-            _simulated.add(plain)
         said.setdefault("chip", self.options.get("platform_target"))
         return Launch(
             as_program(self.function, returns_outputs=self._returns_outputs, switches=switches),
@@ -115,33 +109,31 @@ class Kernel(KernelObject[P]):
 
     def simulate(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, usual_precision: str = "precise") -> Any:
         """Run the kernel on the simulator; device prints reach stdout as they come, as AWS's simulator does it."""
+        return self._call(args, kwargs, usual_precision).outputs()
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], usual_precision: str) -> SimulatedCall:
         real = tuple(_real(value) for value in args)
         named = {name: _real(value) for name, value in kwargs.items()}
         launch = self.launch(echo=print_now, usual_precision=usual_precision, results_as_declared=True)
-        return run_launch(launch, real, named).outputs
+        return SimulatedCall(launch, (self._returns_outputs, switches_of(self.function, self.options)), real, named)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
             if self.is_inside:
                 return self.inline(args, kwargs)
-            if self._is_measured_again(sys._getframe(1)):
-                bind(self.__name__, self.__signature__, args, kwargs)
+            call = self._call(args, kwargs, FULL if self.mode == "simulation" else "precise")
+            if self._only_measures(sys._getframe(1)) and call.was_simulated():
                 _say_that_it_is_not_run(self.mode, self.__name__)
                 return None
             if self.mode in _ON_DEVICE:
                 _say_that_there_is_no_device(self.mode)
-            return self.simulate(args, kwargs, usual_precision=FULL if self.mode == "simulation" else "precise")
+            return call.outputs()
 
-    def _is_measured_again(self, caller: FrameType) -> bool:
-        """Return whether a call would only measure a kernel that was simulated before: nothing takes its result."""
-        plain = plain_function(self.function)
-        measures = self.mode in ("benchmark", "profile") and self._returns_outputs and plain is not None
-        return measures and plain in _simulated and is_dropped(caller.f_code, caller.f_lasti)
-
-
-_simulated: WeakSet[FunctionType] = WeakSet()
-"""The functions of kernels that have been launched on the simulator."""
+    def _only_measures(self, caller: FrameType) -> bool:
+        """Return whether nothing takes the result of a call that is to measure."""
+        measures = self.mode in ("benchmark", "profile") and self._returns_outputs
+        return measures and is_dropped(caller.f_code, caller.f_lasti)
 
 
 def _real(value: Argument) -> Argument:
@@ -158,8 +150,8 @@ def _say_that_there_is_no_device(mode: str) -> None:
 def _say_that_it_is_not_run(mode: str, kernel: str) -> None:
     """Once a process, way in and kernel."""
     print(
-        f"nkitools: no Neuron device here, nki.{mode} measures nothing: {kernel} was simulated before, and is not "
-        "simulated again where nothing takes its result; shapes that are new in such a call are not checked",
+        f"nkitools: no Neuron device here, nki.{mode} measures nothing: {kernel} was simulated before on such "
+        "arguments, and is not simulated again where nothing takes its result",
         file=sys.stderr,
     )
 
@@ -228,7 +220,8 @@ def baremetal(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> An
 def benchmark(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
     """Return a kernel that is measured on the local device; without a device it is simulated, unmeasured.
 
-    A call whose result nothing takes is not simulated if the kernel was simulated before: it would only measure.
+    A call whose result nothing takes is not simulated if the kernel was simulated before with the same settings, on
+    arguments of the same shapes, dtypes and numbers: it would only measure.
     """
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
