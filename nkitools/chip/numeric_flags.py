@@ -7,8 +7,6 @@ they came upon. The list is almost always empty. The issue of an instruction che
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -67,24 +65,30 @@ class LostInteger:
     lost: Array
 
 
-@contextmanager
-def noticing(evidence: list[Any] | None) -> Iterator[None]:
+class noticing:  # noqa: N801 - it is used as a function
     """Collect the evidence of the program that runs inside the block in ``evidence``; None: collect nothing.
 
     NaN and overflow are results here, not mistakes of the host.
     """
-    if evidence is None:
-        with np.errstate(all="ignore"):
-            yield
-        return
 
-    def flagged(kind: str, flags: int) -> None:
-        if kind not in evidence:
-            evidence.append(kind)
+    def __init__(self, evidence: list[Any] | None) -> None:
+        self._evidence = evidence
 
-    token = EVIDENCE.set(evidence)
-    try:
-        with np.errstate(under="ignore", divide="call", over="call", invalid="call", call=flagged):
-            yield
-    finally:
-        EVIDENCE.reset(token)
+    def __enter__(self) -> None:
+        evidence = self._evidence
+        if evidence is None:
+            self._state = np.errstate(all="ignore")
+        else:
+
+            def flagged(kind: str, flags: int) -> None:
+                if kind not in evidence:
+                    evidence.append(kind)
+
+            self._token = EVIDENCE.set(evidence)
+            self._state = np.errstate(under="ignore", divide="call", over="call", invalid="call", call=flagged)
+        self._state.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._state.__exit__(None, None, None)
+        if self._evidence is not None:
+            EVIDENCE.reset(self._token)

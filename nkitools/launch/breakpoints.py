@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from nkitools.facts import options
 
+_CHOSEN = ("PYTHONBREAKPOINT",)
 
-@contextmanager
-def authors_breakpoints() -> Iterator[None]:
-    """Let ``breakpoint()`` stop in the author's frames; PYTHONBREAKPOINT and a hook of the user's have precedence."""
-    chosen = sys.breakpointhook is not sys.__breakpointhook__ or options.variables(("PYTHONBREAKPOINT",))[0] is not None
-    if chosen:
-        yield
-        return
-    sys.breakpointhook = _stop
-    try:
-        yield
-    finally:
-        if sys.breakpointhook is _stop:
+
+class authors_breakpoints:  # noqa: N801 - it is used as a function
+    """``with authors_breakpoints():`` ``breakpoint()`` stops in the author's frames.
+
+    PYTHONBREAKPOINT and a hook of the user's have precedence.
+    """
+
+    def __enter__(self) -> None:
+        self._sets = sys.breakpointhook is sys.__breakpointhook__ and options.variables(_CHOSEN)[0] is None
+        if self._sets:
+            sys.breakpointhook = _stop
+
+    def __exit__(self, *error: object) -> None:
+        if self._sets and sys.breakpointhook is _stop:
             sys.breakpointhook = sys.__breakpointhook__
 
 

@@ -6,9 +6,9 @@ equal to ``range``, though not identical.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Lock
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, SupportsIndex
@@ -17,8 +17,10 @@ from weakref import WeakKeyDictionary, ref
 from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.instructions import begins_loop
 from nkitools.authors_code.named_values import attributes_named, globals_named, names_in
+from nkitools.authors_code.source_text import text_of
 from nkitools.chip.core import CORE
 
+_RANGE = re.compile(r"(?<!\w)range\b")
 _changing = Lock()
 _users: dict[int, int] = {}
 """How many runs, in all threads, count the loops of a module, by the identity of its variables, which the runs hold."""
@@ -60,22 +62,25 @@ def is_range_call(frame: FrameType) -> bool:
     return frame.f_code is _Counting.__call__.__code__
 
 
-@contextmanager
-def counted_ranges(function: Callable[..., Any]) -> Iterator[None]:
-    """Count loops over ``range`` in a kernel and in the author's functions that it names, while the block runs.
+class counted_ranges:  # noqa: N801 - it is used as a function
+    """``with counted_ranges(kernel):`` Count loops over ``range`` in a kernel and in the functions that it names.
 
     A module with a ``range`` of its own keeps it.
     """
-    changed = [each for each in _author_namespaces(function) if each.get("range", _Range) is _Range]
-    with _changing:
-        for each in changed:
-            each["range"] = _Range
-            _users[id(each)] = _users.get(id(each), 0) + 1
-    try:
-        yield
-    finally:
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._spaces = _author_namespaces(function)
+
+    def __enter__(self) -> None:
+        self._spaces = [each for each in self._spaces if each.get("range", _Range) is _Range]
         with _changing:
-            for each in changed:
+            for each in self._spaces:
+                each["range"] = _Range
+                _users[id(each)] = _users.get(id(each), 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        with _changing:
+            for each in self._spaces:
                 _users[id(each)] -= 1
                 if not _users[id(each)]:
                     del _users[id(each)]
@@ -84,7 +89,10 @@ def counted_ranges(function: Callable[..., Any]) -> Iterator[None]:
 
 
 def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
-    """Return the variables of the modules of a kernel and of the author's functions that it names."""
+    """Return the variables of the modules of a kernel and of the author's functions that it names.
+
+    Not of a module whose source has no ``range``: a change of its variables costs each look-up of them.
+    """
     plain = plain_function(function)
     if plain is None:
         return []
@@ -93,9 +101,15 @@ def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
         spaces = [found.__globals__ for each in known if (found := each()) is not None]
         if len(spaces) == len(known):
             return spaces
-    functions = _found_functions(plain)
+    functions = [each for each in _found_functions(plain) if _may_count(each)]
     _named[plain] = [ref(each) for each in functions]
     return [each.__globals__ for each in functions]
+
+
+def _may_count(function: FunctionType) -> bool:
+    """Return whether the module of a function may have a loop over ``range``."""
+    text = text_of(function.__code__)
+    return not text or _RANGE.search(text) is not None
 
 
 def _found_functions(function: FunctionType) -> list[FunctionType]:
