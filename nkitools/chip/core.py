@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextvars import ContextVar
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
@@ -110,17 +111,42 @@ class Core:
         self.record.allocated(storage)
         return storage
 
-    def _new(self, shape: tuple[int, ...], dtype: DType, memory: MemoryRegion, name: str, site: int) -> Storage:
-        """Return a new storage. MemoryLimitError if the run would take more memory than it may."""
+    def _new(
+        self,
+        shape: tuple[int, ...],
+        dtype: DType,
+        memory: MemoryRegion,
+        name: str,
+        site: int,
+        beginning: dict[str, Any] | None = None,
+    ) -> Storage:
+        """Return memory of its own. MemoryLimitError where that is more than the run may take of the host."""
         try:
-            storage = Storage(shape, dtype, memory, name=name, site=site)
+            if beginning is not None:
+                storage = Storage.again(beginning)
+            else:
+                storage = Storage(shape, dtype, memory, name=name, site=site)
         except (MemoryError, ValueError) as error:  # NumPy's: more than there is, more than an address can be
             if self.host is None:
                 raise
-            nbytes = math.prod(shape) * dtype.itemsize
-            raise self.host.failed(shape, dtype, nbytes, name, self.record.place_of(site)) from error
+            raise self.host.failed(shape, dtype, name, partial(self.record.place_of, site)) from error
         if self.host is not None and (not storage.on_chip or storage.nbytes > MOST_OF_A_TILE):
-            self.host.hold(storage, self.record.place_of(site))  # nothing is written yet: its pages are not there
+            self.host.hold(storage, self.record.place_of)  # nothing is written yet: its pages are not there
+        return storage
+
+    def hbm_again(self, beginning: dict[str, Any]) -> Storage | None:
+        """Return another storage in HBM with the `Storage.beginning` of one; None where another program has made it."""
+        shape, dtype, memory, site = (beginning[name] for name in ("shape", "dtype", "memory", "site"))
+        shared = self.shared if memory is MemoryRegion.shared_hbm else None
+        if shared is not None:
+            sites = shared.sites.setdefault(self.program, [])
+            if len(sites) != len(shared.storages):
+                return None
+            self._check_order(sites, site)
+            sites.append(site)
+        storage = self._new(shape, dtype, memory, "", site, beginning)
+        if shared is not None:
+            shared.storages.append(storage)
         return storage
 
     def _allocate_shared(

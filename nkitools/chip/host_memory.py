@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -35,18 +37,21 @@ class HostMemory:
         self._made = 0
         self._asks_from = 0 if at_once else ASK_FROM
         self._most: tuple[int, str] | None = None
-        self._alive: dict[int, tuple[ref[Storage], str, int]] = {}
+        self._alive: dict[int, tuple[ref[Storage], Callable[[], str], int]] = {}  # with what messages call each
 
     def give(self, nbytes: int) -> None:
         """Count memory that the caller holds."""
         self.given += nbytes
         self.peak = max(self.peak, self.given + self._made)
 
-    def hold(self, storage: Storage, where: str) -> None:
-        """Count a storage that was just made, and to which nothing is written yet. MemoryLimitError: it is too much."""
-        what = _described(storage.shape, storage.dtype, storage.nbytes, storage.name, where)
-        self.check(storage.nbytes, what)
+    def hold(self, storage: Storage, where: Site) -> None:
+        """Count a storage that was just made, and to which nothing is written yet. MemoryLimitError: it is too much.
+
+        ``where``: returns the place of its site.
+        """
         number, nbytes = storage.id, storage.nbytes
+        what = partial(_described, storage.shape, storage.dtype, nbytes, storage.name, partial(where, storage.site))
+        self.check(nbytes, what)
         self._made += nbytes
         self.peak = max(self.peak, self.given + self._made)
         self._alive[number] = ref(storage, lambda _: self._free(number)), what, nbytes
@@ -54,8 +59,8 @@ class HostMemory:
     def _free(self, number: int) -> None:
         self._made -= self._alive.pop(number)[2]
 
-    def check(self, nbytes: int, what: str) -> None:
-        """Raise MemoryLimitError if ``nbytes`` more exceed the limit."""
+    def check(self, nbytes: int, what: Callable[[], str]) -> None:
+        """MemoryLimitError where ``nbytes`` more are beyond the limit; ``what`` returns what they are for."""
         total = self._made + nbytes
         if total <= self._asks_from:
             return
@@ -65,18 +70,19 @@ class HostMemory:
         most, reason = self._most
         if total > most:
             largest = sorted(self._alive.values(), key=lambda each: -each[2])[:_NAMED]
-            beside = "; beside it there are " + ", ".join(each[1] for each in largest) if largest else ""
+            beside = "; beside it there are " + ", ".join(each[1]() for each in largest) if largest else ""
             raise MemoryLimitError(
-                f"{what} is refused: the tensors of this run would take {size_text(total)}, and may take "
+                f"{what()} is refused: the tensors of this run would take {size_text(total)}, and may take "
                 f"{size_text(most)}, {reason}{beside}. Make the tensors smaller, or say how much a run may take: "
                 "--nki-memory=GIB, NKITOOLS_MEMORY."
             )
 
-    def failed(self, shape: tuple[int, ...], dtype: DType, nbytes: int, name: str, where: str) -> MemoryLimitError:
-        """Return the error for a tensor for which the system had no memory."""
-        what = _described(shape, dtype, nbytes, name, where)
+    def failed(self, shape: tuple[int, ...], dtype: DType, name: str, where: Callable[[], str]) -> MemoryLimitError:
+        """Return the error for a tensor for which the system had no memory; ``where`` returns the place of its site."""
+        nbytes = prod(shape) * dtype.itemsize
+        what = partial(_described, shape, dtype, nbytes, name, where)
         self.check(nbytes, what)
-        return MemoryLimitError(f"{what} is refused: the system has no memory for it.")
+        return MemoryLimitError(f"{what()} is refused: the system has no memory for it.")
 
 
 def size_text(nbytes: int) -> str:
@@ -87,8 +93,7 @@ def size_text(nbytes: int) -> str:
     return f"{nbytes} bytes"
 
 
-def _described(shape: tuple[int, ...], dtype: DType, nbytes: int, name: str, where: str) -> str:
+def _described(shape: tuple[int, ...], dtype: DType, nbytes: int, name: str, where: Callable[[], str]) -> str:
     """``tensor `scratch`, float32 [64, 8192], 2 MiB (kernel.py:12)``."""
-    named = f"tensor `{name}`" if name else "a tensor"
-    place = f" ({where})" if where else ""
-    return f"{named}, {dtype} {list(shape)}, {size_text(nbytes)}{place}"
+    named, place = f"tensor `{name}`" if name else "a tensor", where()
+    return f"{named}, {dtype} {list(shape)}, {size_text(nbytes)}{f' ({place})' if place else ''}"

@@ -112,26 +112,13 @@ class Storage:
         if physical is not None:
             self._move_in(physical)
 
-    @classmethod
-    def of_layout(cls, layout: Layout, site: int) -> Storage:
-        """Return the storage of a new tile with this layout, which is all of the storage and has no address."""
-        self = _new(cls)
-        self.id = next(_ids)
-        self.shape = shape = layout.shape
-        self.dtype = dtype = layout.dtype
-        self.memory = layout.memory
-        self.site = site
-        self.array = np.empty(shape, dtype.dtype)
-        self.nbytes = self._remaining = layout.nbytes
-        self.free_bytes = self.partition_bytes = self.unit = layout.free_bytes
-        self.on_chip = True
-        if layout.memory is _PSUM:
-            self.foreign, self.sums = [], []
-        return self
-
     def beginning(self) -> dict[str, Any]:
-        """Return the attributes of a new storage, from which `again` makes others like it."""
-        return {name: value for name, value in vars(self).items() if name not in ("id", "array", "foreign", "sums")}
+        """Return what `again` makes other storages like this one of, which is new."""
+        own = ("id", "array", "foreign", "sums")
+        usual = vars(type(self))
+        return {
+            name: value for name, value in vars(self).items() if name not in own and value is not usual.get(name, self)
+        }
 
     @classmethod
     def again(cls, beginning: dict[str, Any]) -> Storage:

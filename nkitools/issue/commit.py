@@ -16,7 +16,7 @@ from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.instruction_names import label
 from nkitools.issue.refused_instructions import follow
 from nkitools.issue.touched_elements import keep_touched
-from nkitools.record.rows import PACKERS, ROW_LINES, head_of, operand_text, words_of
+from nkitools.record.rows import PACKERS, ROW_LINES, head_of, operand_text, own_text, words_of
 
 
 class Named(Protocol):
@@ -54,7 +54,7 @@ def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str
     an operand is older than the run. ``operands``: each with whether it is always a tensor. ``known``: the parts of a
     call that decide its plan. ``names``: the parameter for the author's name.
     """
-    own = "words[0] >= record.least_word <= words[-2]"
+    own = own_text(len(operands))
     if not any(sure for _, sure in operands):
         own = f"(not words or {own})"
     return [

@@ -13,7 +13,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.host_memory import MOST_OF_A_TILE
 from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
-from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.light_classes import NamedTuple
 from nkitools.record.record import Record, StorageRecord
@@ -37,7 +37,7 @@ _HANDED_ON: Any = object()
 def tile_again(
     core: Core, frame: FrameType, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
 ) -> NkiTensor | None:
-    """Return a new tile if the line of the author's ``frame`` has made one with these arguments in this run, else None.
+    """Return a new tile where the line of the author's ``frame`` has made one with these arguments.
 
     Repeats skip the checks. TypeError for a shape that is a list.
     """
@@ -51,10 +51,13 @@ def tile_again(
         if known is None:
             return None
     layout, beginning, facts = known
-    storage = _again(beginning)
-    record.storages[storage.id] = facts
-    if record.observers:
+    storage = _again(beginning) if layout.on_chip else core.hbm_again(beginning)
+    if storage is None:
+        return None
+    if record.observers or storage.id < record.oldest:
         record.allocated(storage, facts)
+    else:
+        record.storages[storage.id] = facts
     tile: NkiTensor = _new(NkiTensor)
     tile.storage = storage
     tile.array = storage.array
@@ -87,10 +90,11 @@ def _known_tile(
 def keep_tile(
     core: Core, frame: FrameType, tile: NkiTensor, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
 ) -> None:
-    """Keep what a call has made where the next one of the same line makes the same: a nameless tile of usual size."""
+    """Keep what a call has made where the next one of the same line makes the same: a nameless one of usual size."""
     storage, layout, record = tile.storage, tile.layout, core.record
-    is_usual = buffer in ON_CHIP and dtype is layout.dtype and shape.__class__ is tuple and shape == layout.shape
-    if not is_usual or dtype.is_wide or storage.nbytes > MOST_OF_A_TILE:
+    is_new = storage.physical is None and not storage.holds_anything  # not made, and written, by another program
+    is_usual = dtype is layout.dtype and shape.__class__ is tuple and shape == layout.shape
+    if not (is_new and is_usual) or dtype.is_wide or storage.nbytes > MOST_OF_A_TILE:
         return
     sites = record.sites
     key: tuple[Any, ...] = (id(frame.f_code), frame.f_lasti, shape, id(dtype), id(buffer))
@@ -103,7 +107,4 @@ def keep_tile(
         key += id(outer.f_code), outer.f_lasti
     elif site < 0 or site != storage.site:
         return  # the line is none of the author's
-    beginning = Storage.of_layout(layout, storage.site).beginning()
-    if core.dialect.places_tiles:
-        beginning["placed_to_fit"] = True
-    record.calls[key] = _KnownTile(layout, beginning, record.storages[storage.id])
+    record.calls[key] = _KnownTile(layout, storage.beginning(), record.storages[storage.id])

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+from nkitools.authors_code.called_functions import plain_function
 from nkitools.chip.core import CORE, Core, SharedHbm, World
 from nkitools.chip.host_memory import HostMemory
 from nkitools.chip.memory import MemoryRegion
@@ -38,6 +39,7 @@ from nkitools.launch.signatures import bind, names_by_position, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
 from nkitools.record.columns import Columns
+from nkitools.record.kernel_lines import give_back, take_lines
 from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -68,18 +70,23 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     run.settings = settings.described(launch.grid)
     run.again = Again(run_launch, launch, args, kwargs, settings.asked)
     with session(run, settings.level) as findings:
-        run.record = record = watched_record()
+        kernel, kind = plain_function(launch.function), (launch.dialect.name, *settings.of_lines)
+        lines = take_lines(kernel, kind)
+        run.record = record = watched_record(lines)
         record.prints, record.echo = run.prints, launch.echo
         reporter = Reporter(findings, record)
         programs = Programs(launch, settings, record, reporter)
         reported = reporter if launch.reported is None else launch.reported(reporter)
         token = REPORTER.set(reported)
         try:
-            with ready(launch, reporter, settings.language):
+            report_source(launch, reporter, settings.language)
+            with one_thread(), authors_breakpoints(), counted_ranges(launch.function):
                 run.outputs = programs.run(args, kwargs, settings.seed)
         finally:
             run.peak_bytes = programs.host.peak
             REPORTER.reset(token)
+        if not reporter.reports:
+            give_back(lines, kernel, kind)
     return run
 
 
@@ -93,19 +100,17 @@ def reporting(reporter: Report) -> Iterator[None]:
         REPORTER.reset(token)
 
 
-@contextmanager
-def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iterator[None]:
-    """Report the findings of the source of a launch, then let the block run its programs."""
+def report_source(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
+    """Report what the source of a launch breaks."""
     warn_of_changed_source(launch.function)
-    if reporter.level != "off":
-        _report_launch(launch, reporter, language)
-        from nkitools.lint.functions import source_findings  # the parser and the checks, which no import needs
+    if reporter.level == "off":
+        return
+    _report_launch(launch, reporter, language)
+    from nkitools.lint.functions import source_findings  # the parser and the checks, which no import needs
 
-        for found in source_findings(launch.function, language):
-            with reporter.placed(Site(found.file, found.line, found.column, found.function)):
-                reporter(RULES[found.rule], found.message, False, (), found.remedy, None, found.facts)
-    with one_thread(), authors_breakpoints(), counted_ranges(launch.function):
-        yield
+    for found in source_findings(launch.function, language):
+        with reporter.placed(Site(found.file, found.line, found.column, found.function)):
+            reporter(RULES[found.rule], found.message, False, (), found.remedy, None, found.facts)
 
 
 def _report_launch(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:

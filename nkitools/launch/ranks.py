@@ -15,13 +15,16 @@ import numpy as np
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.core import CORE, World
 from nkitools.chip.numerics import Array
+from nkitools.launch.blas import one_thread
+from nkitools.launch.breakpoints import authors_breakpoints
 from nkitools.launch.configuration import with_lnc_degree
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.free_memory import host_memory
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import parts_of
+from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
-from nkitools.launch.programs import Programs, ready, reporting
+from nkitools.launch.programs import Programs, report_source, reporting
 from nkitools.launch.second_run import Again
 from nkitools.launch.settings import settings_of
 from nkitools.launch.watch_option import probed
@@ -80,7 +83,8 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
             Programs(launch, settings, record, Reporter(findings, record), world=world, is_shared=is_shared, host=host)
             for record in run.records
         ]
-        with ready(launch, programs[0].reporter, settings.language):
+        report_source(launch, programs[0].reporter, settings.language)
+        with one_thread(), authors_breakpoints(), counted_ranges(launch.function):
             try:
                 run.outputs = cast(Any, _Ranks(programs, settings.seed).run(by_rank, kwargs))
             finally:

@@ -33,6 +33,11 @@ class Settings(NamedTuple):
     lnc: int  # the degree that the environment wants, 0 for none
 
     @property
+    def of_lines(self) -> tuple[Any, ...]:
+        """Return the settings by which a line of a kernel makes the same and breaks the same rules."""
+        return self.chip, self.level, self.precision, self.sum_order, self.language
+
+    @property
     def asked(self) -> dict[str, Any]:
         """Return the arguments with which another run has the same settings, whatever the options are then."""
         return {"nki_version": self.nki_version, "sum_order": self.sum_order}

@@ -5,6 +5,7 @@ An instruction is a loop state (4 bytes) and a row of 64-bit words (`nkitools.re
 
 from __future__ import annotations
 
+import operator
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +19,13 @@ from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.record.device_turns import LoopTurns
 from nkitools.record.instruction_record import RecordedPlan
+from nkitools.record.kernel_lines import KernelLines
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
 from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.rows import Access, Row
-from nkitools.record.source_sites import Site, Sites, author_frame
+from nkitools.record.source_sites import Site, author_frame
 from nkitools.rules.shown_text import shown_file
 
 if TYPE_CHECKING:
@@ -91,19 +93,19 @@ class Record(OpenRows):
     checked, ``changed_bodies`` those that changed Python objects outside (`nkitools.language.body_state`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lines: KernelLines | None = None) -> None:
         super().__init__()
+        lines = lines or KernelLines()
+        self._lines: KernelLines | None = lines  # until the run has ended
+        self.sites, self.calls, self.tiles = lines.sites, lines.calls, lines.tiles
         self.observers: tuple[Observer, ...] = ()
         # Empty unless a watch observes the run (`nkitools.record.watch.watching`).
         self.writes: list[Written] = []
         self.inputs: list[Written] = []
         self.results: list[Written] = []
         self.reduced_writes = 0
-        self.sites = Sites()
         self.report_site = -1  # of the report that is being made, where it is not the author's current one
         self.storages: dict[int, StorageRecord] = {}
-        self.calls: dict[Any, Any] = {}  # tiles that lines have made, see `nkitools.language.repeated_tiles`
-        self.tiles: dict[int, Any] = {}  # by place in the author's code the tile that it has made last
         # By place in the author's code what it has issued last: see `nkitools.issue.fast_path`.
         self.issued: dict[int, tuple[Any, ...]] = {}
         self.asks_for_program = False  # whether the kernel has asked which program it is
@@ -135,6 +137,21 @@ class Record(OpenRows):
         self.outputs: list[Access] = []  # the kernel's results: where they lie
         self.printed: set[int] = set()  # the storages that device prints have shown
         self.rank: int | None = None  # of the run's communicating ranks this is the history of one
+
+    def issued_before(self, place: int, *form: object) -> tuple[Any, ...] | None:
+        """Return what a place in the author's code has issued last in an earlier run, as this run has it from now on.
+
+        ``form``: the instruction, and what decides its plan. None where that was another form, and where there is more
+        to an instruction than its row.
+        """
+        lines = self._lines
+        known = None if lines is None else lines.issued.get(place)
+        if lines is None or known is None or not self.only_adds or not all(map(operator.is_, known, form)):
+            return None
+        plan = known[-2]
+        self.plans[plan.id] = lines.plans[plan.id]
+        self.issued[place] = known
+        return known
 
     def observe(self, observer: Observer) -> None:
         """Let an observer look at the run from here on; before the first program begins."""
@@ -273,6 +290,9 @@ class Record(OpenRows):
         for observer in self.observers:
             observer.returned(self, tensors)
         self.observers = ()
+        if self._lines is not None:
+            self._lines.keep_issued(self.issued, self.plans)
+        self._lines = None
         self.issued.clear()
 
     @property

@@ -47,6 +47,18 @@ def operand_text(storage: str, layout: str, tensor: str) -> str:
     return f"{storage}.id << {_HALF} | {layout}.id, {tensor}.byte_offset"
 
 
+def own_text(most: int) -> str:
+    """Return as generated source whether the operands of ``words``, of which there are some, belong to the run.
+
+    ``most``: how many there can be.
+    """
+    ends = "words[0] >= record.least_word <= words[-2]"
+    if most <= 2:
+        return ends
+    middle = f"min(words[{OPERAND_WORDS}:-{OPERAND_WORDS}:{OPERAND_WORDS}]) >= record.least_word"
+    return f"{ends} and (len(words) <= {2 * OPERAND_WORDS} or {middle})"
+
+
 def head_of(plan: RecordedPlan, site: int) -> int:
     """Return the head of the row of an instruction."""
     return ~plan.id << _HALF | (site & _LOW)
@@ -259,19 +271,15 @@ class Rows(Counters):
     def add(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Add an instruction; ``operands`` are the words of its operands.
 
-        NK611 for an operand that is older than this run. For speed those in the middle are looked at only when the run
-        meets the plan for the first time.
+        NK611 for an operand that is older than this run.
         """
         planned = self.plans.get(plan.id)
-        is_new = planned is None
         if planned is None:
             planned = self.plans[plan.id] = Planned.of(plan, operand_count(operands))
         for name, numbers in self.counted.items():
             numbers.append(getattr(self, name))
         self.row_words.frombytes(planned.packed(head_of(plan, site), *operands))
-        oldest = self.least_word
-        if is_new or (operands and (operands[0] < oldest or operands[-2] < oldest)):
-            self._check_ages(plan, operands)
+        self.check_ages(plan, operands)
 
     def numbered_rows(self) -> bytes:
         """Return all rows as bytes, with the storages of their operands numbered from the oldest on."""
@@ -287,12 +295,11 @@ class Rows(Counters):
             del numbers[whole:]
 
     def check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
-        """Refuse an instruction with an operand older than this run (NK611), before it is added."""
-        if operands[0] < self.least_word or operands[-2] < self.least_word or plan.id not in self.plans:
-            self._check_ages(plan, operands)
-
-    def _check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
-        for position, word in enumerate(operands[::OPERAND_WORDS]):
+        """Refuse an instruction with an operand older than this run (NK611)."""
+        firsts = operands[::OPERAND_WORDS]
+        if not firsts or min(firsts) >= self.least_word:
+            return
+        for position, word in enumerate(firsts):
             if word < self.least_word:
                 layout = LAYOUTS[word & _LOW]
                 refuse(

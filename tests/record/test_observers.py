@@ -15,6 +15,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.launch import programs
+from nkitools.record.kernel_lines import KernelLines
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Row
 
@@ -45,8 +46,8 @@ class Noted(Observer):
 def observed_by(monkeypatch: pytest.MonkeyPatch, observer: Observer) -> Iterator[None]:
     """Let an observer look at the records of the runs inside."""
 
-    def record() -> Record:
-        made = Record()
+    def record(lines: KernelLines) -> Record:
+        made = Record(lines)
         made.observe(observer)
         return made
 

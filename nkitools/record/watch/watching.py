@@ -21,6 +21,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.facts.light_classes import dataclass
+from nkitools.record.kernel_lines import KernelLines
 from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
@@ -87,9 +88,9 @@ def observing(observer: Observer) -> AbstractContextManager[Observer]:
     return added(_observers, observer)
 
 
-def watched_record() -> Record:
-    """Return a new record, which keeps written values if a watch is on."""
-    record = Record()
+def watched_record(lines: KernelLines | None = None) -> Record:
+    """Return a new record, which keeps written values if a watch is on; ``lines``: its kernel's."""
+    record = Record(lines)
     if _watches.get():
         record.observe(WatchedValues(_watches.get()))
     for observer in _observers.get():
