@@ -18,7 +18,7 @@ from nkitools.record.source_sites import Site
 
 _LONG = 20_000  # instructions; the form of more takes as long as the rules
 
-_FACTS = attrgetter(*(name for name in StorageRecord.__slots__ if name != "place"))
+_FACTS = attrgetter(*(name for name in StorageRecord.__slots__ if name not in ("place", "fingerprint")))
 
 Form: TypeAlias = tuple[int, ...]
 
@@ -57,13 +57,17 @@ def keep_clean(form: Form | None, record: Record, written: Iterable[int]) -> Non
 
 
 def _storages(record: Record) -> tuple[Hashable, ...]:
-    """Return the storages of a record: their numbers, the index of each one's facts, and the facts.
+    """Return the storages of a record: their numbers, the hashes of their facts, and which of them share a memory."""
+    known, base = record.storages.values(), record.oldest
+    hashes = tuple([each.fingerprint or _fingerprint(each) for each in known])
+    places: tuple[int, ...] = ()
+    if any(each.place >= 0 for each in known):
+        number = {place: at for at, place in enumerate(sorted({each.place for each in known}))}
+        places = tuple([number[each.place] for each in known])
+    return tuple([number - base for number in record.storages]), hashes, places
 
-    The tiles of one line mostly share their facts, so that each object is converted once.
-    """
-    distinct = {id(each): each for each in record.storages.values()}
-    number = {key: at for at, key in enumerate(distinct)}
-    places = {place: at for at, place in enumerate(sorted({each.place for each in distinct.values()}))}
-    facts = tuple((_FACTS(each), places[each.place]) for each in distinct.values())
-    numbers = tuple([number - record.oldest for number in record.storages])
-    return numbers, tuple([number[id(each)] for each in record.storages.values()]), facts
+
+def _fingerprint(known: StorageRecord) -> int:
+    """Return the hash of the facts about a storage, which keep it: tiles of one line mostly share their facts."""
+    known.fingerprint = hash(_FACTS(known)) or 1
+    return known.fingerprint

@@ -6,7 +6,8 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from nkitools.authors_code.called_functions import plain_function
@@ -52,6 +53,7 @@ from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, refuse, report
 from nkitools.rules.finding import Reporter as Report
 
+_NOWHERE = Site("", 0, None, "")
 _MAX_PLANS = 1_200  # of a chip, level, version and kind
 _plans: dict[tuple[str, str, LanguageVersion, bool, str], Kept[tuple[Any, ...], Any]] = {}
 
@@ -284,11 +286,11 @@ class Programs:
         """Return whether the compiler spills tensors if NKI's allocation of SBUF fails."""
         return self.launch.compile_config is None or self.launch.compile_config.nki_alloc_fallback
 
-    @cached_property
+    @property
     def _site(self) -> Site:
         """Return the first line of the kernel."""
         code = getattr(self.launch.function, "__code__", None)
-        return Site(code.co_filename, code.co_firstlineno, None, code.co_name) if code else Site("", 0, None, "")
+        return _NOWHERE if code is None else _first_line(code.co_filename, code)
 
     def _inputs(self) -> list[int]:
         return [storage.id for storage in self.arguments.storages]
@@ -369,6 +371,12 @@ class Programs:
                     f"{core.prepared.name}: no trigger has followed, so that nothing was moved",
                     remedy=f"Call {core.prepared.trigger_name} with the handle that this line returns.",
                 )
+
+
+@lru_cache(1024)
+def _first_line(file: str, code: CodeType) -> Site:
+    # The same code in two files is equal to Python.
+    return Site(file, code.co_firstlineno, None, code.co_name)
 
 
 def _plans_of(

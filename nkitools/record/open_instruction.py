@@ -44,16 +44,18 @@ class OpenInstruction:
 class OpenRows(Rows):
     """Rows whose last instruction may be open."""
 
+    # What most runs leave as it is stands in the class, see `Record`.
+    observers: Sized = ()  # whether there are any; `Record` names their kinds
+    moment: Moment | None = None  # while an instruction is added that was open: when it was issued
+    open: OpenInstruction | None = None
+    _assigned: OpenInstruction | None = None  # its value is being copied to where it was assigned
+    _value: Storage | None = None  # the tile that the running call returns
+    _writers = 0  # how many instructions have written to it
+    only_adds = True  # whether `commit` does nothing but `add` the next instruction
+
     def __init__(self) -> None:
         super().__init__()
-        self.observers: Sized = ()  # whether there are any; `Record` names their kinds
         self.beside = BesideRows()
-        self.moment: Moment | None = None  # while an instruction is added that was open: when it was issued
-        self.open: OpenInstruction | None = None
-        self._assigned: OpenInstruction | None = None  # its value is being copied to where it was assigned
-        self._value: Storage | None = None  # the tile that the running call returns
-        self._writers = 0  # how many instructions have written to it
-        self.only_adds = True  # whether `commit` does nothing but `add` the next instruction
 
     def commit(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Take an instruction: its plan, the author's site, the words of its operands.

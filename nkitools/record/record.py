@@ -9,7 +9,7 @@ import operator
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ class StorageRecord:
     is_given: bool = False  # an argument or a constant, which no instruction has to write
     tile_shape: tuple[int, ...] = ()  # of the grid that the author last made over all of it
     elements: tuple[int, ...] = ()  # along each dimension of a grid whose tiles lie side by side in it
+    fingerprint: int = field(default=0, init=False, repr=False, compare=False)  # of the other facts, once asked for
 
 
 class Meeting(NamedTuple):
@@ -93,50 +94,52 @@ class Record(OpenRows):
     checked, ``changed_bodies`` those that changed Python objects outside (`nkitools.language.body_state`).
     """
 
+    # What most runs leave as it is stands in the class: a record is made for each run.
+    observers: tuple[Observer, ...] = ()
+    reduced_writes = 0
+    report_site = -1  # of the report that is being made, where it is not the author's current one
+    asks_for_program = False  # whether the kernel has asked which program it is
+    asks_for_count = False  # whether it has asked how many programs there are
+    keeps_parts = False  # what data choose, too: several programs are watched for races, or a loop's turns
+    keeps_all_parts = False  # on chip too
+    findings_left_out = 0
+    skipped_loop = False
+    compares_bodies = False
+    echo: Callable[[str], None] | None = None
+    rank: int | None = None  # of the run's communicating ranks this is the history of one
+
     def __init__(self, lines: KernelLines | None = None) -> None:
         super().__init__()
         lines = lines or KernelLines()
         self._lines: KernelLines | None = lines  # until the run has ended
         self.sites, self.calls, self.tiles = lines.sites, lines.calls, lines.tiles
-        self.observers: tuple[Observer, ...] = ()
         # Empty unless a watch observes the run (`nkitools.record.watch.watching`).
         self.writes: list[Written] = []
         self.inputs: list[Written] = []
         self.results: list[Written] = []
-        self.reduced_writes = 0
-        self.report_site = -1  # of the report that is being made, where it is not the author's current one
-        self.storages: dict[int, StorageRecord] = {}
-        # By place in the author's code what it has issued last: see `nkitools.issue.fast_path`.
-        self.issued: dict[int, tuple[Any, ...]] = {}
-        self.asks_for_program = False  # whether the kernel has asked which program it is
-        self.asks_for_count = False  # whether it has asked how many programs there are
-        self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
-        self.meetings: list[Meeting] = []
-        self.keeps_parts = False  # what data choose, too: several programs are watched for races, or a loop's turns
-        self.keeps_all_parts = False  # on chip too
         # By number of meetings, program, view and part: checksums of the values written there one after the other.
         self.values: dict[tuple[int, tuple[int, ...], Access, Part | None], list[int]] = {}
-        self._loops_of: dict[tuple[int, ...], int] = {}
-        self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
-        self.loop_states = LoopStates()
-        self.ranges: dict[int, str] = {}  # by the site of a loop: what its range is called
-        self._counter_names: dict[tuple[int, ...], tuple[str, ...]] = {}
-        self.prints = Prints()
-        self.findings_left_out = 0
         self.masked: set[int] = set()  # sites of instructions of the legacy dialect under a mask
         self.origins: set[tuple[str, int]] = set()  # the lines that NK404 was reported for
         self.rounded: Counter[str] = Counter()
         self.labels: list[tuple[tuple[int, ...], int, str]] = []
         self.ordered: list[tuple[tuple[int, ...], int, int]] = []
-        self.skipped_loop = False
-        self.device_loops: list[LoopTurns] = []  # in the order in which they ended
-        self.compares_bodies = False
         self.compared_bodies: dict[int, CodeType] = {}  # by their ids
+        self.ranges: dict[int, str] = {}  # by the site of a loop: what its range is called
+        self._counter_names: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self.storages: dict[int, StorageRecord] = {}
+        # By place in the author's code what it has issued last: see `nkitools.issue.fast_path`.
+        self.issued: dict[int, tuple[Any, ...]] = {}
+        self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
+        self.meetings: list[Meeting] = []
+        self._loops_of: dict[tuple[int, ...], int] = {}
+        self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
+        self.loop_states = LoopStates()
+        self.prints = Prints()
+        self.device_loops: list[LoopTurns] = []  # in the order in which they ended
         self.changed_bodies: list[Any] = []
-        self.echo: Callable[[str], None] | None = None
         self.outputs: list[Access] = []  # the kernel's results: where they lie
         self.printed: set[int] = set()  # the storages that device prints have shown
-        self.rank: int | None = None  # of the run's communicating ranks this is the history of one
 
     def issued_before(self, place: int, *form: object) -> tuple[Any, ...] | None:
         """Return what a place in the author's code has issued last in an earlier run, as this run has it from now on.

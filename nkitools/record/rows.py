@@ -8,7 +8,7 @@ them are numbers: the record keeps no arrays alive.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from operator import attrgetter
@@ -36,6 +36,7 @@ _LOW = (1 << _HALF) - 1
 _SIGN = 1 << (_HALF - 1)
 _WORD = 8  # bytes
 _STRIDE = 16  # the rows of one instruction in so many are found at once, those between by walking
+_FEW = 128  # words of rows, up to which a list of Python's takes less time than NumPy's arrays
 _BLOCK = 1 << 17  # words that are read at once; no row is as long
 
 Words = TypeVar("Words", int, Array)
@@ -281,11 +282,14 @@ class Rows(Counters):
         self.row_words.frombytes(planned.packed(head_of(plan, site), *operands))
         self.check_ages(plan, operands)
 
-    def numbered_rows(self) -> bytes:
-        """Return all rows as bytes, with the storages of their operands numbered from the oldest on."""
-        words = np.array(self.row_words, np.int64)
+    def numbered_rows(self) -> Hashable:
+        """Return all rows, with the storages of their operands numbered from the oldest on."""
         # Heads are negative, and no byte offset is as large as the word of an operand, whose storage stands in front.
-        words[words >= self.least_word] -= self.least_word
+        least = self.least_word
+        if len(self.row_words) <= _FEW:
+            return tuple([word - least if word >= least else word for word in self.row_words])
+        words = np.array(self.row_words, np.int64)
+        words[words >= least] -= least
         return words.tobytes()
 
     def leave_out_unfinished(self) -> None:
