@@ -10,7 +10,7 @@ import numpy as np
 from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.record.beside_rows import ascending
-from nkitools.record.columns import Columns, programs_at
+from nkitools.record.columns import Columns, distinct, programs_at
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import report
@@ -24,17 +24,18 @@ _REMEDY = (
 def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
     """NK506, once for a line that stores repeatedly into the same elements without a read in between."""
     record = columns.record
-    stores = columns.of_plans(lambda plan: [each and plan.name == "dma_copy" for each in plan.written])
-    storages = {each for each in columns.written_storages if _is_followed(record, each)}
-    stores &= np.isin(columns.storages, list(storages))
-    stores &= ~np.isin(columns.positions, np.frombuffer(record.beside.indices.tobytes(), np.int64).reshape(-1, 3)[:, 0])
-    if np.count_nonzero(stores) < 2:
+    stores = np.flatnonzero(columns.of_plans(lambda plan: [each and plan.name == "dma_copy" for each in plan.written]))
+    storages = {each for each in distinct(columns.storages[stores]) if _is_followed(record, each)}
+    stores = stores[np.isin(columns.storages[stores], list(storages))]
+    indirect = np.frombuffer(record.beside.indices.tobytes(), np.int64).reshape(-1, 3)[:, 0]
+    stores = stores[~np.isin(columns.positions[stores], indirect)]
+    if stores.size < 2:
         return
-    places = np.stack([columns.sites[columns.positions], columns.storages, columns.layouts, columns.byte_offsets])
-    chosen = places[:, stores]
+    places = (columns.storages, columns.layouts, columns.byte_offsets)
+    chosen = np.stack([columns.sites[columns.positions[stores]], *(each[stores] for each in places)])
     order = np.lexsort(chosen[::-1])
     begins = np.flatnonzero((np.diff(chosen[:, order], axis=1) != 0).any(axis=0)) + 1
-    together = np.split(np.flatnonzero(stores)[order], begins)
+    together = np.split(stores[order], begins)
 
     @cache
     def touching(storage: int, *, writes: bool) -> Array:

@@ -22,7 +22,7 @@ def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) 
     if not shows_what_is_read(columns, reporter):
         return
     record, writes = columns.record, columns.writes
-    alone = columns.of_plans(lambda plan: [sum(plan.written) == 1] * len(plan.written))
+    alone = columns.of_each_plan(lambda plan: sum(plan.written) == 1)[columns.positions]
     seen = {access.storage for access in record.outputs} | record.printed
     indices = np.frombuffer(record.beside.indices.tobytes(), np.int64).reshape(-1, 3)[:, 1]
     read = distinct(columns.storages[~writes]) | distinct(rows.storage_column(indices))

@@ -59,8 +59,9 @@ class Columns:
 
     @cached_property
     def _rows(self) -> Array:
-        # A copy: while NumPy looks at an array.array itself, that cannot grow.
-        return np.frombuffer(self.record.row_words.tobytes(), np.int64)
+        # Before the end a copy: while NumPy looks at an array.array itself, that cannot grow.
+        words = self.record.row_words
+        return np.frombuffer(words if self.record.has_ended else words.tobytes(), np.int64)
 
     @cached_property
     def first_operands(self) -> Array:
@@ -77,30 +78,27 @@ class Columns:
         return begun[:-1].cumsum() - 1
 
     @cached_property
-    def _operands(self) -> Array:
-        """Its two words."""
+    def _operands(self) -> tuple[Array, Array, Array]:
+        """Return storage, layout and first byte of each operand."""
         is_operand = np.ones(self._rows.size, np.bool_)
         is_operand[self.starts] = False
-        return self._rows[is_operand].reshape(-1, rows.OPERAND_WORDS)
+        words, byte_offsets = self._rows[is_operand].reshape(-1, rows.OPERAND_WORDS).T
+        return rows.storage_column(words), rows.layout_column(words), np.ascontiguousarray(byte_offsets)
 
-    @cached_property
-    def _words(self) -> Array:
-        return np.ascontiguousarray(self._operands[:, 0])
-
-    @cached_property
+    @property
     def byte_offsets(self) -> Array:
-        """The first byte of each operand's view."""
-        return np.ascontiguousarray(self._operands[:, 1])
+        """The first byte of its view."""
+        return self._operands[2]
 
-    @cached_property
+    @property
     def storages(self) -> Array:
         """Its storage."""
-        return rows.storage_column(self._words)
+        return self._operands[0]
 
-    @cached_property
+    @property
     def layouts(self) -> Array:
         """Its layout, by number."""
-        return rows.layout_column(self._words)
+        return self._operands[1]
 
     @cached_property
     def written_storages(self) -> set[int]:
@@ -133,8 +131,9 @@ class Columns:
         answers = [answer(plan) for _, plan in self._known]
         ends = np.array(list(accumulate(map(len, answers))))
         # The last of an instruction's operands has the last answer of its plan.
-        moved = (ends[self._which] - self.first_operands[1:])[self.positions]
-        return np.fromiter(chain.from_iterable(answers), dtype)[moved + np.arange(moved.size)]
+        moved = (ends[self._which] - self.first_operands[1:]).astype(np.int32)[self.positions]
+        moved += np.arange(moved.size, dtype=np.int32)  # half of the memory of int64
+        return np.fromiter(chain.from_iterable(answers), dtype)[moved]
 
     def in_order(self, operands: Array) -> tuple[Array, Array, Array, Array]:
         """Return columns of the operands in another order in each instruction; ``operands``: their numbers there.

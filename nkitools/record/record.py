@@ -104,6 +104,7 @@ class Record(OpenRows):
     keeps_all_parts = False  # on chip too
     findings_left_out = 0
     skipped_loop = False
+    has_ended = False  # all programs have ended: no instruction follows
     compares_bodies = False
     echo: Callable[[str], None] | None = None
     rank: int | None = None  # of the run's communicating ranks this is the history of one
