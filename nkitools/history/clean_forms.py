@@ -37,8 +37,8 @@ def form_of(record: Record, results: Iterable[NkiTensor], inputs: Iterable[int],
     if not record.storages or not record.has_rows_only or record.count > _LONG:
         return None
     base = record.oldest
-    views = tuple((each.storage.id - base, each.layout.id, each.byte_offset) for each in results)
-    named = tuple(each - base for each in inputs), tuple(sorted(each - base for each in record.printed))
+    views = tuple([(each.storage.id - base, each.layout.id, each.byte_offset) for each in results])
+    named = tuple([each - base for each in inputs]), tuple(sorted([each - base for each in record.printed]))
     beside = views, named, record.skipped_loop, around
     parts = beside, record.numbered_rows(), *_storages(record)
     return (*map(hash, parts), *map(id, record.sites.all))
@@ -60,11 +60,10 @@ def _storages(record: Record) -> tuple[Hashable, ...]:
     """Return the storages of a record: their numbers, the hashes of their facts, and which of them share a memory."""
     known, base = record.storages.values(), record.oldest
     hashes = tuple([each.fingerprint or _fingerprint(each) for each in known])
-    places: tuple[int, ...] = ()
-    if any(each.place >= 0 for each in known):
-        number = {place: at for at, place in enumerate(sorted({each.place for each in known}))}
-        places = tuple([number[each.place] for each in known])
-    return tuple([number - base for number in record.storages]), hashes, places
+    places = {each.place for each in known}
+    number = {place: at for at, place in enumerate(sorted(places))} if len(places) > 1 else {}
+    shared = tuple([number[each.place] for each in known]) if number else ()
+    return tuple([number - base for number in record.storages]), hashes, shared
 
 
 def _fingerprint(known: StorageRecord) -> int:

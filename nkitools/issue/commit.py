@@ -54,7 +54,8 @@ def quick_commit_lines(operands: Sequence[tuple[str, bool]], known: Sequence[str
     an operand is older than the run. ``operands``: each with whether it is always a tensor. ``known``: the parts of a
     call that decide its plan. ``names``: the parameter for the author's name.
     """
-    own = own_text(len(operands))
+    sure = len(list(takewhile(lambda each: each[1], operands)))
+    own = own_text(sure, len(operands))
     if not any(sure for _, sure in operands):
         own = f"(not words or {own})"
     return [

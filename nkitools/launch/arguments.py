@@ -95,6 +95,8 @@ class Arguments:
 
     def enter(self, name: str, value: Argument) -> Any:
         """``value`` as the kernel sees it; arrays also inside lists, tuples, dictionaries and dataclasses."""
+        if type(value) is np.ndarray:
+            return self._tensor(name, value, NUMPY)
         return mapped_by_name(name, value, self._part, self.objects)
 
     def _part(self, name: str, value: Argument) -> Any:
@@ -132,7 +134,9 @@ class Arguments:
             refuse("NK609", f"argument `{name}` has shape {list(array.shape)}; every size must be at least 1")
         memory = _in_place(array) if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
         # Elements that share their memory have no value of their own: np.broadcast_to, torch's expand.
-        shared = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+        shared = 0 in array.strides and any(
+            stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)
+        )
         if self.is_shared(array):
             memory = memory.view()  # the caller's array stays as it is
             shared = True
@@ -244,5 +248,7 @@ def _dtype_of(name: str, array: Array, framework: Framework, language: LanguageV
 
 def _in_place(array: Array) -> Array:
     """Return a contiguous array with the strides of its shape: dimensions of size 1 may have any in NumPy."""
+    if 1 not in array.shape:
+        return array
     plain = array.reshape(-1).reshape(array.shape)
     return array if plain.strides == array.strides else plain

@@ -224,6 +224,8 @@ class Programs:
         if self.record.changed_bodies:
             self._report_changed_bodies()
         check_shared(self.shared, self.programs, self.record, self.reporter)
+        self.record.close()
+        self.record.has_ended = True
         columns, is_modern = Columns(self.record), self.launch.dialect.has_known_issues
         form = self._form(results[0])
         clean, reports = written_if_clean(form, self.record), self.reporter.reports
@@ -278,8 +280,9 @@ class Programs:
         if level == "off" or launch.reported is not None:
             return None
         before = tuple([(each.rule, each.severity) for each in self.reporter.findings.all])
-        around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._site
-        return form_of(self.record, tensors_of(result), self._inputs(), *around, self._spills, before)
+        site = self._site
+        around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._spills, before
+        return form_of(self.record, tensors_of(result), self._inputs(), *around, site.file, site.line, site.function)
 
     @property
     def _spills(self) -> bool:

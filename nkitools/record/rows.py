@@ -48,16 +48,19 @@ def operand_text(storage: str, layout: str, tensor: str) -> str:
     return f"{storage}.id << {_HALF} | {layout}.id, {tensor}.byte_offset"
 
 
-def own_text(most: int) -> str:
+def own_text(sure: int, most: int) -> str:
     """Return as generated source whether the operands of ``words``, of which there are some, belong to the run.
 
-    ``most``: how many there can be.
+    ``sure``: how many operands are always there, the first ones; ``most``: how many there can be.
     """
-    ends = "words[0] >= record.least_word <= words[-2]"
-    if most <= 2:
-        return ends
-    middle = f"min(words[{OPERAND_WORDS}:-{OPERAND_WORDS}:{OPERAND_WORDS}]) >= record.least_word"
-    return f"{ends} and (len(words) <= {2 * OPERAND_WORDS} or {middle})"
+    least = "record.least_word"
+    own = f"words[0] >= {least} <= words[-{OPERAND_WORDS}]"
+    for operand in range(1, sure - (sure == most)):
+        own += f" and words[{operand * OPERAND_WORDS}] >= {least}"
+    if most > max(sure, 1) + 1:
+        begin = max(sure, 1) * OPERAND_WORDS
+        own += f" and (len(words) <= {begin + OPERAND_WORDS} or min(words[{begin}::{OPERAND_WORDS}]) >= {least})"
+    return own
 
 
 def head_of(plan: RecordedPlan, site: int) -> int:
