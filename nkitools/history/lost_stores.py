@@ -35,14 +35,16 @@ def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
     chosen = np.stack([columns.sites[columns.positions[stores]], *(each[stores] for each in places)])
     order = np.lexsort(chosen[::-1])
     begins = np.flatnonzero((np.diff(chosen[:, order], axis=1) != 0).any(axis=0)) + 1
-    together = np.split(stores[order], begins)
+    edges = np.array([0, *begins, stores.size])
+    several = np.flatnonzero(np.diff(edges) > 1)  # most groups have one store, and are many
+    together = [stores[order[begin:end]] for begin, end in zip(edges[several], edges[several + 1], strict=True)]
 
     @cache
     def touching(storage: int, *, writes: bool) -> Array:
         return np.asarray(columns.positions[(columns.writes == writes) & (columns.storages == storage)])
 
     told = {-1}
-    for operands in (each for each in together if each.size > 1):
+    for operands in together:
         site = int(columns.sites[columns.positions[operands[0]]])
         lost = 0 if site in told else _lost(columns, operands, touching)
         if lost:
