@@ -40,14 +40,13 @@ from nkitools.launch.signatures import bind, names_by_position, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
 from nkitools.record.columns import Columns
-from nkitools.record.kernel_lines import give_back, take_lines
 from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
 from nkitools.record.shared_values import SharedValues
-from nkitools.record.source_sites import Site
+from nkitools.record.source_sites import Site, give_back, take_lines
 from nkitools.record.watch.watching import watched_record
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, refuse, report

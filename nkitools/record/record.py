@@ -19,13 +19,12 @@ from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.record.device_turns import LoopTurns
 from nkitools.record.instruction_record import RecordedPlan
-from nkitools.record.kernel_lines import KernelLines
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
 from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.rows import Access, Row
-from nkitools.record.source_sites import Site, author_frame
+from nkitools.record.source_sites import KernelLines, Site, author_frame
 from nkitools.rules.shown_text import shown_file
 
 if TYPE_CHECKING:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from functools import lru_cache
-from types import CodeType, FrameType, TracebackType
-from typing import cast
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 from nkitools.authors_code.instructions import beginning, bound_name, is_returned, returned_element, unpacked_name
 from nkitools.authors_code.positions import line_at, position_of
 from nkitools.authors_code.source_text import shown_text
-from nkitools.facts.kept import Kept
+from nkitools.facts.kept import Kept, on_forget
 from nkitools.facts.light_classes import dataclass
 from nkitools.rules.finding import is_own
+
+if TYPE_CHECKING:
+    from nkitools.record.rows import Planned
+
+_MOST_LINES = 4096  # sites, tiles and plans: of a kernel that makes its code or its shapes anew in each run
 
 _internal = Kept[str, bool]("whether files are of nkitools itself", 16_384, "a large environment's files")
 
@@ -171,6 +177,45 @@ class Sites:
 
     def __getitem__(self, number: int) -> Site:
         return self.all[number] if number >= 0 else UNKNOWN
+
+
+class KernelLines:
+    """What the lines of a kernel have made and issued in its earlier runs: sites, forms of tiles, plans.
+
+    A run takes the lines of its kernel, and gives them back if it has reported nothing: a line that breaks a rule is
+    looked at in every run.
+    """
+
+    def __init__(self) -> None:
+        self.sites = Sites()
+        self.calls: dict[Any, Any] = {}  # tiles that lines have made, see `nkitools.language.repeated_tiles`
+        self.tiles: dict[int, Any] = {}  # by place in the author's code the tile that it has made last
+        # By place in the author's code what it has issued last (`nkitools.issue.fast_path`), and the plans in that.
+        self.issued: dict[int, tuple[Any, ...]] = {}
+        self.plans: dict[int, Planned] = {}
+
+    def keep_issued(self, issued: dict[int, tuple[Any, ...]], plans: dict[int, Planned]) -> None:
+        """Keep what the lines have issued in a run."""
+        if len(self.issued) < _MOST_LINES and len(self.plans) < _MOST_LINES:
+            self.issued.update(issued)
+            self.plans.update(plans)
+
+
+_kept: WeakKeyDictionary[FunctionType, dict[Hashable, KernelLines]] = WeakKeyDictionary()
+"""By the functions of kernels, and by the settings of runs."""
+on_forget(_kept.clear)
+
+
+def take_lines(function: FunctionType | None, settings: Hashable) -> KernelLines:
+    """Return the lines of a kernel under some settings; new ones while another run has them."""
+    kept = None if function is None else _kept.get(function)
+    return (None if kept is None else kept.pop(settings, None)) or KernelLines()
+
+
+def give_back(lines: KernelLines, function: FunctionType | None, settings: Hashable) -> None:
+    """Keep the lines of a run that has reported nothing."""
+    if function is not None and max(len(lines.sites.all), len(lines.calls), len(lines.plans)) < _MOST_LINES:
+        _kept.setdefault(function, {})[settings] = lines
 
 
 def source_texts(files: Iterable[str]) -> dict[str, str]:

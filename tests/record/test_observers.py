@@ -15,9 +15,9 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.launch import programs
-from nkitools.record.kernel_lines import KernelLines
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Row
+from nkitools.record.source_sites import KernelLines
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
 

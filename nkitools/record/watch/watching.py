@@ -21,12 +21,11 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.facts.light_classes import dataclass
-from nkitools.record.kernel_lines import KernelLines
 from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
 from nkitools.record.run_listeners import added
-from nkitools.record.source_sites import Site, author_frame
+from nkitools.record.source_sites import KernelLines, Site, author_frame
 
 if TYPE_CHECKING:
     from nkitools.record.watch.written import Written
