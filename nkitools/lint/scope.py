@@ -156,12 +156,13 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes of `ast.iter_child_nodes`, in half the time."""
+    """Return what `ast.iter_child_nodes` yields, but for contexts and operators: a third of all nodes, and no parts."""
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
         if isinstance(value, ast.AST):
-            found.append(value)
+            if value._fields:
+                found.append(value)
         elif isinstance(value, list):
             found += [each for each in value if isinstance(each, ast.AST)]
     return found
