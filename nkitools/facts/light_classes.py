@@ -1,7 +1,8 @@
 """``dataclass`` and ``NamedTuple`` for what each kernel loads: as Python's own, but for what is compiled at import.
 
 `dataclasses.dataclass` writes up to six methods of each class as text and compiles them, a third of a millisecond a
-class. Here the classes share those that compare and print, and ``__init__`` is compiled when it is first asked for.
+class. Here the classes share those that compare and print, and ``__init__`` is compiled when it is first asked for, as
+the fields are found then.
 `typing.NamedTuple` compiles the annotation of each field, which nothing reads.
 """
 
@@ -45,18 +46,36 @@ else:
             return partial(dataclass, frozen=frozen, eq=eq, repr=repr, slots=slots, kw_only=kw_only)
         if frozen and slots:  # Python's own also pickles them
             return dataclasses.dataclass(frozen=True, eq=eq, repr=repr, slots=True, kw_only=kw_only)(cls)
-        made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+        found = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
+        if slots or "__init__" in vars(cls):
+            made = found(cls)
+        else:
+            made = cls
+            made.__dataclass_fields__ = _FieldsAtFirstUse(made, found)
         methods = {"__init__": _InitAtFirstUse(made, frozen)}
         if repr:
             methods["__repr__"] = _repr
         if eq:
-            methods |= _comparing(dataclasses.fields(made), frozen)
+            methods |= _comparing(made, frozen)
         if frozen:
             methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
         for name, method in methods.items():
             if vars(cls).get(name) is None:
                 setattr(made, name, method)
         return made
+
+
+class _FieldsAtFirstUse:
+    """Stands for the fields of a class, and lets Python's own ``dataclass`` find them when they are asked for."""
+
+    def __init__(self, cls: type, found: Callable[[type], type]) -> None:
+        self.cls, self.found = cls, found
+
+    def __get__(self, instance: _Thing, owner: type | None = None) -> Any:
+        if vars(self.cls).get("__dataclass_fields__") is self:
+            del self.cls.__dataclass_fields__
+            self.found(self.cls)
+        return vars(self.cls)["__dataclass_fields__"]
 
 
 class _InitAtFirstUse:
@@ -98,8 +117,23 @@ def _compiled_init(cls: type, is_frozen: bool) -> Any:
     return init
 
 
-def _comparing(fields: tuple[dataclasses.Field[Any], ...], is_frozen: bool) -> dict[str, Any]:
-    """Return the methods that compare and hash these fields."""
+def _comparing(cls: Any, is_frozen: bool) -> dict[str, Any]:
+    """Return the methods that compare and hash the fields of a class; each puts the right one in its place."""
+
+    def equal(self: _Thing, other: _Value) -> Any:
+        _compare_by_fields(cls, equal, hashed)
+        return cls.__eq__(self, other)
+
+    def hashed(self: _Thing) -> Any:
+        _compare_by_fields(cls, equal, hashed)
+        return cls.__hash__(self)
+
+    return {"__eq__": equal, "__hash__": hashed if is_frozen else None}
+
+
+def _compare_by_fields(cls: type, *stand_ins: Callable[..., Any]) -> None:
+    """Let the instances of a class compare and hash their fields, where it has these stand-ins for that."""
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)
     values = _values_of([each.name for each in fields if each.compare])
     hashed = _values_of([each.name for each in fields if (each.compare if each.hash is None else each.hash)])
 
@@ -109,7 +143,10 @@ def _comparing(fields: tuple[dataclasses.Field[Any], ...], is_frozen: bool) -> d
         # In a tuple, where what is the same object is equal, as Python's own compares them before Python 3.13.
         return (values(self),) == (values(other),)
 
-    return {"__eq__": equal, "__hash__": (lambda self: hash(hashed(self))) if is_frozen else None}
+    methods = {"__eq__": equal, "__hash__": lambda self: hash(hashed(self))}
+    for name, method in methods.items():
+        if vars(cls).get(name) in stand_ins:
+            setattr(cls, name, method)
 
 
 def _values_of(names: list[str]) -> Callable[[Any], Any]:
