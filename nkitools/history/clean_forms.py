@@ -39,7 +39,7 @@ def form_of(record: Record, results: Iterable[NkiTensor], inputs: Iterable[int],
     base = record.oldest
     views = tuple([(each.storage.id - base, each.layout.id, each.byte_offset) for each in results])
     named = tuple([each - base for each in inputs]), tuple(sorted([each - base for each in record.printed]))
-    beside = views, named, record.skipped_loop, around
+    beside = views, named, tuple(sorted(record.masked)), record.skipped_loop, around
     parts = beside, record.numbered_rows(), *_storages(record)
     return (*map(hash, parts), *map(id, record.sites.all))
 

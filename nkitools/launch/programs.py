@@ -276,7 +276,7 @@ class Programs:
     def _form(self, result: Any) -> Form | None:
         """Return the form of the run if runs of this form need no rules over their records; else None."""
         level, launch = self.reporter.level, self.launch
-        if level == "off" or launch.reported is not None:
+        if level == "off":
             return None
         before = tuple([(each.rule, each.severity) for each in self.reporter.findings.all])
         site = self._site

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import neuronxcc.nki as legacy
+import neuronxcc.nki.language as legacy_nl
 import numpy as np
 import pytest
 
@@ -101,3 +103,24 @@ def test_a_changed_argument_is_found_in_every_run() -> None:
     for changes in (False, True, False, True, True):
         found = [each.rule for each in nkitools.simulate(kernel, X.copy(), changes).findings]
         assert found == (["NK409"] if changes else [])
+
+
+def test_a_legacy_kernel_is_looked_at_once_and_found_in_every_run(judged: list[Any]) -> None:
+    """NK108: two accesses of a tile that no place serves are a warning each time, after runs without one, too."""
+
+    @legacy.jit
+    def kernel(x: Any, shift: int) -> Any:
+        out = legacy_nl.ndarray((62, 16), dtype=x.dtype, buffer=legacy_nl.shared_hbm)
+        i_p, i_f = legacy_nl.arange(62)[:, None], legacy_nl.arange(16)[None, :]
+        tile = legacy_nl.load(x)
+        legacy_nl.store(out, legacy_nl.add(tile[i_p, i_f], tile[i_p + shift, i_f]))
+        return out
+
+    x = np.ones((64, 16), np.float32)
+    found = []
+    for shift in (0, 2, 0, 2, 0):
+        run = nkitools.simulate(kernel, x, shift)
+        assert np.array_equal(run.outputs, np.full((62, 16), 2.0))
+        found.append([each.rule for each in run.findings if each.rule == "NK108"])
+    assert found == [[], ["NK108"], [], ["NK108"], []]
+    assert len(judged) == 3
