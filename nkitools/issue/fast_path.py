@@ -195,7 +195,8 @@ def _plan_lines(named: Named) -> list[str]:
     names = [f"c{number}" for number in range(len(parts))]
     differ = " or ".join(f"{name} is not {part}" for name, part in zip(names, parts, strict=True))
     return [
-        f"known = record.issued.get(at) or record.issued_before(at, SELF, {', '.join(parts)})",
+        "known = record.issued.get(at)",
+        f"if known is None and record.only_adds: known = record.issued_before(at, SELF, {', '.join(parts)})",
         "if known is not None:",
         "    if known[0] is not SELF: known = None",
         "    else:",

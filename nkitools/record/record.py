@@ -144,12 +144,11 @@ class Record(OpenRows):
     def issued_before(self, place: int, *form: object) -> tuple[Any, ...] | None:
         """Return what a place in the author's code has issued last in an earlier run, as this run has it from now on.
 
-        ``form``: the instruction, and what decides its plan. None where that was another form, and where there is more
-        to an instruction than its row.
+        ``form``: the instruction, and what decides its plan. None for another form. The record only adds rows.
         """
         lines = self._lines
         known = None if lines is None else lines.issued.get(place)
-        if lines is None or known is None or not self.only_adds or not all(map(operator.is_, known, form)):
+        if lines is None or known is None or not all(map(operator.is_, known, form)):
             return None
         plan = known[-2]
         self.plans[plan.id] = lines.plans[plan.id]

@@ -283,7 +283,8 @@ class Rows(Counters):
         for name, numbers in self.counted.items():
             numbers.append(getattr(self, name))
         self.row_words.frombytes(planned.packed(head_of(plan, site), *operands))
-        self.check_ages(plan, operands)
+        if operands and min(operands[::OPERAND_WORDS]) < self.least_word:
+            self.check_ages(plan, operands)
 
     def numbered_rows(self) -> Hashable:
         """Return all rows, with the storages of their operands numbered from the oldest on."""
@@ -303,10 +304,7 @@ class Rows(Counters):
 
     def check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
         """Refuse an instruction with an operand older than this run (NK611)."""
-        firsts = operands[::OPERAND_WORDS]
-        if not firsts or min(firsts) >= self.least_word:
-            return
-        for position, word in enumerate(firsts):
+        for position, word in enumerate(operands[::OPERAND_WORDS]):
             if word < self.least_word:
                 layout = LAYOUTS[word & _LOW]
                 refuse(
