@@ -254,7 +254,7 @@ class Baton:
         return [results[each.number] for each in self._players]
 
     def _run_alone(self, play: Callable[[int], Any]) -> Any:
-        """Return the result of the only player, which has nobody to pass the baton to."""
+        """Return the result of the only player, which passes no baton."""
         (player,) = self._players
         self._turn(player.number)
         player.state = _State.RUNNING

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -141,7 +141,7 @@ class Record(OpenRows):
         self.outputs: list[Access] = []  # the kernel's results: where they lie
         self.printed: set[int] = set()  # the storages that device prints have shown
 
-    def issued_before(self, place: int, *form: object) -> tuple[Any, ...] | None:
+    def issued_before(self, place: int, *form: Hashable) -> tuple[Any, ...] | None:
         """Return what a place in the author's code has issued last in an earlier run, as this run has it from now on.
 
         ``form``: the instruction, and what decides its plan. None for another form. The record only adds rows.

@@ -49,7 +49,7 @@ def operand_text(storage: str, layout: str, tensor: str) -> str:
 
 
 def own_text(sure: int, most: int) -> str:
-    """Return as generated source whether the operands of ``words``, of which there are some, belong to the run.
+    """Return as generated source whether the operands of ``words`` belong to the run; there is one at least.
 
     ``sure``: how many operands are always there, the first ones; ``most``: how many there can be.
     """

@@ -180,7 +180,7 @@ class Sites:
 
 
 class KernelLines:
-    """What the lines of a kernel have made and issued in its earlier runs: sites, forms of tiles, plans.
+    """Holds what the lines of a kernel have made and issued in its earlier runs: sites, forms of tiles, plans.
 
     A run takes the lines of its kernel, and gives them back if it has reported nothing: a line that breaks a rule is
     looked at in every run.
