@@ -120,7 +120,7 @@ class Core:
         site: int,
         beginning: dict[str, Any] | None = None,
     ) -> Storage:
-        """Return memory of its own. MemoryLimitError where that is more than the run may take of the host."""
+        """Return a new storage. MemoryLimitError if the run would take more memory than it may."""
         try:
             if beginning is not None:
                 storage = Storage.again(beginning)

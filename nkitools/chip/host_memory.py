@@ -60,7 +60,7 @@ class HostMemory:
         self._made -= self._alive.pop(number)[2]
 
     def check(self, nbytes: int, what: Callable[[], str]) -> None:
-        """MemoryLimitError where ``nbytes`` more are beyond the limit; ``what`` returns what they are for."""
+        """Raise MemoryLimitError if ``nbytes`` more exceed the limit; ``what`` returns the words for them."""
         total = self._made + nbytes
         if total <= self._asks_from:
             return

@@ -113,7 +113,7 @@ class Storage:
             self._move_in(physical)
 
     def beginning(self) -> dict[str, Any]:
-        """Return what `again` makes other storages like this one of, which is new."""
+        """Return the attributes of a new storage, from which `again` makes others like it."""
         own = ("id", "array", "foreign", "sums")
         usual = vars(type(self))
         return {

@@ -37,7 +37,7 @@ _HANDED_ON: Any = object()
 def tile_again(
     core: Core, frame: FrameType, shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion
 ) -> NkiTensor | None:
-    """Return a new tile where the line of the author's ``frame`` has made one with these arguments.
+    """Return a new tile if the line of the author's ``frame`` has made one with these arguments, else None.
 
     Repeats skip the checks. TypeError for a shape that is a list.
     """

@@ -102,7 +102,7 @@ def reporting(reporter: Report) -> Iterator[None]:
 
 
 def report_source(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
-    """Report what the source of a launch breaks."""
+    """Report the findings of the source of a launch."""
     warn_of_changed_source(launch.function)
     if reporter.level == "off":
         return

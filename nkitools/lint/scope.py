@@ -156,7 +156,7 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _children(node: ast.AST) -> list[ast.AST]:
-    """Return what `ast.iter_child_nodes` yields, but for contexts and operators: a third of all nodes, and no parts."""
+    """Return the nodes of `ast.iter_child_nodes` without contexts and operators: a third of all, and without parts."""
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
