@@ -51,8 +51,8 @@ mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count w
 wrong-values: $(VENV)/test.stamp ## ask for an edit of each kernel whose values are wrong, and judge it (ARGS="--family modern --list FILE")
 	$(BIN)/python -m benchmarks.wrong_values $(ARGS)
 
-field: $(VENV)/test.stamp ## run a checkout of a suite of kernels: SUITE=folder (options: ARGS="--jobs 2")
-	$(BIN)/python -m benchmarks.field $(SUITE) $(ARGS)
+field: $(VENV)/test.stamp ## run a folder of tests and scripts of kernels as they are: SUITE=folder (options: ARGS="--jobs 2")
+	$(BIN)/nkitools try $(SUITE) $(ARGS)
 
 calibrate: $(VENV)/test.stamp ## fit the timing model on published kernels: SOURCES=folder of git directories (ARGS="--keep DIR")
 	$(BIN)/python -m benchmarks.calibrate $(SOURCES) --fit $(ARGS)

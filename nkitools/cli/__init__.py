@@ -26,13 +26,23 @@ from nkitools.cli.run import run_script
 from nkitools.cli.sweep import sweep_kernel
 from nkitools.cli.sweep_report import report_sweeps
 from nkitools.cli.timeline import write_timeline
+from nkitools.cli.try_folder import try_folder
 from nkitools.cli.view import view_run
 from nkitools.cli.why import explain_element
 from nkitools.facts import __version__
 
 _GROUPS = {
     "Start": (show_examples, new_kernel, examine_machine, show_completion),
-    "Check": (run_script, lint_paths, find_first_wrong, sweep_kernel, mutate_kernel, compare_targets, diff_runs),
+    "Check": (
+        run_script,
+        try_folder,
+        lint_paths,
+        find_first_wrong,
+        sweep_kernel,
+        mutate_kernel,
+        compare_targets,
+        diff_runs,
+    ),
     "Explain": (explain_rule, list_rules, explain_element, print_guide),
     "Measure": (estimate_kernel, compile_kernel),
     "Save": (view_run, write_timeline, reproduce_run),

@@ -45,7 +45,7 @@ def examine_machine(as_json: bool, hardware: Path | None, file: Path | None) -> 
 
         click.echo(f"{write_report(hardware, click.echo)}: no path, host or user name is in it; read it and send it in")
         return
-    from nkitools.cli.file_command import command_for
+    from nkitools.field.file_command import command_for
     from nkitools.targets.examination import KNOWN, as_plain, examine
 
     command = "" if file is None else command_for(file)

@@ -66,6 +66,7 @@ TABLE: dict[str, tuple[set[str], str]] = {
     "sweep run": ({"chip", "nki-version", "sum-order", "set", "json"}, "its arguments are those of the space"),
     "mutate": ({"chip", "nki-version", "sum-order", "set", "json"}, "its arguments are those of the tests"),
     "run": ({"chip", "nki-version", "sum-order", "json"}, "a script calls its kernels itself"),
+    "try": ({"json"}, "tests and scripts call their kernels themselves"),
     "view": ({"chip", "nki-version", "sum-order"}, "it writes a page"),
     "lint": ({"nki-version", "json"}, "it judges for all chips, and runs nothing"),
     "why": ({"json"}, "the run is over"),
@@ -118,7 +119,7 @@ def test_an_option_is_the_same_wherever_it_stands() -> None:
         there = [flags_of(each)[flag] for each in commands().values() if flag in flags_of(each)]
         assert {each.metavar for each in there} == metavars
     for name, command in commands().items():
-        if "json" in TABLE[name][0] and name != "run":
+        if "json" in TABLE[name][0] and name not in ("run", "try"):
             form = flags_of(command)["format"]
             assert isinstance(form.type, click.Choice)
             assert form.hidden is (len(form.type.choices) == 2), name

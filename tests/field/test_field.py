@@ -1,4 +1,4 @@
-"""``make field``: a suite of kernels in the form of the public ones, run in processes with limits."""
+"""``nkitools try``: a suite of kernels in the form of the public ones, run in processes with limits."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ TESTS = '''
 import os
 import signal
 import time
+import unittest
 
 import numpy as np
 import pytest
@@ -102,6 +103,11 @@ def test_dies():
 
 def test_error():
     raise KeyError("no kernel")
+
+
+class TestOfUnittest(unittest.TestCase):
+    def test_refused(self):
+        nki.simulate(double)(X, partitions=64)
 '''
 
 EXPECTED = {
@@ -117,6 +123,7 @@ EXPECTED = {
     "test_takes_too_much_of_torch": "memory",
     "test_dies": "died",
     "test_error": "error",
+    "TestOfUnittest::test_refused": "refused",
 }
 
 
@@ -136,9 +143,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(suite: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+def run(suite: Path, *options: str, folder: str = "test") -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     kept = suite / "outcomes.json"
-    command = [sys.executable, "-m", "benchmarks.field", str(suite / "test"), "--json", str(kept), *options]
+    command = [sys.executable, "-m", "nkitools", "try", str(suite / folder), "--json", str(kept), *options]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
     return done, json.loads(kept.read_text(encoding="utf-8"))
 
@@ -154,11 +161,11 @@ def test_outcomes(suite: Path) -> None:
     refusal = found["test_refused"]["refusal"]
     assert (refusal["rule"], refusal["place"]) == ("NK109", "src/doubles/double.py:10")
     assert found["test_refused"]["message"] == "SuiteError: the kernel failed"
-    assert found["test_dies"]["message"] == "the process ended by SIGSEGV"
+    assert found["test_dies"]["message"] == "its process was ended by SIGSEGV"
     assert kept["uncollected"] == ["test/test_broken.py: ModuleNotFoundError: No module named 'no_such_library'"]
     assert done.returncode == 1
-    assert "passed           2   16.7%" in done.stdout
-    assert "refused 1: NK109 at src/doubles/double.py:10" in done.stdout
+    assert "passed           2   15.4%" in done.stdout
+    assert "refused 2: NK109 at src/doubles/double.py:10" in done.stdout
 
 
 @pytest.mark.process
@@ -190,4 +197,43 @@ def test_resume(suite: Path, tmp_path: Path) -> None:
     assert kept["tests"][0] == first["tests"][0]
     assert kept["counts"] == {"passed": 1, "refused": 1}
     assert kept["uncollected"] == ["test/test_broken.py: ModuleNotFoundError: No module named 'no_such_library'"]
+    assert done.returncode == 1
+
+
+CALL = """
+import sys
+from pathlib import Path
+import numpy as np
+from double import double
+
+if __name__ == "__main__":
+    assert Path(sys.argv[0]).name == Path(__file__).name
+    x = np.ones((128, 4), dtype=np.float32)
+    assert (double(x) == {times} * x).all()
+"""
+
+
+@pytest.mark.process
+def test_scripts_and_kernels(tmp_path: Path) -> None:
+    """A script is one test, run in its folder; a file of kernels that nothing imports is listed with a command."""
+    (tmp_path / "scripts").mkdir()
+    for file, text in {
+        "double.py": KERNELS,
+        "right.py": "import nki" + CALL.format(times=2),
+        "wrong.py": "import nki" + CALL.format(times=3),
+        "elsewhere.py": "import nki, no_such_library\n" + CALL.format(times=2),
+        "alone.py": KERNELS,
+        "plain.py": "print('no kernel')\n",
+    }.items():
+        (tmp_path / "scripts" / file).write_text(text, encoding="utf-8")
+    done, kept = run(tmp_path, "--root", str(tmp_path), folder="scripts")
+
+    assert {each["test"]: each["kind"] for each in kept["tests"]} == {
+        "scripts/alone.py::kernels": "uncalled",
+        "scripts/elsewhere.py::script": "missing",
+        "scripts/right.py::script": "passed",
+        "scripts/wrong.py::script": "wrong",
+    }
+    assert "uncalled 1: UncalledKernels: nkitools estimate " in done.stdout
+    assert "missing 1: ModuleNotFoundError: No module named 'no_such_library'" in done.stdout
     assert done.returncode == 1

@@ -96,10 +96,14 @@ room(
     "authors_code", "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "precision",
     "processes", "record", "repair", "report", "rules", "sweeps", "targets", "why",
 )  # fmt: skip
+room(
+    "field",  # tests, scripts and kernels of others, as they are
+    "dialects", "facts", "pallas", "platforms", "processes", "record", "rules",
+)  # fmt: skip
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
 room(
     "cli",  # its templates are files of users
-    "authors_code", "chip", "comparison", "customop", "dialects", "edits", "examples", "facts", "kernel_file",
+    "authors_code", "chip", "comparison", "customop", "dialects", "edits", "examples", "facts", "field", "kernel_file",
     "kernel_settings", "launch", "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record",
     "repair", "report", "rules", "serve", "suggestions", "sweeps", "targets", "timing", "why",
 )  # fmt: skip

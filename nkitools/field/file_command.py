@@ -46,6 +46,18 @@ def command_for(file: Path) -> str:
     return f"nkitools estimate {kernel}{needs}"
 
 
+def modules_in(file: Path) -> set[str]:
+    """Return the names in a file's import statements; none where it is no Python."""
+    try:
+        tree = ast.parse(file.read_bytes(), str(file)) if file.suffix == ".py" else ast.Module([], [])
+    except (SyntaxError, ValueError, OSError):
+        return set()
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = [each.name for node in imports for each in node.names]
+    names += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom)]
+    return {part for name in names for part in name.split(".")}
+
+
 def _modules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

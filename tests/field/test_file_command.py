@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from nkitools.cli import main
-from nkitools.cli.file_command import command_for
+from nkitools.field.file_command import command_for
 from nkitools.targets import examination
 from nkitools.targets.examination import Part
 

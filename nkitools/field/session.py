@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from benchmarks.field.outcomes import GOOD, Outcome
-from benchmarks.field.processes import Limits, outcomes
+from nkitools.field.file_command import modules_in
+from nkitools.field.outcomes import GOOD, Outcome
+from nkitools.field.processes import Limits, outcomes, outcomes_here
+from nkitools.field.scripts import ScriptFile, Uncalled, script_in
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which tests are run: those of the ``sample``, or all where it is empty, but for those in ``known``.
+    """The tests to run: those of the ``sample``, or all where it is empty, but for those in ``known``.
 
     ``collects_all``: files without a test of the sample are collected, too. Some suites draw the cases of all files
     from one generator, so that a file alone has others.
@@ -33,7 +35,7 @@ class Field:
     """
 
     def __init__(self, limits: Limits, jobs: int, choice: Choice, keep: Callable[[Field], None]) -> None:
-        self.found: list[Outcome] = list(choice.known)
+        self._found = {outcome.test: outcome for outcome in choice.known}
         self.uncollected: list[str] = []  # files that could not be imported, with the reason
         self._limits = limits
         self._jobs = jobs
@@ -41,6 +43,12 @@ class Field:
         self._known = {outcome.test for outcome in choice.known}
         self._files = () if choice.collects_all else {test.partition("::")[0] for test in choice.sample}
         self._keep = keep
+        self._imported: set[str] = set()  # the names in the import statements of all files
+
+    @property
+    def found(self) -> list[Outcome]:
+        """The outcomes so far."""
+        return list(self._found.values())
 
     def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
         """Leave out the files that have no test in the sample."""
@@ -49,14 +57,21 @@ class Field:
         inside = collection_path.is_relative_to(config.rootpath)
         return not (inside and str(collection_path.relative_to(config.rootpath)) in self._files) or None
 
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> ScriptFile | None:
+        """Collect scripts, and files of kernels, where pytest finds no tests."""
+        self._imported |= modules_in(file_path)
+        return script_in(file_path, parent)
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep the tests that are to be run, and note those of the sample that are not there."""
-        there = {item.nodeid for item in items}
+        called = [item for item in items if not (isinstance(item, Uncalled) and item.path.stem in self._imported)]
+        there = {item.nodeid for item in called}
         wanted = (set(self._sample) or there) - self._known
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in wanted])
-        items[:] = [item for item in items if item.nodeid in wanted]
-        self.found += [Outcome(test, "absent", "the suite has no such test") for test in sorted(wanted - there)]
+        items[:] = [item for item in called if item.nodeid in wanted]
+        for test in sorted(wanted - there):
+            self._found[test] = Outcome(test, "absent", "the suite has no such test")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep the files that cannot be collected."""
@@ -66,11 +81,16 @@ class Field:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Run the tests, each in a process of its own."""
-        for outcome in outcomes(session.items, self._limits, self._jobs):
-            self.found.append(outcome)
+        """Run the tests, each in a process of its own where that can be."""
+        for outcome in self._outcomes(session.items):
+            self._found[outcome.test] = outcome
             self._keep(self)
-            session.testsfailed += outcome.kind not in GOOD
             if sys.stderr.isatty():
-                print(f"\r{len(self.found)} of {len(session.items)} tests", end="", file=sys.stderr)
+                print(f"\r{len(self._found)} of {len(session.items)} tests", end="", file=sys.stderr)
+        session.testsfailed += sum(outcome.kind not in GOOD for outcome in self._found.values())
         return True
+
+    def _outcomes(self, items: list[pytest.Item]) -> Iterator[Outcome]:
+        if "jax" in sys.modules:
+            return outcomes_here(items, self._limits)
+        return outcomes(items, self._limits, self._jobs)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nkitools
+from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
     import pytest
 
     from nkitools.record.run import Run
-    from nkitools.rules.finding import Finding
 
 # In the order of the table. What is as the suite expects comes first.
-KINDS = ("passed", "xfailed", "skipped", "refused", "wrong", "timeout", "memory", "died", "error", "absent")
+KINDS = (
+    "passed", "xfailed", "skipped", "missing", "uncalled", "limit", "refused", "wrong", "timeout", "memory", "died",
+    "error", "absent",
+)  # fmt: skip
 GOOD = frozenset({"passed", "xfailed", "skipped"})
+
+
+class UncalledKernels(Exception):
+    """No test and no script calls the kernels of a file; the text is the command that runs one."""
 
 
 @dataclass
@@ -49,7 +55,6 @@ class Outcome:
     findings: list[Said] = field(default_factory=list)  # of all runs, those of passed tests included
     runs: int = 0
     seconds: float = 0.0  # of the processor
-    mib: float = 0.0  # the peak of the process
 
     def as_plain(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
@@ -68,7 +73,8 @@ class Seen:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._findings: dict[tuple[str, str], Said] = {}
-        self._exceptions: list[BaseException] = []
+        self.exceptions: list[BaseException] = []
+        self.limits: list[str] = []  # what the interpreter of TPUs cannot do for the test
         self._last_error: BaseException | None = None
         self._runs = 0
 
@@ -79,7 +85,12 @@ class Seen:
     def ended(self, run: Run) -> None:
         """Keep the findings of a run and its error, not the run."""
         self._last_error = run.error
-        for finding in run.findings:
+        self.found(run.findings)
+
+    def found(self, findings: Iterable[Finding], runs: int = 0) -> None:
+        """Keep findings of as many runs, which are not counted yet."""
+        self._runs += runs
+        for finding in findings:
             said = Said.of(finding, self._root)
             known = self._findings.setdefault((said.rule, said.place), said)
             if known is not said:
@@ -87,7 +98,7 @@ class Seen:
 
     def failed(self, error: BaseException) -> None:
         """Keep an exception of the test's setup, call or teardown."""
-        self._exceptions.append(error)
+        self.exceptions.append(error)
 
     def outcome(self, test: str, reports: list[pytest.TestReport]) -> Outcome:
         """Return the outcome, from the reports of the test's phases."""
@@ -103,13 +114,16 @@ class Seen:
 
         A suite may raise its own exception in place of the simulator's: then the error of the last run decides.
         """
-        chain = [each for error in self._exceptions for each in _chain(error)]
+        if self.limits:
+            return "limit", self.limits[0], None
+        chain = [each for error in self.exceptions for each in _chain(error)]
         message = _first_line(chain[0]) if chain else ""
         for each in (*chain, self._last_error):
-            if isinstance(finding := getattr(each, "finding", None), nkitools.Finding):
+            if isinstance(finding := getattr(each, "finding", None), Finding):
                 return "refused", message, Said.of(finding, self._root)
-        if any(_lacks_memory(each) for each in chain):
-            return "memory", message, None
+        for kind, holds in _KINDS_BY_ERROR.items():
+            if any(holds(each) for each in chain):
+                return kind, message, None
         if self._runs and self._last_error is None:
             return "wrong", message, None
         return "error", message, None
@@ -128,6 +142,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _lacks_memory(error: BaseException) -> bool:
     """Return whether an exception says that memory ran out; torch raises a RuntimeError of its own."""
     return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+
+
+_KINDS_BY_ERROR: dict[str, Callable[[BaseException], bool]] = {
+    "memory": _lacks_memory,
+    "missing": lambda error: isinstance(error, ModuleNotFoundError),
+    "uncalled": lambda error: isinstance(error, UncalledKernels),
+}
 
 
 def _first_line(error: BaseException) -> str:

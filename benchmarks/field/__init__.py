@@ -1,1 +1,0 @@
-"""The field: suites of kernels that others wrote, run against nkitools' own simulator."""

@@ -1,0 +1,75 @@
+"""Scripts among the tests: a file that calls kernels when it is run is one test, as ``python FILE`` would run it."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from nkitools.field.file_command import command_for
+from nkitools.field.outcomes import UncalledKernels
+
+
+class Script(pytest.Item):
+    """A script; it passes where it ends without an exception or an exit code."""
+
+    def runtest(self) -> None:
+        """Run it in its own folder, with that folder first on the path."""
+        folder = str(self.path.parent)
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        sys.argv = [str(self.path)]
+        runpy.run_path(str(self.path), run_name="__main__")
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the place of the script."""
+        return self.path, None, "script"
+
+
+class Uncalled(pytest.Item):
+    """A file of kernels that nothing of the folder calls; ``command`` runs one."""
+
+    command = ""
+
+    def runtest(self) -> None:
+        """Say how a kernel of it is run."""
+        raise UncalledKernels(self.command)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the place of the file."""
+        return self.path, None, "kernels"
+
+
+class ScriptFile(pytest.File):
+    """A Python file without tests that has kernels or calls some."""
+
+    command = ""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield the script, or the file's kernels, which nothing calls."""
+        if self.command.startswith("nkitools run"):
+            yield Script.from_parent(self, name="script")
+            return
+        kernels = Uncalled.from_parent(self, name="kernels")
+        kernels.command = self.command
+        yield kernels
+
+
+def script_in(file: Path, parent: pytest.Collector) -> ScriptFile | None:
+    """Return the file as one of kernels without tests, None for all others."""
+    if file.suffix != ".py":
+        return None
+    try:
+        command = command_for(file)
+    except click.UsageError:
+        return None
+    if not command.startswith(("nkitools run", "nkitools estimate")):
+        return None
+    found: ScriptFile = ScriptFile.from_parent(parent, path=file)
+    found.command = command
+    return found
