@@ -49,7 +49,7 @@ from nkitools.record.shared_values import SharedValues
 from nkitools.record.source_sites import Site, give_back, take_lines
 from nkitools.record.watch.watching import watched_record
 from nkitools.rules.catalogue import RULES
-from nkitools.rules.finding import REPORTER, refuse, report
+from nkitools.rules.finding import REPORTER, KernelError, refuse, report
 from nkitools.rules.finding import Reporter as Report
 
 _NOWHERE = Site("", 0, None, "")
@@ -235,7 +235,14 @@ class Programs:
             from nkitools.launch.schedule import check_schedule
 
             check_schedule(self.launch.schedule, self.record, self.reporter)
-        check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip, is_modern=is_modern)
+        try:
+            check_results(
+                results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip, is_modern=is_modern
+            )
+        except KernelError as error:
+            if error.finding.rule == "NK403":  # a page shows what there is of them
+                self.record.returned(tensors_of(results[0]))
+            raise
         if self.world is None:  # a rank may work for others
             inputs = (storage.id for storage in self.arguments.storages)
             check_effect(results, inputs, self.record, self.reporter)

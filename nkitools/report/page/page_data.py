@@ -334,22 +334,28 @@ class Gathering:
         arrays, comparisons = [parts[at] for at in kept], [found[at] for at in kept]
         places = [(at, each) for at, record in enumerate(self.run.all_records) for each in record.outputs]
         known = places if len(places) == len(arrays) else [None] * len(arrays)
+        if not arrays:  # the run ended before it returned them: those with elements that nothing wrote
+            named = self._named.by_record()
+            return [self._value(base, each) | {"unfinished": True} for base, record in named for each in record.results]
+        holes = [each.unwritten for record in self.run.all_records for each in record.results]
+        if len(holes) != len(arrays):
+            holes = [None] * len(arrays)
         return [
-            self._output(name, value, comparison, place)
-            for (name, value), comparison, place in zip(arrays, comparisons, known, strict=True)
+            self._output(name, value, hole, comparison, place)
+            for (name, value), hole, comparison, place in zip(arrays, holes, comparisons, known, strict=True)
         ]
 
     def _compared(self, reference: Reference) -> list[Comparison]:
         return compared(self.run.outputs, reference, passed=self.passed, is_second=self.is_second)
 
     def _output(
-        self, name: str, value: Any, comparison: Comparison | None, place: tuple[int, Access] | None
+        self, name: str, value: Any, hole: Array | None, comparison: Comparison | None, place: tuple[int, Access] | None
     ) -> dict[str, Any]:
         about: dict[str, Any] = {
             "name": name,
             "dtype": value.dtype.name,
             "shape": list(value.shape),
-            "tile": self._tile(Shown(value.shape, value, weight=_RESULT)),
+            "tile": self._tile(Shown(value.shape, value, hole, weight=_RESULT)),
         }
         if place is not None:
             at, access = place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from nkitools.dialects import modern as nki
 from nkitools.dialects.legacy import language as lnl
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.record.run_listeners import collect_runs
 from tests import cases
 from tests.history.test_races import line_of
 from tests.nki_versions import SINCE_0_7
@@ -146,6 +148,27 @@ class TestRead:
         reader.press("f")
         assert reader.line() == line_of(kernel, "nl.ndarray")
         assert "never written" in reader.text("#pane")
+
+    @pytest.mark.parametrize("rules", ["error", "report"])
+    def test_a_half_written_output_shows_its_hole(self, reader: Reader, tmp_path: Path, rules: str) -> None:
+        """The first card has remedy and picture; the output is there with its hole, and no NaN beside that cause."""
+
+        def kernel(x: Any) -> Any:
+            out = nl.ndarray((256, 4), x.dtype, buffer=nl.shared_hbm)
+            nisa.dma_copy(dst=out[0:128], src=nl.load(x))
+            return out
+
+        with nkitools.watching(), collect_runs() as runs, suppress(nkitools.KernelError):
+            nkitools.simulate(kernel, X[:128], rules=rules)
+        reader.open(written(runs[0], tmp_path))
+        cards = [each.text for each in reader.all("article.card")]
+        assert cards[0].startswith("NK403 output-not-written\n")
+        assert "Store to every element of the output" in cards[0]
+        assert "rows 128..255  ####" in cards[0]
+        assert not any("NaN" in each for each in cards)
+        assert len(cards) == 1 + (rules == "error")
+        reader.press("2")
+        assert "unwritten 512" in reader.text("#pane .legend")
 
     def test_prints_stand_at_their_line(self, reader: Reader, tmp_path: Path) -> None:
         """A badge counts them; the pane lists and filters them; one that is chosen is shown."""

@@ -51,7 +51,7 @@ function one(group, reason) {
   return article;
 }
 
-function drawing({ lines, rows, columns, across, first, meanings }) {
+export function drawing({ lines, rows, columns, across, first, meanings }) {
   const label = ([top, bottom] = ["", ""]) => (top === "" ? "" : top === bottom ? `row ${top}` : `rows ${top}..${bottom}`);
   const width = Math.max(0, ...rows.map((each) => label(each).length));
   const text = lines.map((line, at) => `${label(rows[at]).padEnd(width)}  ${line}`).join("\n");

@@ -34,8 +34,8 @@ function output(each) {
   const { comparison } = each;
   const head = h("h3", {}, name, h("span.sub", {}, ` ${each.dtype} ${shape(each.shape)}`));
   if (!comparison || comparison.message) {
-    return h("article", {}, head, h("p.hint", {}, comparison?.message ??
-      "No reference was given: pass reference= to run_kernel, or compare the outputs with numpy.testing in the test."),
+    return h("article", {}, head, h("p.hint", {}, comparison?.message ?? (each.unfinished ? "The run ended before it returned this; hatched elements were never written." :
+      "No reference was given: pass reference= to run_kernel, or compare the outputs with numpy.testing in the test.")),
     h("div.figures", {}, figure(name, each, each.tile)));
   }
   const ours = numbers(each.tile), theirs = numbers(comparison.expected);

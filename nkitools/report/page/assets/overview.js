@@ -2,6 +2,8 @@
 import { fill, h } from "./dom.js";
 import { count, differs, nameOf, otherName, numbers, placeText, run, storageOf, times, turnText, writeAt, writes } from "./data.js";
 import { showItem, showPosition } from "./choose.js";
+import { drawing } from "./findings.js";
+import { heatMap, scaleOf } from "./heat.js";
 import { firstStrange } from "./series.js";
 import { showFinding } from "./source.js";
 import { set } from "./state.js";
@@ -54,16 +56,27 @@ export function nameOfOutput(output) {
   return `${tensor ? `Output ${tensor}` : output.name === "outputs" ? "The output" : `Output ${output.name.replace(/^outputs/, "")}`}${rank}`;
 }
 
-// Outputs with NaN that no reference explains.
+// The rules about elements that nothing has written: what is NaN where one of them is broken has its cause there.
+const UNWRITTEN = new Set(["CO106", "NK401", "NK403", "NK405", "PL205", "PL207"]);
+const isExplained = () => run.findings.some((each) => UNWRITTEN.has(each.rule));
+
+// Outputs of a run that ended before it returned them, as it left them.
+function unfinished() {
+  return run.outputs.filter((each) => each.unfinished).map((output) => card("error", `${nameOfOutput(output)} as the run left it`,
+    `${grouped(numbers(output.tile).unwritten)} of ${counted(output.shape.reduce((product, each) => product * each, 1), "element")} were never written; they are hatched.`,
+    h("p", {}, heatMap(output.tile, { width: 250, height: 130, scale: scaleOf(numbers(output.tile).low, numbers(output.tile).high), label: "the output as the run left it" }), " ", go("Show the output", () => set({ tab: "outputs" })))));
+}
+
+// Outputs with NaN that no reference and no finding explains.
 function strangeOutputs() {
-  return run.outputs.filter((each) => (!each.comparison || each.comparison.message) && numbers(each.tile).nan > 0).map((output) =>
+  return isExplained() ? [] : run.outputs.filter((each) => (!each.comparison || each.comparison.message) && numbers(each.tile).nan > 0).map((output) =>
     card("warning", `${nameOfOutput(output)} has ${counted(numbers(output.tile).nan, "NaN", "NaN")}`,
       `${grouped(numbers(output.tile).nan)} of ${counted(output.shape.reduce((product, each) => product * each, 1), "element")}. Without a reference the page cannot say whether they belong there.`,
       go("Show the output", () => set({ tab: "outputs" }))));
 }
 
 function strange() {
-  if (!firstStrange) return null;
+  if (!firstStrange || isExplained()) return null;
   const place = placeText(firstStrange.place), turn = turnText(firstStrange.loops, firstStrange.program);
   const { nan } = numbers(firstStrange.tile);
   return card("warning", nan ? "The first NaN" : "The first infinite element",
@@ -80,10 +93,10 @@ function findings() {
   }
   const order = { error: 0, warning: 1, hint: 2 };
   const ranked = [...grouped.values()].sort((a, b) => order[a[0].severity] - order[b[0].severity]);
-  return ranked.slice(0, 12).map((all) => card(all[0].severity,
+  return ranked.slice(0, 12).map((all, at) => card(all[0].severity,
     `${all[0].rule} ${all[0].slug}`,
     [all[0].message, " ", h("span.hint", {}, placeText(all[0].place), times(all) > 1 && ` ×${times(all)}`)],
-    go("Show the line", () => showFinding(all[0]))));
+    [all[0].remedy && h("p.remedy", {}, all[0].remedy), at === 0 && all[0].picture && drawing(all[0].picture), go("Show the line", () => showFinding(all[0]))]));
 }
 
 // What differs from the other run, line by line, the first write first.
@@ -99,7 +112,7 @@ function against() {
 
 export function draw() {
   const { error, reduced, watched } = run.run;
-  const cards = [against(), differences(), strangeOutputs(), strange(), findings()].flat().filter(Boolean);
+  const cards = [against(), differences(), findings(), unfinished(), strangeOutputs(), strange()].flat().filter(Boolean);
   fill(element,
     error && !run.findings.length && card("error", "The run ended with an error", error),
     cards.length ? cards : card("good", "Nothing was found",
