@@ -62,6 +62,7 @@ KINDS = "the chip of a function's own mesh"
 SHADOW = "the shadow in float32"
 GPU = "interpreting Mosaic GPU kernels"
 ANNOTATED = "accesses by references with annotations"
+PLACED = "operands that their author has placed in a memory"
 COPIES = "copies of the values that the interpreter hands to callbacks"
 STATIC = "the source lines of a kernel"
 TOKENS = "forgetting callbacks that have failed"
@@ -139,6 +140,7 @@ MARKS = (
     _memory("append_semaphore_task", "semaphore_id", "global_core_id", "task"),
     _memory("get_sempahores_with_nonzero_count", "device_id"),
     Mark(INTERPRETER_RANGES, "to_range", ("transforms",), ANNOTATED),
+    Mark(INTERPRETER, "remove_memory_space_p.abstract_eval", (), PLACED),
     Mark(SOURCES, "user_frames", (), STATIC),
     Mark(SOURCES, "current", (), GRID_PRINTS),
     Mark(LOWERING, "lowering_rules", (), PRIMITIVES),

@@ -61,6 +61,9 @@ def watching(
     if not jax_internals.moved(jax_internals.ANNOTATED):
         utilities = jax_module(jax_internals.INTERPRETER_RANGES)
         replaced[utilities, "to_range"] = partial(_range_without_annotations, utilities.to_range)
+    if not jax_internals.moved(jax_internals.PLACED):
+        placed = interpreter.remove_memory_space_p
+        replaced[placed, "abstract_eval"] = partial(_of_any_memory, placed.abstract_eval)
     if not jax_internals.moved(jax_internals.COPIES):
         replaced[jax_module(jax_internals.CALLBACK), "io_callback_impl"] = _called
     watch = Watch(known, otherwise, traced_bytes=traced_bytes)
@@ -82,6 +85,14 @@ def _called(*args: Any, callback: Callable[..., Any], **_: Any) -> Any:
     """
     tree_map = jax_module().tree_util.tree_map
     return tree_map(np.asarray, callback(*(np.array(each) for each in args)))
+
+
+def _of_any_memory(theirs: Callable[..., Any], operand: Any) -> Any:
+    """Return the type of an operand without its memory; where its author has placed it in SMEM or VMEM JAX ends."""
+    try:
+        return theirs(operand)
+    except NotImplementedError:
+        return jax_module("jax.core").ShapedArray(operand.shape, operand.dtype), set()
 
 
 def _range_without_annotations(theirs: Callable[..., Any], transforms: Iterable[Any]) -> Any:

@@ -333,3 +333,22 @@ def test_arrays_in_host_memory(placed: str) -> None:
     reason = "JAX has no interpretation of a kernel together with arrays in host memory (jax.device_put)"
     assert run.left_out in ({}, {"tpu_interpret": reason})
     assert (run.left_out == {}) is (placed == "beside the kernel")
+
+
+@pytest.mark.parametrize("memory", [pltpu.SMEM, pltpu.VMEM, pltpu.HBM])
+def test_operands_placed_in_a_memory_are_interpreted(memory: Any) -> None:
+    """An operand that its author has placed in a memory lies beside all others in TPU interpretation."""
+
+    def scaled(x_ref: Any, factor_ref: Any, out_ref: Any) -> None:
+        out_ref[...] = x_ref[...] * factor_ref[0]
+
+    @jax.jit
+    def call(x: Any, factor: Any) -> Any:
+        specs = [pl.BlockSpec(memory_space=pltpu.VMEM), pl.BlockSpec(memory_space=pltpu.SMEM)]
+        placed = pltpu.with_memory_space_constraint(factor, memory)
+        return pl.pallas_call(scaled, out_shape=like(x), in_specs=specs)(x, placed)
+
+    x = np.arange(1024, dtype=np.float32).reshape(8, 128)
+    run = check(call, x, np.array([3], np.float32), modes="tpu_interpret")
+    assert run.left_out == {}
+    np.testing.assert_array_equal(run.outputs, 3 * x)
