@@ -19,8 +19,11 @@ from nkitools.rules.top_level import bound_names
 _INPUTS = frozenset({"inputs", "arguments"})
 
 
-def command_for(file: Path) -> str:
-    """Return the command, with a remark behind it where one is needed. Errors: UsageError for what is no Python."""
+def command_for(file: Path, *, is_test: bool = True) -> str:
+    """Return the command, with a remark behind it where one is needed. Errors: UsageError for what is no Python.
+
+    ``is_test``: whether functions named as tests are tests.
+    """
     try:
         with tokenize.open(file) as source:
             text = source.read()
@@ -32,7 +35,7 @@ def command_for(file: Path) -> str:
     module = project.module(file.absolute())
     is_nki = _reaches_nki(project, module, set())
     functions = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name not in _INPUTS]
-    if any(each.startswith("test_") for each in functions) or "TestCase" in text:
+    if is_test and (any(each.startswith("test_") for each in functions) or "TestCase" in text):
         knows_us = _has(modules, "nkitools") or not _parameters(tree).isdisjoint(FIXTURES)
         return f"pytest {name}" if knows_us or not is_nki else f"pytest -o nki_stand_in=always {name}"
     if any(_runs(each, {*functions}) for each in tree.body):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 # In the order of the table. What is as the suite expects comes first.
 KINDS = (
-    "passed", "xfailed", "skipped", "missing", "uncalled", "limit", "refused", "wrong", "timeout", "memory", "died",
-    "error", "absent",
+    "passed", "xfailed", "skipped", "missing", "device", "uncalled", "limit", "refused", "wrong", "timeout", "memory",
+    "died", "error", "absent",
 )  # fmt: skip
 GOOD = frozenset({"passed", "xfailed", "skipped"})
 
@@ -147,6 +147,7 @@ def _lacks_memory(error: BaseException) -> bool:
 _KINDS_BY_ERROR: dict[str, Callable[[BaseException], bool]] = {
     "memory": _lacks_memory,
     "missing": lambda error: isinstance(error, ModuleNotFoundError),
+    "device": lambda error: type(error).__name__ == "NoDevice",
     "uncalled": lambda error: isinstance(error, UncalledKernels),
 }
 

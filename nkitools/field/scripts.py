@@ -6,6 +6,7 @@ import os
 import runpy
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import click
@@ -65,7 +66,8 @@ def script_in(file: Path, parent: pytest.Collector) -> ScriptFile | None:
     if file.suffix != ".py":
         return None
     try:
-        command = command_for(file)
+        is_test = any(fnmatch(file.name, each) for each in parent.config.getini("python_files"))
+        command = command_for(file, is_test=is_test)
     except click.UsageError:
         return None
     if not command.startswith(("nkitools run", "nkitools estimate")):

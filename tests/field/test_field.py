@@ -215,7 +215,10 @@ if __name__ == "__main__":
 
 @pytest.mark.process
 def test_scripts_and_kernels(tmp_path: Path) -> None:
-    """A script is one test, run in its folder; a file of kernels that nothing imports is listed with a command."""
+    """A script is one test, run in its folder, also where it has tests and pytest would not look into it.
+
+    A file of kernels that nothing imports is listed with a command.
+    """
     (tmp_path / "scripts").mkdir()
     for file, text in {
         "double.py": KERNELS,
@@ -224,6 +227,7 @@ def test_scripts_and_kernels(tmp_path: Path) -> None:
         "elsewhere.py": "import nki, no_such_library\n" + CALL.format(times=2),
         "alone.py": KERNELS,
         "plain.py": "print('no kernel')\n",
+        "tested.py": "import nki\ndef test_it():\n    assert 0\n" + CALL.format(times=2),
     }.items():
         (tmp_path / "scripts" / file).write_text(text, encoding="utf-8")
     done, kept = run(tmp_path, "--root", str(tmp_path), folder="scripts")
@@ -232,8 +236,24 @@ def test_scripts_and_kernels(tmp_path: Path) -> None:
         "scripts/alone.py::kernels": "uncalled",
         "scripts/elsewhere.py::script": "missing",
         "scripts/right.py::script": "passed",
+        "scripts/tested.py::script": "passed",
         "scripts/wrong.py::script": "wrong",
     }
     assert "uncalled 1: UncalledKernels: nkitools estimate " in done.stdout
     assert "missing 1: ModuleNotFoundError: No module named 'no_such_library'" in done.stdout
     assert done.returncode == 1
+
+
+@pytest.mark.process
+def test_a_script_that_measures(tmp_path: Path) -> None:
+    """A script that asks for a latency has the outcome `device`: its kernels ran, and no chip is here."""
+    (tmp_path / "measures.py").write_text(
+        "from neuronxcc import nki\nimport neuronxcc.nki.language as nl\nimport numpy as np\n"
+        "@nki.benchmark\ndef copied(x):\n    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    nl.store(out, nl.load(x))\n    return out\n"
+        "copied(np.ones((4, 4), np.float32))\n"
+        "print(copied.benchmark_result.nc_latency.get_latency_percentile(50))\n",
+        encoding="utf-8",
+    )
+    _, kept = run(tmp_path, "--root", str(tmp_path), folder=".")
+    assert [(each["kind"], each["runs"]) for each in kept["tests"]] == [("device", 1)]
