@@ -26,6 +26,7 @@ RACES = f"{_INTERPRET}.race_detection_state"
 VECTOR_CLOCK = f"{_INTERPRET}.vector_clock"
 INTERPRETER_RANGES = f"{_INTERPRET}.utils"
 LOWERING = "jax._src.pallas.mosaic.lowering"
+INDEXING = "jax._src.state.indexing"
 PLAIN_INTERPRETER = "jax._src.pallas.hlo_interpreter"
 PALLAS_CORE = "jax._src.pallas.core"
 PALLAS_CALL = "jax._src.pallas.pallas_call"
@@ -62,6 +63,7 @@ KINDS = "the chip of a function's own mesh"
 SHADOW = "the shadow in float32"
 GPU = "interpreting Mosaic GPU kernels"
 ANNOTATED = "accesses by references with annotations"
+RESHAPED = "references under another shape"
 PLACED = "operands that their author has placed in a memory"
 COPIES = "copies of the values that the interpreter hands to callbacks"
 STATIC = "the source lines of a kernel"
@@ -141,6 +143,12 @@ MARKS = (
     _memory("get_sempahores_with_nonzero_count", "device_id"),
     Mark(INTERPRETER_RANGES, "to_range", ("transforms",), ANNOTATED),
     Mark(INTERPRETER, "remove_memory_space_p.abstract_eval", (), PLACED),
+    Mark(INTERPRETER, "get", ("device_id", "local_core_id", "memory_space", "buffer_id", "transforms"), RESHAPED),
+    Mark(INTERPRETER, "store", ("memory_space", "buffer_id", "transforms", "val"), RESHAPED),
+    Mark(INTERPRETER, "swap", ("memory_space", "buffer_id", "transforms", "val", "mask"), RESHAPED),
+    Mark(INTERPRETER, "TPU_MEMORY_SPACE_NAMES", (), RESHAPED),
+    Mark(INTERPRETER, "_local_core_id_or_zero_if_hbm", ("local_core_id", "memory_space"), RESHAPED),
+    Mark(INDEXING, "NDIndexer", ("indices", "shape", "int_indexer_shape"), RESHAPED),
     Mark(SOURCES, "user_frames", (), STATIC),
     Mark(SOURCES, "current", (), GRID_PRINTS),
     Mark(LOWERING, "lowering_rules", (), PRIMITIVES),

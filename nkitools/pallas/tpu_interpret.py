@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.pallas import jax_internals, source_places, write_shadow
+from nkitools.pallas import jax_internals, reshaped_refs, source_places, write_shadow
 from nkitools.pallas.calls import Call, call_of, semantics
 from nkitools.pallas.copy_arrivals import CopyArrivals
 from nkitools.pallas.imports import jax_module
@@ -61,6 +61,8 @@ def watching(
     if not jax_internals.moved(jax_internals.ANNOTATED):
         utilities = jax_module(jax_internals.INTERPRETER_RANGES)
         replaced[utilities, "to_range"] = partial(_range_without_annotations, utilities.to_range)
+    if not jax_internals.moved(jax_internals.RESHAPED):
+        replaced |= reshaped_refs.replacements()
     if not jax_internals.moved(jax_internals.PLACED):
         placed = interpreter.remove_memory_space_p
         replaced[placed, "abstract_eval"] = partial(_of_any_memory, placed.abstract_eval)
