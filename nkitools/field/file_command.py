@@ -35,10 +35,11 @@ def command_for(file: Path, *, is_test: bool = True) -> str:
     module = project.module(file.absolute())
     is_nki = _reaches_nki(project, module, set())
     functions = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name not in _INPUTS]
-    if is_test and (any(each.startswith("test_") for each in functions) or "TestCase" in text):
+    if is_test and _has_tests(tree):
         knows_us = _has(modules, "nkitools") or not _parameters(tree).isdisjoint(FIXTURES)
         return f"pytest {name}" if knows_us or not is_nki else f"pytest -o nki_stand_in=always {name}"
     if any(_runs(each, {*functions}) for each in tree.body):
+        is_nki = is_nki or any(_is_of_nki(file.with_name(f"{each}.py")) for each in modules)
         return f"nkitools run {name}" if is_nki else f"python {name}"
     says_inputs = bool(_INPUTS & {*(bound_names(text) or ())})
     kernel = _kernel_of(tree) or (_imported_kernel(project, module) if says_inputs else "")
@@ -47,6 +48,21 @@ def command_for(file: Path, *, is_test: bool = True) -> str:
     kernel = f"{name}::{kernel or functions[0]}"
     needs = "" if says_inputs else "   # once the file has `inputs = (array, ...)`"
     return f"nkitools estimate {kernel}{needs}"
+
+
+def _has_tests(tree: ast.Module) -> bool:
+    """Return whether pytest finds tests in a file: functions or classes with their names, or `unittest`'s."""
+    classes = [each for each in tree.body if isinstance(each, ast.ClassDef)]
+    return (
+        any(isinstance(each, ast.FunctionDef) and each.name.startswith("test_") for each in tree.body)
+        or any(each.name.startswith("Test") for each in classes)
+        or any("TestCase" in ast.unparse(base) for each in classes for base in each.bases)
+    )
+
+
+def _is_of_nki(file: Path) -> bool:
+    """Return whether a file is there and imports NKI."""
+    return file.is_file() and imports_nki(file.read_text(encoding="utf-8", errors="replace"))
 
 
 def modules_in(file: Path) -> set[str]:

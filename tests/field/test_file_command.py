@@ -41,6 +41,10 @@ PALLAS = "from jax.experimental import pallas as pl\ndef f(x):\n    return pl.pa
         (KERNEL.replace("import nki\n", "from neuronxcc import nki\n") + "double(1)\n", "nkitools run {file}"),
         (KERNEL + TEST.format(fixture=""), "pytest -o nki_stand_in=always {file}"),
         (KERNEL + TEST.format(fixture="device_prints"), "pytest {file}"),
+        (KERNEL + "class TestIt:\n    def test_it(self):\n        pass\n", "pytest -o nki_stand_in=always {file}"),
+        (KERNEL + "class Tests(unittest.TestCase):\n    pass\n", "pytest -o nki_stand_in=always {file}"),
+        ("from beside import double\ndouble(1)\n", "nkitools run {file}"),
+        ("from beside import double\ndef helper():\n    return double(1)\n", "python {file}"),
         ("import nkitools\n" + KERNEL + TEST.format(fixture=""), "pytest {file}"),
         (KERNEL + "inputs = (np.ones((4, 4), np.float32),)\n", "nkitools estimate {file}::double"),
         (KERNEL + "def inputs():\n    return (np.ones((4, 4)),)\n", "nkitools estimate {file}::double"),
@@ -51,9 +55,13 @@ PALLAS = "from jax.experimental import pallas as pl\ndef f(x):\n    return pl.pa
     ],
 )
 def test_the_command_follows_from_the_text(tmp_path: Path, text: str, command: str) -> None:
-    """For scripts, tests with and without nkitools, kernels with and without inputs, in both dialects and Pallas."""
+    """For scripts, tests with and without nkitools, kernels with and without inputs, in both dialects and Pallas.
+
+    A script whose kernels are in a file beside it is one, too.
+    """
     file = tmp_path / "some file.py"
     file.write_text(text)
+    (tmp_path / "beside.py").write_text(KERNEL)
     assert command_for(file) == command.format(file=shlex.quote(str(file)))
 
 
