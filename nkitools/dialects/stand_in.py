@@ -26,6 +26,7 @@ _SOURCES = {
     "nki.isa": "modern.isa",
     "nki.isa.constants": "modern.constants",
     "nki.language": "modern.language",
+    "nki.language.constants": "legacy.aws_names.language_constants",
     "nki.collectives": "modern.collectives",
     "nki.typing": "modern.typing",
     "nki.dtype": "modern.dtype",

@@ -134,6 +134,8 @@ class Dma(Protocol):
     src_global_core_id: int
     dst_device_id: int
     dst_buffer_id: int
+    src_transforms: Sequence[Any]
+    dst_transforms: Sequence[Any]
     virtual_device_id: int  # its entry in vector clocks
     clock: Any
 

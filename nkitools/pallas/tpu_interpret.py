@@ -20,7 +20,7 @@ from nkitools.pallas.calls import Call, call_of, semantics
 from nkitools.pallas.copy_arrivals import CopyArrivals
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpreter_events import Kernel, Names, Otherwise, Watch
-from nkitools.pallas.jax_types import Array, BufferKey, DType, Ranges, Thread
+from nkitools.pallas.jax_types import Array, BufferKey, Dma, DType, Ranges, Thread
 from nkitools.pallas.races import WatchedRaces
 from nkitools.pallas.semaphore_waits import Wait
 from nkitools.pallas.vector_clocks import OwnEntries, VectorClock, replacements
@@ -241,6 +241,8 @@ class _WatchedMemory:
 
     def append_semaphore_task(self, semaphore_id: int, global_core_id: int, task: Callable[[], None]) -> None:
         dma, ours = getattr(task, "__self__", None), task
+        if dma is not None and _is_of_nothing(dma):
+            return
         if dma is not None:
             is_sent = task.__name__ == "execute_read"
             (dma.src_sem if is_sent else dma.dst_sem).arrivals[int(global_core_id)].start(dma, is_sent=is_sent)
@@ -283,6 +285,12 @@ def _source(kwargs: dict[str, Any]) -> Any:
     return getattr(kwargs.get("logging_info"), "source_info", None)
 
 
+def _is_of_nothing(dma: Dma) -> bool:
+    """Return whether a copy has no elements: a wait runs copies until its bytes are there, and none is for this one."""
+    changes = (*dma.src_transforms, *dma.dst_transforms)
+    return any(getattr(index, "size", 1) == 0 for each in changes for index in getattr(each, "indices", ()))
+
+
 def _fill(dtype: DType, how: str) -> Any:
     """Return JAX's fill value for undefined memory."""
     numpy = jax_module("jax.numpy")
@@ -309,8 +317,8 @@ class _WatchedSemaphore:
     def wait(self, value: int, global_core_id: int, **kwargs: Any) -> None:
         memory = self.shared_memory
         core = int(global_core_id)
-        if not self._runs_dmas(int(value), core, _source(kwargs)):
-            return
+        if not int(value) or not self._runs_dmas(int(value), core, _source(kwargs)):
+            return  # a wait for nothing, such as a copy of no rows, at which JAX ends where nothing has come before
         self._know_of_copies(int(value), core)
         super().wait(value, global_core_id, **kwargs)  # type: ignore[misc]
         memory.kernel.trace_semaphore("wait", core, _source(kwargs), f"semaphore {self.id} takes {int(value)}")

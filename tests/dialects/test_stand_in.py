@@ -18,7 +18,10 @@ from nkitools.dialects import stand_in
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in, stand_in_installed
 from tests.dialects.packages import put, without_stand_in  # noqa: F401 - a fixture
 
-MODERN = ["nki", "nki.isa", "nki.isa.constants", "nki.language", "nki.collectives", "nki.typing", "nki.dtype"]
+MODERN = [
+    "nki", "nki.isa", "nki.isa.constants", "nki.language", "nki.language.constants", "nki.collectives", "nki.typing",
+    "nki.dtype",
+]  # fmt: skip
 LEGACY = [
     "neuronxcc.nki",
     "neuronxcc.nki.isa",

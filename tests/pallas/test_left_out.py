@@ -353,3 +353,34 @@ def test_operands_placed_in_a_memory_are_interpreted(memory: Any) -> None:
     run = check(call, x, np.array([3], np.float32), modes="tpu_interpret")
     assert run.left_out == {}
     np.testing.assert_array_equal(run.outputs, 3 * x)
+
+
+@pytest.mark.parametrize("rows", [0, 8])
+def test_copies_of_no_rows(rows: int) -> None:
+    """A copy of so many rows as a scalar says, none perhaps, beside one of a fixed size: both are waited for."""
+
+    def kernel(length: Any, x_ref: Any, out_ref: Any, semaphore: Any) -> None:
+        some, eight = pl.ds(0, length[0]), pl.ds(8, 8)
+        first = pltpu.make_async_copy(x_ref.at[some], out_ref.at[some], semaphore)
+        second = pltpu.make_async_copy(x_ref.at[eight], out_ref.at[eight], semaphore)
+        out_ref[pl.ds(0, 8)] = jnp.zeros((8, 128), jnp.float32)
+        first.start()
+        first.wait()
+        first.start()
+        second.start()
+        second.wait()
+        first.wait()
+
+    specs = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(1,), in_specs=[WHOLE], out_specs=BLOCK, scratch_shapes=[DMA]
+    )
+    x = ramp(16)
+
+    def call(length: Any, x: Any) -> Any:
+        return pl.pallas_call(kernel, grid_spec=specs, out_shape=like(x))(length, x)
+
+    run = check(call, np.array([rows], np.int32), x, modes="tpu_interpret")
+    expected = x.copy()
+    expected[rows:8] = 0
+    assert (run.left_out, run.findings) == ({}, [])
+    np.testing.assert_array_equal(run.outputs, expected)
