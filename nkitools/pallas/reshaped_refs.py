@@ -1,7 +1,8 @@
 """References under another shape (``ref.reshape``), in TPU interpretation: accesses by them, as accesses to boxes.
 
-JAX's interpreter takes indices alone. An access behind a change of shape is mostly one to a box of the buffer, in its
-order: then it is made as that, and the value gets the shape that the kernel has asked for.
+JAX's interpreter takes indices alone, and none with a stride of 0, which reads one element repeatedly. An access behind
+such a change is mostly one to a box of the buffer: then it is made as that, and the value gets the shape that the
+kernel has asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ from nkitools.pallas.jax_types import Array
 Index: TypeAlias = int | tuple[int, int, int]  # one element, or start, size and stride
 _VALUES = {"get": (), "store": (6,), "swap": (6, 7)}  # the places of values among the parameters of an access
 _TRANSFORMS = 5  # the place of the transforms, behind token, device, core, memory and buffer
+
+
+class Box(NamedTuple):
+    """The box that an access goes to: ``bounds`` are start and size along each axis.
+
+    ``shape`` is that of the value, whose elements are those at ``places`` of the box, None for all in their order.
+    """
+
+    bounds: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+    places: Array | None
 
 
 class Step(NamedTuple):
@@ -46,20 +58,30 @@ def _boxed(theirs: Callable[..., Any], values: Iterable[int]) -> Any:
     @wraps(theirs)
     def access(*args: Any, **named: Any) -> Any:
         transforms = list(args[_TRANSFORMS])
-        first = next((at for at, each in enumerate(transforms) if _is_reshape(each)), None)
+        first = next((at for at, each in enumerate(transforms) if _is_beyond(each)), None)
         if first is None:
             return theirs(*args, **named)
         steps = [_step(each) for each in transforms]
         view = _view(_shape_of(*args[1:_TRANSFORMS]), tuple(steps[:first]))
-        box, shape = _box(view, tuple(steps[first:]))
+        box = _box(view, tuple(steps[first:]))
+        if values and box.places is not None:
+            raise NotImplementedError(f"a write to a reference of shape {view} under another shape, in another order")
         given = list(args)
-        given[_TRANSFORMS] = (*transforms[:first], _indexer(box, view))
+        given[_TRANSFORMS] = (*transforms[:first], _indexer(box.bounds, view))
         for at in values:
-            given[at] = None if args[at] is None else np.asarray(args[at]).reshape([size for _, size in box])
+            given[at] = None if args[at] is None else np.asarray(args[at]).reshape([size for _, size in box.bounds])
         result = theirs(*given, **named)
-        return (result[0], np.asarray(result[1]).reshape(shape)) if isinstance(result, tuple) else result
+        if not isinstance(result, tuple):
+            return result
+        value = np.asarray(result[1])
+        return result[0], (value if box.places is None else value.ravel()[box.places]).reshape(box.shape)
 
     return access
+
+
+def _is_beyond(transform: Any) -> bool:
+    """Return whether JAX's interpreter does not take a change."""
+    return _is_reshape(transform) or any(getattr(each, "stride", 1) == 0 for each in transform.indices)
 
 
 def _is_reshape(transform: Any) -> bool:
@@ -93,34 +115,38 @@ def _transformed(elements: Array, steps: Iterable[Step]) -> Array:
                 raise NotImplementedError(f"a reference of shape {elements.shape} under shape {shape}")
             elements = elements.reshape(shape)
         else:
-            elements = elements[tuple(each if isinstance(each, int) else _slice(*each) for each in indices)]
+            elements = _indexed(elements, indices)
     return elements
 
 
-def _slice(start: int, size: int, stride: int) -> slice:
-    return slice(start, start + size * stride, stride)
+def _indexed(elements: Array, indices: Iterable[Index]) -> Array:
+    axis = 0
+    for each in indices:
+        wanted = each if isinstance(each, int) else each[0] + np.arange(each[1]) * each[2]
+        elements = np.take(elements, wanted, axis)
+        axis += not isinstance(each, int)
+    return elements
 
 
-@lru_cache(256)
+@lru_cache(64)
 def _view(shape: tuple[int, ...], steps: tuple[Step, ...]) -> tuple[int, ...]:
     """Return the shape of a view by indices."""
     return _transformed(np.broadcast_to(np.int8(0), shape), steps).shape
 
 
-@lru_cache(256)
-def _box(view: tuple[int, ...], steps: tuple[Step, ...]) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
-    """Return start and size of the box that the changes leave of a view, and the shape that they give it.
-
-    NotImplementedError where what they leave is no box in its order.
-    """
+@lru_cache(64)
+def _box(view: tuple[int, ...], steps: tuple[Step, ...]) -> Box:
+    """Return the box that the changes leave of a view. NotImplementedError where what they leave is no box."""
     whole = np.arange(math.prod(view)).reshape(view)
     wanted = _transformed(whole, steps)
     places = np.unravel_index(wanted.ravel(), view)
-    box = tuple((int(each.min()), int(each.max() - each.min() + 1)) for each in places)
-    inside = whole[tuple(slice(start, start + size) for start, size in box)]
-    if not np.array_equal(inside.ravel(), wanted.ravel()):
+    bounds = tuple((int(each.min()), int(each.max() - each.min() + 1)) for each in places)
+    inside = whole[tuple(slice(start, start + size) for start, size in bounds)].ravel()
+    if np.array_equal(inside, wanted.ravel()):
+        return Box(bounds, wanted.shape, None)
+    if not np.array_equal(inside, np.unique(wanted)):
         raise NotImplementedError(f"a reference of shape {view} under another shape, whose elements are no box of it")
-    return box, wanted.shape
+    return Box(bounds, wanted.shape, np.searchsorted(inside, wanted.ravel()))
 
 
 def _indexer(box: Iterable[tuple[int, int]], view: tuple[int, ...]) -> Any:

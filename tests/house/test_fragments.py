@@ -111,7 +111,7 @@ def test_commands_have_the_options_that_are_shown() -> None:
 
 
 def _unknown_to_nkitools(words: list[str]) -> list[str]:
-    name, *rest = words
+    name, *rest = words[: words.index("--")] if "--" in words else words
     if name == "--version":
         return []
     if name not in main.commands:

@@ -59,6 +59,22 @@ def test_what_nothing_wrote_is_found() -> None:
     assert [each.rule for each in run.findings] == ["PL207"]
 
 
+def test_a_row_that_is_read_repeatedly() -> None:
+    """A stride of 0 gives one row or column as often as it says, of the reference itself and of one reshaped."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        out_ref[pl.ds(0, 8)] = x_ref[pl.ds(3, 8, stride=0)]
+        out_ref[pl.ds(8, 8)] = x_ref.reshape(4, 4, 128)[2, pl.ds(1, 8, stride=0)]
+
+    def call(x: Any) -> Any:
+        return pl.pallas_call(kernel, out_shape=like(x))(x)
+
+    x = ramp(16)
+    run = check(call, x, modes="tpu_interpret")
+    assert (run.left_out, run.findings) == ({}, [])
+    np.testing.assert_array_equal(run.outputs, np.repeat(x[[3, 9]], 8, axis=0))
+
+
 def test_no_box_is_left_out() -> None:
     """Every second row is no box of the reference: the mode is left out, and the reason names both shapes."""
 
