@@ -100,6 +100,10 @@ class Seen:
         """Keep an exception of the test's setup, call or teardown."""
         self.exceptions.append(error)
 
+    def chain(self) -> list[BaseException]:
+        """Return the exceptions and those that led to them."""
+        return [each for error in self.exceptions for each in _chain(error)]
+
     def outcome(self, test: str, reports: list[pytest.TestReport]) -> Outcome:
         """Return the outcome, from the reports of the test's phases."""
         kind, message, refusal = "passed", "", None
@@ -116,7 +120,7 @@ class Seen:
         """
         if self.limits:
             return "limit", self.limits[0], None
-        chain = [each for error in self.exceptions for each in _chain(error)]
+        chain = self.chain()
         message = _first_line(chain[0]) if chain else ""
         for each in (*chain, self._last_error):
             if isinstance(finding := getattr(each, "finding", None), Finding):

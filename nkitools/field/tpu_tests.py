@@ -21,7 +21,7 @@ def passing_for(chip: str) -> Callable[[Seen], AbstractContextManager[None]]:
         found: list[tuple[Iterable[Finding], int]] = []
         with watched_test(chip, lambda *those: found.append(those)):
             yield
-        seen.limits = [reason for error in seen.exceptions if (reason := limit(error))]
+        seen.limits = [reason for error in seen.chain() if (reason := limit(error))]
         for findings, calls in found:
             seen.found(() if seen.limits else findings, calls)  # a kernel that was broken off leaves copies unwaited
 
