@@ -257,3 +257,56 @@ def test_a_script_that_measures(tmp_path: Path) -> None:
     )
     _, kept = run(tmp_path, "--root", str(tmp_path), folder=".")
     assert [(each["kind"], each["runs"]) for each in kept["tests"]] == [("device", 1)]
+
+
+TPU_TESTS = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import pallas as pl
+
+pytestmark = pytest.mark.skipif(jax.default_backend() != "tpu", reason="for TPUs")
+X = np.arange(2048, dtype=np.float32).reshape(16, 128)
+
+
+def double(x_ref, out_ref):
+    out_ref[...] = x_ref[...] * 2
+
+
+def doubled(index_map):
+    blocks = [pl.BlockSpec((8, 128), index_map)]
+    out = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    return pl.pallas_call(double, grid=(2,), out_shape=jax.ShapeDtypeStruct(X.shape, X.dtype), in_specs=blocks,
+                          out_specs=out)(X)
+
+
+def test_right():
+    np.testing.assert_array_equal(doubled(lambda i: (i, 0)), 2 * X)
+
+
+def test_outside():
+    doubled(lambda i: (i + 1, 0))
+
+
+def test_wrong():
+    np.testing.assert_array_equal(doubled(lambda i: (0, 0)), 2 * X)
+
+
+def test_chip():
+    assert jax.devices()[0].device_kind == "TPU v6 lite"
+"""
+
+
+@pytest.mark.process
+def test_tests_for_tpus(tmp_path: Path) -> None:
+    """With --tpu they are not skipped, their Pallas calls are interpreted as on the chip, and findings are kept."""
+    pytest.importorskip("jax")
+    (tmp_path / "test_double.py").write_text(TPU_TESTS, encoding="utf-8")
+    _, kept = run(tmp_path, "--root", str(tmp_path), "--tpu", "v6e", folder=".")
+    found = {each["test"].partition("::")[2]: each for each in kept["tests"]}
+    kinds = {"test_right": "passed", "test_outside": "passed", "test_wrong": "wrong", "test_chip": "passed"}
+    assert {test: each["kind"] for test, each in found.items()} == kinds
+    assert [each["runs"] for each in found.values()] == [1, 1, 1, 0]
+    assert [each["rule"] for each in found["test_outside"]["findings"]] == ["PL201"]
+    assert found["test_right"]["findings"] == []
