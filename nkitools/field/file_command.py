@@ -39,7 +39,6 @@ def command_for(file: Path, *, is_test: bool = True) -> str:
         knows_us = _has(modules, "nkitools") or not _parameters(tree).isdisjoint(FIXTURES)
         return f"pytest {name}" if knows_us or not is_nki else f"pytest -o nki_stand_in=always {name}"
     if any(_runs(each, {*functions}) for each in tree.body):
-        is_nki = is_nki or any(_is_of_nki(file.with_name(f"{each}.py")) for each in modules)
         return f"nkitools run {name}" if is_nki else f"python {name}"
     says_inputs = bool(_INPUTS & {*(bound_names(text) or ())})
     kernel = _kernel_of(tree) or (_imported_kernel(project, module) if says_inputs else "")
@@ -60,9 +59,10 @@ def _has_tests(tree: ast.Module) -> bool:
     )
 
 
-def _is_of_nki(file: Path) -> bool:
-    """Return whether a file is there and imports NKI."""
-    return file.is_file() and imports_nki(file.read_text(encoding="utf-8", errors="replace"))
+def has_kernels(file: Path) -> bool:
+    """Return whether a file itself imports what kernels are written in."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    return imports_nki(text) or "jax.experimental" in text
 
 
 def modules_in(file: Path) -> set[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from nkitools.field.file_command import command_for
+from nkitools.field.file_command import command_for, has_kernels
 from nkitools.field.outcomes import UncalledKernels
 
 
@@ -70,7 +70,7 @@ def script_in(file: Path, parent: pytest.Collector) -> ScriptFile | None:
         command = command_for(file, is_test=is_test)
     except click.UsageError:
         return None
-    if not command.startswith(("nkitools run", "nkitools estimate")):
+    if not command.startswith("nkitools run") and not (command.startswith("nkitools estimate") and has_kernels(file)):
         return None
     found: ScriptFile = ScriptFile.from_parent(parent, path=file)
     found.command = command

@@ -44,7 +44,6 @@ PALLAS = "from jax.experimental import pallas as pl\ndef f(x):\n    return pl.pa
         (KERNEL + "class TestIt:\n    def test_it(self):\n        pass\n", "pytest -o nki_stand_in=always {file}"),
         (KERNEL + "class Tests(unittest.TestCase):\n    pass\n", "pytest -o nki_stand_in=always {file}"),
         ("from beside import double\ndouble(1)\n", "nkitools run {file}"),
-        ("from beside import double\ndef helper():\n    return double(1)\n", "python {file}"),
         ("import nkitools\n" + KERNEL + TEST.format(fixture=""), "pytest {file}"),
         (KERNEL + "inputs = (np.ones((4, 4), np.float32),)\n", "nkitools estimate {file}::double"),
         (KERNEL + "def inputs():\n    return (np.ones((4, 4)),)\n", "nkitools estimate {file}::double"),

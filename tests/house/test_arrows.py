@@ -98,7 +98,7 @@ room(
 )  # fmt: skip
 room(
     "field",  # tests, scripts and kernels of others, as they are
-    "dialects", "facts", "pallas", "platforms", "processes", "record", "rules",
+    "dialects", "facts", "lint", "pallas", "platforms", "processes", "record", "rules",
 )  # fmt: skip
 room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
 room(
