@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nkitools.rules.finding import Finding, KernelError, NotModelled
     from nkitools.sweeps.sweep import sweep
     from nkitools.sweeps.tune import tune
+    from nkitools.verdict.verify import verify
 
 if refusal() and not is_own_command():  # the command says it without a traceback
     raise ImportError(refusal())
@@ -59,13 +60,14 @@ _LAZY = {
     "simulate": "nkitools.launch.simulate",
     "sweep": "nkitools.sweeps.sweep",
     "tune": "nkitools.sweeps.tune",
+    "verify": "nkitools.verdict.verify",
 }
 
 __all__ = [
     "Finding", "KernelError", "NotModelled", "Print", "Prints", "Run", "SavedRunError", "WatchWarning", "__version__",
     "allow_findings", "capture_prints", "collect_runs", "compare_runs", "customop", "expect_finding",
     "install_stand_in", "load_run", "mx", "page", "pallas", "precision_split", "remove_stand_in", "save_timeline",
-    "simulate", "strategies", "sweep", "tune", "watching", "write_page",
+    "simulate", "strategies", "sweep", "tune", "verify", "watching", "write_page",
 ]  # fmt: skip
 
 

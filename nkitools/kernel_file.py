@@ -3,8 +3,9 @@
 A file says how its kernel is called and what it should give, by these names at its top: ``inputs`` (a tuple of arrays,
 a dictionary by name, or a function that returns one; ``arguments`` is another name for such a function), ``reference``
 (the right results, or a function of the arguments), ``expect`` (functions of the kernel's tensors, by name), ``space``
-(the cases of a sweep: values by the names of the parameters of ``inputs``) and ``settings`` (the variants of a kernel:
-values by the names of its keywords or of the file's constants).
+(the cases of a sweep: values by the names of the parameters of ``inputs``), ``settings`` (the variants of a kernel:
+values by the names of its keywords or of the file's constants) and ``mutates`` (the parameters that it may change). A
+parameter ``rng`` of ``inputs`` is a generator of random numbers.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from zipfile import BadZipFile
 from nkitools.authors_code.known_modules import is_installed
 from nkitools.facts.case_space import Space, choices_of, drawn_points, is_strategy, points_of
 from nkitools.kernel_settings import (
+    GENERATOR,
     VARIABLE,
     check_setting,
     constants_of,
@@ -34,6 +36,7 @@ from nkitools.kernel_settings import (
     keywords_of,
     layers,
     parameters_of,
+    with_generator,
     with_keywords,
 )
 from nkitools.module_files import extend_path, forget_namesakes, module_of, module_place, place_of, run_alone, text_of
@@ -139,6 +142,7 @@ class KernelFile:
     def _first_case(self, function: Callable[..., Any], case: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keywords for a function of a case: the values of the first case for its parameters."""
         parameters = parameters_of(function)
+        case = with_generator(function, case)
         needed = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIABLE]
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
         known = {each.name for each in parameters if each.kind not in VARIABLE}
@@ -165,7 +169,7 @@ class KernelFile:
 
     def case_names(self) -> set[str]:
         """Return the parameters of the function that makes a case's arguments."""
-        return {each.name for each in parameters_of(self.arguments) if each.kind not in VARIABLE}
+        return {each.name for each in parameters_of(self.arguments) if each.kind not in VARIABLE} - {GENERATOR}
 
     @property
     def arguments(self) -> Callable[..., Any] | None:
@@ -187,6 +191,12 @@ class KernelFile:
         return getattr(self.module, "expect", None) or {}
 
     @property
+    def mutates(self) -> tuple[str, ...]:
+        """The parameters whose arrays the kernel may change; empty where the file says none."""
+        said = getattr(self.module, "mutates", ())
+        return (said,) if isinstance(said, str) else tuple(said)
+
+    @property
     def space(self) -> Space | None:
         """The cases of a sweep: a dictionary, or the path of a TOML file; None if the file has none."""
         return self._space("space")
@@ -197,7 +207,7 @@ class KernelFile:
         return self._space("settings") or (self._space("space") if not self._takes_cases() else None)
 
     def _takes_cases(self) -> bool:
-        return self.arguments is not None and bool(parameters_of(self.arguments))
+        return any(each.name != GENERATOR for each in parameters_of(self.arguments))
 
     def _space(self, name: str) -> Space | None:
         said = getattr(self.module, name, None)

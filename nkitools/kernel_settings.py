@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NUMBERS = (bool, int, float, tuple, list, dict)
+GENERATOR = "rng"
+"""The parameter of a function of arguments that is a generator of random numbers."""
 
 
 def settings_of(texts: Iterable[str]) -> dict[str, Any]:
@@ -69,6 +71,15 @@ def without_settings(function: Any, settings: Mapping[str, Any]) -> Any:
         return function(*args, **{name: value for name, value in kwargs.items() if name not in foreign})
 
     return called
+
+
+def with_generator(function: Any, case: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a case with a generator of random numbers where a function takes one that the case does not have."""
+    if GENERATOR in case or all(each.name != GENERATOR for each in parameters_of(function)):
+        return case
+    import numpy as np
+
+    return {**case, GENERATOR: np.random.default_rng(0)}
 
 
 def parameters_of(function: Any) -> list[inspect.Parameter]:

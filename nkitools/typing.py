@@ -32,11 +32,12 @@ from nkitools.report.run_diff import Comparison
 from nkitools.rules.finding import Finding, Picture
 from nkitools.sweeps.sweep import StoreWarning, Sweep
 from nkitools.sweeps.tune import Tuning, Variant
+from nkitools.verdict.rows import Row, Verdict
 
 __all__ = [
     "Comparison", "Dependences", "DevicePrints", "Difference", "Diverging", "Estimate", "ExpectFinding",
     "ExplainedError", "ExplainedErrors", "Finding", "GradientReminder", "InstructionColumns", "InstructionRecord",
     "Instructions", "KernelBenchmark", "KernelsRan", "OperandRecord", "Outputs", "Picture", "PrecisionSplit", "Print",
-    "Reference", "Run", "RunKernel", "Slice", "SourceChanged", "StoreWarning", "Summary", "Sweep", "TensorSplit",
-    "Tuning", "Values", "Variant", "Written",
+    "Reference", "Row", "Run", "RunKernel", "Slice", "SourceChanged", "StoreWarning", "Summary", "Sweep", "TensorSplit",
+    "Tuning", "Values", "Variant", "Verdict", "Written",
 ]  # fmt: skip

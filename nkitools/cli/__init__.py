@@ -27,6 +27,7 @@ from nkitools.cli.sweep import sweep_kernel
 from nkitools.cli.sweep_report import report_sweeps
 from nkitools.cli.timeline import write_timeline
 from nkitools.cli.try_folder import try_folder
+from nkitools.cli.verify import verify_kernel
 from nkitools.cli.view import view_run
 from nkitools.cli.why import explain_element
 from nkitools.facts import __version__
@@ -37,6 +38,7 @@ _GROUPS = {
         run_script,
         try_folder,
         lint_paths,
+        verify_kernel,
         find_first_wrong,
         sweep_kernel,
         mutate_kernel,

@@ -60,7 +60,7 @@ def _file_of_stdout_apart() -> Iterator[None]:
 
 def say_json(value: Any, **forms: Any) -> None:
     """Write a value as JSON, after the command where `printing_apart` holds."""
-    text = json.dumps(value, indent=2, **forms)
+    text = json.dumps(value, **{"indent": 2, **forms})
     if _answers:
         _answers[-1].append(text)
     else:

@@ -51,7 +51,7 @@ def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, 
             or (mine & writes).any()
         ):
             continue
-        left = _unread(known, _views(columns, mine))
+        left = unread_part(columns, known, mine)
         if left is None:
             continue
         name, at = record.name_of(storage), columns.positions[mine]
@@ -62,6 +62,14 @@ def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, 
             message, remedy = f"nothing reads the argument `{name}` ({known.dtype} {list(known.shape)})", _NO_ARGUMENT
         with reporter.placed(site):
             report("NK513", message, remedy=remedy)
+
+
+def unread_part(columns: Columns, known: StorageRecord, mine: Array) -> Array | None:
+    """Return the elements of an argument that no operand of ``mine`` has; None where each has one, or it is not known.
+
+    ``mine``: a mask of the operands that read the argument.
+    """
+    return _unread(known, _views(columns, mine))
 
 
 def _views(columns: Columns, mine: Array) -> Views:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nkitools.record.outputs import Outputs
     from nkitools.record.run import Run
     from nkitools.targets.target import Device, Target
+    from nkitools.verdict.rows import Verdict
 
 
 class KernelRunner:
@@ -151,6 +152,21 @@ class KernelRunner:
                     set_aside(each)
                 # A run that failed is the most interesting one. The first: kernels may launch others inside.
                 self._recorder.last_run = runs[0] if runs else None
+
+    def verify(self, kernel: Kernel, /, *args: Argument, reference: Argument, **options: Argument) -> Verdict:
+        """Return the verdict on ``kernel``, as of `nkitools.verify` with its options; AssertionError where a row fails.
+
+        The kernel runs in simulation: in a test of a device it is skipped.
+        """
+        __tracebackhide__ = True
+        from nkitools.verdict.verify import verify
+
+        if self._target != "sim":
+            refuse("verify judges a kernel in simulation")
+        said: dict[str, Any] = dict(options)
+        found = verify(kernel, *args, reference=reference, **said)
+        assert found.outcome != "fail", str(found)
+        return found
 
     @property
     def run(self) -> Run:

@@ -94,7 +94,7 @@ def _arrays(given: Arguments) -> list[Array]:
     return [array for _, (_, array) in arrays_in("", given)]
 
 
-_CHANGES: tuple[Callable[[int], int], ...] = (
+CHANGES: tuple[Callable[[int], int], ...] = (
     lambda size: 2 * size,
     lambda size: size // 2,
     lambda size: size - 1,
@@ -102,10 +102,12 @@ _CHANGES: tuple[Callable[[int], int], ...] = (
 )
 
 
-def other_shapes(given: Arguments) -> Iterator[tuple[str, Arguments]]:
+def other_shapes(
+    given: Arguments, changes: tuple[Callable[[int], int], ...] = CHANGES
+) -> Iterator[tuple[str, Arguments]]:
     """Yield arguments in which one size is another wherever it stands, with the shapes in words."""
     sizes = sorted({size for array in _arrays(given) for size in array.shape if size > 1}, reverse=True)
-    for change in _CHANGES:
+    for change in changes:
         for size in sizes:
             other = change(size)
             if other < 1 or other in sizes:

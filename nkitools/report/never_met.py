@@ -66,6 +66,11 @@ def _of_record(record: Record) -> Met:
     return found
 
 
+def missing_of(met: Met) -> list[str]:
+    """Return what runs have never met, in words."""
+    return [text for name, text in _SENTENCES.items() if met.get(name) is False]
+
+
 def merge(mine: dict[str, Met], other: Mapping[str, Met]) -> None:
     """Add the cases that another process, or another test, has met."""
     for kernel, met in other.items():
@@ -76,9 +81,7 @@ def merge(mine: dict[str, Met], other: Mapping[str, Met]) -> None:
 
 def sentence(kernels: Mapping[str, Met]) -> str:
     """Return ``never met: matmul: K never beyond one tile``; '' if all cases were met."""
-    missing = {
-        kernel: [text for name, text in _SENTENCES.items() if met.get(name) is False] for kernel, met in kernels.items()
-    }
+    missing = {kernel: missing_of(met) for kernel, met in kernels.items()}
     parts = [f"{shown_line(kernel)}: {', '.join(texts)}" for kernel, texts in sorted(missing.items()) if texts]
     if not parts:
         return ""

@@ -31,6 +31,7 @@ from nkitools.serve.plain_text import sendable
 from nkitools.serve.read_files import changed, contents
 from nkitools.serve.repaired_file import repaired
 from nkitools.serve.simulated_file import compared, estimated, reasons, simulated
+from nkitools.serve.verified_file import verified
 
 Plain = dict[str, Any]
 _MOST_RUNS = 16  # that `why` can be asked about
@@ -40,7 +41,7 @@ nkitools judges AWS NKI kernels (nki, neuronxcc.nki) on a CPU. First lint a file
 name rule, line, remedy and, where they follow from the source, edits (suggestions; `tried`: what became of the rule on
 this run). A file says how its kernel is called: inputs = (array, ...), or pass arguments. Ask instructions for call
 forms and limits, explain for a rule or a code of AWS's, why for what an element was made of, compare for what is wrong,
-estimate for time."""
+estimate for time. Ask verify whether a kernel is done: it is hard to fool."""
 
 
 _FUNCTIONS = 3  # of a search, in full
@@ -131,6 +132,7 @@ def make_server(root: Path) -> MCPServer:
     _tools_of_kept_runs(server, workplace)
     _tools_of_new_runs(server, workplace)
     _tools_of_edits(server, workplace)
+    _tools_of_verdicts(server, workplace)
     return server
 
 
@@ -240,6 +242,49 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
             return await _called(compared, request | {"against": against, "rtol": rtol, "atol": atol}, seconds, context)
 
         return await _awaited(go())
+
+
+def _tools_of_verdicts(server: MCPServer, workplace: Workplace) -> None:
+    @server.tool()
+    async def verify(
+        path: str,
+        kernel: str,
+        context: Context[Any],
+        reference: str = "",
+        arguments: Plain | None = None,
+        settings: Plain | None = None,
+        mutates: list[str] | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        max_traffic: float | None = None,
+        fail_fast: bool = False,
+        seed: int = 0,
+        chip: str = "",
+        nki_version: str = "",
+        seconds: float = 60.0,
+    ) -> Told:
+        """Judge a kernel: rows of pass, fail and unknown with what was tried and why, and how sure they are.
+
+        reference: FILE::NAME of another file, which then says inputs and space, too; without it the file's own.
+        """
+
+        async def go() -> Plain:
+            request = _request(workplace, path, kernel, arguments, settings, chip=chip, nki_version=nki_version)
+            request |= {"rtol": rtol, "atol": atol, "max_traffic": max_traffic, "fail_fast": fail_fast, "seed": seed}
+            request |= {"against": _against(workplace, reference), "mutates": mutates, "seconds": seconds}
+            return await _called(verified, request, seconds, context)
+
+        return await _awaited(go())
+
+
+def _against(workplace: Workplace, reference: str) -> tuple[str, str] | None:
+    """Return the file and the name of a reference. Refused for a file outside of the root."""
+    file, separator, name = reference.rpartition("::")
+    if not reference:
+        return None
+    if not separator:
+        raise Refused(f"{reference} names no reference: write FILE::NAME")
+    return str(workplace.file(file)), name
 
 
 def _tools_of_edits(server: MCPServer, workplace: Workplace) -> None:

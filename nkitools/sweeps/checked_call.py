@@ -14,7 +14,7 @@ from typing import Any
 from nkitools.chip.argument_types import Kernel
 from nkitools.comparison.form import RETURNS_NONE, NothingCompared, must_be_another, unlike_form
 from nkitools.comparison.rule import Rule, stated_rule
-from nkitools.kernel_settings import constants_of, constants_set, keywords_of
+from nkitools.kernel_settings import constants_of, constants_set, keywords_of, with_generator
 from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.signatures import named_arguments
@@ -98,7 +98,7 @@ class CheckedCall:
 
     def arguments_of(self, case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the positional and the named arguments of the kernel."""
-        made = self.arguments(**taken(self.arguments, case.values))
+        made = self.arguments(**taken(self.arguments, with_generator(self.arguments, case.values)))
         if not isinstance(made, Mapping):
             args = tuple(made) if isinstance(made, (tuple, list)) else (made,)
             return args, self._keywords(case, args, {})

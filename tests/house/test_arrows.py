@@ -79,33 +79,38 @@ room(
     "authors_code", "chip", "comparison", "facts", "history", "lint", "output_streams", "record", "rules",
     "suggestions", "timing",
 )  # fmt: skip
+room(
+    "verdict",  # on one kernel, by all that is below
+    "authors_code", "chip", "comparison", "edits", "facts", "history", "kernel_file", "kernel_settings", "launch",
+    "platforms", "precision", "processes", "record", "repair", "report", "rules", "sweeps", "targets",
+)  # fmt: skip
 room("expect", "facts", "record", "report", "rules")
 room(
     "nkitools",  # what users import
     "customop", "dialects", "expect", "facts", "launch", "mx", "pallas", "platforms", "precision", "record", "report",
-    "rules", "strategies", "sweeps", "timing", "why",
+    "rules", "strategies", "sweeps", "timing", "verdict", "why",
 )  # fmt: skip
 room(
     "serve",
     "authors_code", "chip", "comparison", "dialects", "edits", "facts", "kernel_file", "kernel_settings", "launch",
     "lint", "platforms", "precision", "processes", "record", "repair", "report", "rules", "suggestions", "targets",
-    "why",
+    "verdict", "why",
 )  # fmt: skip
 room(
     "pytest_plugin",
     "authors_code", "chip", "comparison", "dialects", "expect", "facts", "launch", "pallas", "precision",
-    "processes", "record", "repair", "report", "rules", "sweeps", "targets", "why",
+    "processes", "record", "repair", "report", "rules", "sweeps", "targets", "verdict", "why",
 )  # fmt: skip
 room(
     "field",  # tests, scripts and kernels of others, as they are
     "dialects", "facts", "lint", "pallas", "platforms", "processes", "record", "rules",
 )  # fmt: skip
-room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps")
+room("typing", "authors_code", "precision", "pytest_plugin", "record", "report", "rules", "sweeps", "verdict")
 room(
     "cli",  # its templates are files of users
     "authors_code", "chip", "comparison", "customop", "dialects", "edits", "examples", "facts", "field", "kernel_file",
     "kernel_settings", "launch", "lint", "nkitools", "pallas", "platforms", "precision", "processes", "record",
-    "repair", "report", "rules", "serve", "suggestions", "sweeps", "targets", "timing", "why",
+    "repair", "report", "rules", "serve", "suggestions", "sweeps", "targets", "timing", "verdict", "why",
 )  # fmt: skip
 room("__main__", "cli", "output_streams", "platforms")
 

@@ -1,0 +1,268 @@
+"""The kernel of a verdict in its own process: what it returns, and what its runs have to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from nkitools.authors_code.called_functions import plain_function
+from nkitools.authors_code.source_text import running
+from nkitools.chip.chosen_chip import resolve_chip
+from nkitools.facts import options
+from nkitools.kernel_file import failure
+from nkitools.kernel_settings import VARIABLE, constants_set, parameters_of, with_keywords
+from nkitools.launch.frameworks import NUMPY, framework_of
+from nkitools.launch.kept_arguments import Keeping, changes_fail
+from nkitools.launch.kernel import as_launch
+from nkitools.launch.launch import Launch
+from nkitools.launch.nested_arguments import mapped
+from nkitools.precision.difference import exact
+from nkitools.precision.runs import Half, Values, arrays_in, copied, run_half
+from nkitools.report.never_met import met_by, missing_of
+from nkitools.rules.finding import Finding, KernelError
+from nkitools.sweeps.checked_call import kind_of
+from nkitools.targets import simulator_for
+from nkitools.targets.imports import stand_in
+from nkitools.verdict.cases import Given
+from nkitools.verdict.mutants import Mutants
+from nkitools.verdict.outside import Outside, outside_of
+from nkitools.verdict.reach import Reach, reach_of
+from nkitools.verdict.rows import Measured
+from nkitools.verdict.subject import Subject
+
+
+@dataclass(frozen=True)
+class Described:
+    """The facts about a kernel that is to run. ``mutable``: the parameters that its author has declared mutable."""
+
+    name: str
+    kind: str
+    parameters: tuple[str, ...]
+    mutable: frozenset[str]
+    chip: str
+    versions: tuple[str, ...]
+    outside: Outside
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The end of a run: what it gave, the rules that it broke, and what it raised.
+
+    ``refuses``: whether the kernel itself, or a rule, has stopped it.
+    """
+
+    half: Half | None
+    findings: tuple[Finding, ...] = ()
+    error: str = ""
+    refuses: bool = False
+
+    @property
+    def broken(self) -> list[Finding]:
+        """Return the findings that are errors."""
+        return [each for each in self.findings if each.severity == "error"]
+
+
+@dataclass
+class Candidate:
+    """A kernel, loaded. ``launch``: the chip, the NKI version, the grid and the ranks of its launch."""
+
+    subject: Subject
+    launch: Mapping[str, Any] = field(default_factory=dict)
+    mutates: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Load the kernel."""
+        self._stack = ExitStack()
+        self._stack.enter_context(stand_in("always"))
+        self.kernel, self.reference = self.subject.candidate(self._stack)
+        self.kind = kind_of(self.kernel)
+        self._run: Any = None
+        self._kept: list[Any] = []  # earlier arguments, so that no later ones lie in their place
+        self._entered: dict[str, Any] = {}
+        self._met: dict[str, bool] = {}
+
+    def describe(self) -> Described:
+        """Return what is known of the kernel before it runs."""
+        parameters = [each for each in parameters_of(self.kernel) if each.kind not in VARIABLE]
+        mutable = {each.name for each in parameters if "mutable" in str(each.annotation)}
+        is_nki = self.kind == "nki"
+        chip = (self.launch.get("chip") or resolve_chip()) if is_nki else ""
+        known = [each for each in options.OPTIONS["nki_version"].choices if each != "auto"]
+        versions = tuple(known) if is_nki and as_launch(self.kernel).dialect.keeps_arguments else ()
+        names = tuple(each.name for each in parameters)
+        name = getattr(self.kernel, "__name__", getattr(self.kernel, "name", "kernel"))
+        return Described(str(name), self.kind, names, frozenset(mutable), chip, versions, outside_of(self.kernel))
+
+    def called_with(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return arguments with the settings that are keywords of the kernel."""
+        return with_keywords(self.kernel, args, kwargs, self.settings)
+
+    def run(self, given: Given, how: str = "", mutant: int = -1, launch: Mapping[str, Any] | None = None) -> Ran:
+        """Run the kernel on copies of arguments.
+
+        ``how``: ``reference``: while the reference raises; ``frames``: while the frames of callers hold other arrays;
+        ``memory``: in another place. ``mutant``: the number of an edit that is made before. ``launch``: in place of its
+        own.
+        """
+        try:
+            with self._changed(given, how), self.mutants.made(mutant), changes_fail():
+                return self._ran(given, how, {**self.launch, **given.launch, **(launch or {})})
+        except KernelError as error:
+            return Ran(None, (error.finding,), str(error), refuses=True)
+        except MemoryError as error:
+            return Ran(None, error=f"MemoryError: {error}")
+        except (Exception, SystemExit) as error:  # whatever the author's kernel raises
+            said = f"{type(error).__name__}: {error}"
+            return Ran(None, error=failure(error) or said if isinstance(error, Exception) else said, refuses=True)
+
+    @contextmanager
+    def _changed(self, given: Given, how: str) -> Iterator[None]:
+        without = self._without_reference() if how == "reference" else nullcontext()
+        with constants_set(self.kernel, given.constants) if given.constants else nullcontext(), without:
+            yield
+
+    @contextmanager
+    def _without_reference(self) -> Iterator[None]:
+        """Let the reference raise, under every name that it has here; one with variables around it stays as it is."""
+        function = plain_function(self.reference)
+        with ExitStack() as stack:
+            with suppress(ValueError):
+                stack.enter_context(running([] if function is None else [(function, _absent.__code__)]))
+            yield
+
+    def _ran(self, given: Given, how: str, launch: Mapping[str, Any]) -> Ran:
+        args, kwargs = given.args, given.kwargs
+        if self.kind != "nki" or launch.get("ranks") is not None:
+            return self._ran_elsewhere(args, kwargs, launch)
+        asked = {name: each for name, each in launch.items() if name in ("grid", "chip", "nki_version") and each}
+        found = as_launch(self.kernel, **asked, rules="report")
+        if found.dialect.keeps_arguments:
+            found = replace(found, keeping=Keeping(frozenset(self.mutates), "error", restores=False))
+        if how == "frames":
+            args, kwargs = mapped((args, kwargs), _decoy)
+            found = replace(found, wrap=self._swapped(found))
+        elif how == "memory":
+            args, kwargs = mapped((args, kwargs), _elsewhere)
+        elif not how:
+            found = replace(found, wrap=self._noted(found))
+        half = run_half(found, "precise", args, kwargs)
+        if not how:
+            self._run, self._half, self._met = half.run, half, met_by(half.run)
+        self._kept.append((args, kwargs) if how == "memory" else None)
+        return _told(half)
+
+    def _noted(self, launch: Launch) -> Callable[[Any], Any]:
+        """Return what keeps the values of each argument, as they enter."""
+        self._entered = {}
+
+        def entering(tensor: Any) -> Any:
+            self._entered.setdefault(tensor.name, tensor.storage.array.copy())
+            return tensor if launch.wrap is None else launch.wrap(tensor)
+
+        return entering
+
+    def _swapped(self, launch: Launch) -> Callable[[Any], Any]:
+        """Return what puts the values of the last run into the tensors of the arguments."""
+
+        def entering(tensor: Any) -> Any:
+            storage = tensor.storage
+            if tensor.name in self._entered:
+                values = self._entered[tensor.name].copy()
+                values.flags.writeable = storage.array.flags.writeable
+                storage.array = values
+                storage.forget_windows()
+                tensor = type(tensor).whole(storage)
+            return tensor if launch.wrap is None else launch.wrap(tensor)
+
+        return entering
+
+    def _ran_elsewhere(self, args: Any, kwargs: Any, launch: Mapping[str, Any]) -> Ran:
+        """Run a kernel of another kind, or ranks, on its simulator."""
+        own, named = copied((args, kwargs))
+        before = {name: exact(array) for name, (_, array) in arrays_in("argument", (own, named))}
+        taken = {"nki": ("grid", "ranks", "chip", "nki_version"), "pallas": ("chips",)}.get(self.kind, ())
+        said = {name: launch[name] for name in taken if launch.get(name)}
+        said |= {"mutates": self.mutates} if self.mutates and self.kind == "nki" else {}
+        run = simulator_for(self.kernel).run(self.kernel, *own, **{**named, **said}, rules="report")
+        after = {name: exact(array) for name, (_, array) in arrays_in("argument", (own, named))}
+        changed = {name for name, array in after.items() if not np.array_equal(array, before[name], equal_nan=True)}
+        outputs = {
+            name: Values(exact(array), str(array.dtype)) for name, (_, array) in arrays_in("output", run.outputs)
+        }
+        arguments = {name: Values(array, str(array.dtype)) for name, array in after.items()}
+        half = Half(run, outputs, arguments, frozenset(changed), frozenset())
+        self._run, self._half = run, half
+        return _told(half)
+
+    def explain(self) -> Any:
+        """Return the errors that the last run explains; None where it cannot be repeated."""
+        try:
+            return self._run.tolerance()
+        except (ValueError, AttributeError):
+            return None
+
+    def reach(self) -> dict[str, dict[str, Reach]]:
+        """Return which parts of the arguments reach each output of the last run, by its instructions."""
+        return reach_of(self._run, self._half) if self.kind == "nki" and not self._run.records else {}
+
+    def measure(self) -> Measured | str:
+        """Return what the last run costs, or why that is not known."""
+        from nkitools.verdict.costs import measured
+
+        return measured(self._run, self._half, self.kind)
+
+    def met(self) -> str:
+        """Return what the runs of this process have never met, in words."""
+        return ", ".join(missing_of(self._met))
+
+    @cached_property
+    def mutants(self) -> Mutants:
+        """The edits of the kernel that are mistakes."""
+        return Mutants(self.kernel)
+
+    def some_mutants(self, count: int, seed: int) -> list[tuple[int, str]]:
+        """Return the numbers of some mutants, each with its line and change."""
+        return self.mutants.sample(count, seed)
+
+
+def _absent(*args: Any, **kwargs: Any) -> Any:
+    raise LookupError("the reference is not here: a kernel must not call it")
+
+
+def _told(half: Half) -> Ran:
+    """Return the end of a run that goes to another process."""
+    run = half.run
+    error = "" if run.error is None else f"{type(run.error).__name__}: {run.error}"
+    plain: Any = SimpleNamespace(kernel=run.kernel, findings=())
+    return Ran(replace(half, run=plain, accesses={}), tuple(run.findings), error)
+
+
+def _decoy(value: Any) -> Any:
+    """Return an array of the same form with other values."""
+    if framework_of(value) is not NUMPY:
+        return value
+    turned = value[::-1] if value.ndim and len(value) > 1 else value
+    return np.ascontiguousarray(turned).copy() if value.dtype.kind in "biu" or value.dtype.names else _halved(turned)
+
+
+def _halved(value: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray((value.astype(np.float32) / 2).astype(value.dtype))
+
+
+def _elsewhere(value: Any) -> Any:
+    """Return a copy of an array that does not begin where memory is given out."""
+    if framework_of(value) is not NUMPY or not value.nbytes:
+        return value
+    room = np.empty(value.nbytes + 4096, np.uint8)
+    start = -room.ctypes.data % 64 + 64 * 7
+    copy = room[start : start + value.nbytes].view(value.dtype).reshape(value.shape)
+    copy[...] = value
+    return copy

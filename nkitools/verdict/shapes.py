@@ -1,0 +1,114 @@
+"""Other shapes than those that were given: of the author's space, else one size at a time in place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from nkitools.verdict.bench import Told
+from nkitools.verdict.cases import Given, shaped
+from nkitools.verdict.child import Raised
+from nkitools.verdict.dependence import belonging
+from nkitools.verdict.rows import FAIL, PASS, UNKNOWN, Row
+from nkitools.verdict.trial import Trial
+
+_MOST_TRIED = 12  # shapes beyond the author's space: the kernel may refuse many
+_LEAST_LEFT = 0.3  # of the time of all rows, when no other shape is begun
+_UNWRITTEN = frozenset({"NK403", "PL205", "CO106"})
+
+
+@dataclass
+class _Tried:
+    """The shapes that were tried, by what became of them, each with a sentence."""
+
+    right: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    wrong: list[tuple[str, str]] = field(default_factory=list)
+
+
+def other_shapes_row(trial: Trial, most: int) -> Row:
+    """Return whether the outputs are right in other shapes."""
+    bench = trial.bench
+    if not bench.known.is_function:
+        return Row("shapes", UNKNOWN, "", "the reference is no function: nothing says what is right in other shapes")
+    is_named, tried = bench.known.has_space, _Tried()
+    for given in _calls(trial, most):
+        if (not is_named and len(tried.right) + len(tried.open) >= most) or bench.left < _LEAST_LEFT * bench.seconds:
+            break
+        told = _told(trial, given)
+        if told is not None:
+            _note(trial, tried, told)
+        if tried.wrong:
+            break
+    return _row(trial, tried, is_named=is_named)
+
+
+def _calls(trial: Trial, most: int) -> Iterator[Given]:
+    bench, asked = trial.bench, trial.asked
+    if bench.known.has_space:
+        return iter(bench.ask_judge("cases", most + 2, asked.seed, bench.described.parameters))
+    return islice(shaped(trial.given), _MOST_TRIED)
+
+
+def _told(trial: Trial, given: Given) -> Told | None:
+    """Return the run of a shape; None for one that the reference does not take."""
+    try:
+        if not trial.bench.known.has_space:
+            trial.bench.right()(*given.args, **given.kwargs)
+        return trial.bench.tried(given)
+    except Raised:
+        return None
+
+
+def _note(trial: Trial, tried: _Tried, told: Told) -> None:
+    """Sort a shape. One that breaks a rule is refused, but for elements that are never written."""
+    said, broken = told.given.said, {each.rule for each in told.ran.broken}
+    if told.outcome == "pass":
+        tried.right.append(said)
+        trial.right.append(told)
+    elif told.outcome == "undecided":
+        tried.open.append(said)
+    elif told.ran.half is None or broken - _UNWRITTEN:
+        tried.refused.append(said)
+    else:
+        tried.wrong.append((said, told.sentence()))
+
+
+def _row(trial: Trial, tried: _Tried, *, is_named: bool) -> Row:
+    data = {
+        "right": tried.right,
+        "refused": tried.refused,
+        "undecided": tried.open,
+        "wrong": [s for s, _ in tried.wrong],
+    }
+    outside = trial.bench.described.outside
+    if tried.wrong:
+        said, why = tried.wrong[0]
+        doubt = "" if is_named else _doubt(trial)
+        return Row("shapes", UNKNOWN if doubt else FAIL, said, "; ".join(filter(None, (why, doubt))), data)
+    shown = f"{'; '.join(tried.right)}"
+    if tried.right:
+        refused = f"it refuses {len(tried.refused)} others" if tried.refused else ""
+        return Row("shapes", PASS, shown, refused, data)
+    if tried.open:
+        return Row("shapes", UNKNOWN, "; ".join(tried.open), "undecided there: state rtol and atol", data)
+    limit = f": {outside.limits}" if outside.limits else ""
+    return Row(
+        "shapes",
+        UNKNOWN,
+        "; ".join(tried.refused[:2]),
+        f"one shape only: it takes no other that was tried{limit}",
+        data,
+    )
+
+
+def _doubt(trial: Trial) -> str:
+    """Return why a shape beyond the author's space may be none for the kernel; '' where nothing says so."""
+    outside = trial.bench.described.outside
+    if outside.limits:
+        return f"the kernel says its own limit: {outside.limits}"
+    if not outside.reads_shapes:
+        return "one shape only: the kernel reads no shape"
+    return belonging(trial)

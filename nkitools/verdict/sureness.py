@@ -1,0 +1,59 @@
+"""The sureness of a verdict: the share of the kernel's own mutants that its rows would have caught."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.rule import Rule
+from nkitools.verdict.bench import Bench, Told
+from nkitools.verdict.cases import has_negative
+from nkitools.verdict.child import Gone, Raised
+
+_MOST = 24  # mutants
+_LEAST_SECONDS = 2.0  # of a mutant, and so many times the kernel's own run
+_TIMES = 10
+
+
+def how_sure(bench: Bench, right: Sequence[Told], seed: int, seconds: float, end: float) -> dict[str, Any]:
+    """Return how many of the mutants the runs that pass would have caught, and what was never met.
+
+    ``right``: these runs; ``seconds``: what one of them takes; ``end``: when no other mutant begins.
+    """
+    try:
+        never = [each for each in [bench.ask("met")] if each]
+        chosen = bench.ask("some_mutants", _MOST, seed) if bench.described.kind == "nki" and right else []
+    except (Gone, Raised) as error:
+        return {"says": f"not known: {error}"}
+    never += [] if any(has_negative(each.given) for each in right) else ["no negative values"]
+    caught, missed = 0, []
+    for number, said in chosen:
+        if time.monotonic() >= end:
+            break
+        if _is_caught(bench, right, number, seconds):
+            caught += 1
+        else:
+            missed.append(said)
+    tried = caught + len(missed)
+    says = f"these rows catch {caught} of {tried} of its own mutants" if tried else "no mutant was tried"
+    says += f"; never met: {', '.join(never)}" if never else ""
+    return {"caught": caught, "mutants": tried, "missed": missed[:6], "never_met": never, "says": says}
+
+
+def _is_caught(bench: Bench, right: Sequence[Told], number: int, seconds: float) -> bool:
+    """Return whether a mutant breaks a rule, raises, does not end, or gives another result."""
+    for told in right:
+        try:
+            ran = bench.run(told.given, "mutant", number, seconds=max(_LEAST_SECONDS, _TIMES * seconds))
+        except (Gone, Raised):
+            return True
+        if ran.half is None or ran.broken:
+            return True
+        results = {**ran.half.arguments, **ran.half.outputs}
+        for each in told.outputs:
+            found, elements = results.get(each.name), each.elements
+            if found is None or not compared(found.array, elements.expected, Rule(elements.rtol, elements.atol)).agree:
+                return True
+    return False
