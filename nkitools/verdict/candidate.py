@@ -54,13 +54,14 @@ class Described:
 class Ran:
     """The end of a run: what it gave, the rules that it broke, and what it raised.
 
-    ``refuses``: whether the kernel itself, or a rule, has stopped it.
+    ``refuses``: whether the kernel itself, or a rule, has stopped it. ``left_out``: what was not looked at, and why.
     """
 
     half: Half | None
     findings: tuple[Finding, ...] = ()
     error: str = ""
     refuses: bool = False
+    left_out: str = ""
 
     @property
     def broken(self) -> list[Finding]:
@@ -113,7 +114,7 @@ class Candidate:
         """
         try:
             with self._changed(given, how), self.mutants.made(mutant), changes_fail():
-                return self._ran(given, how, {**self.launch, **given.launch, **(launch or {})})
+                return self._ran(given, how, launch or {})
         except KernelError as error:
             return Ran(None, (error.finding,), str(error), refuses=True)
         except MemoryError as error:
@@ -137,8 +138,11 @@ class Candidate:
                 stack.enter_context(running([] if function is None else [(function, _absent.__code__)]))
             yield
 
-    def _ran(self, given: Given, how: str, launch: Mapping[str, Any]) -> Ran:
+    def _ran(self, given: Given, how: str, other: Mapping[str, Any]) -> Ran:
         args, kwargs = given.args, given.kwargs
+        launch = {**self.launch, **given.launch, **other}
+        if self.kind == "pallas" and self._run is not None and not other:
+            launch["modes"] = ("interpret",)  # the whole check is that of the given arguments
         if self.kind != "nki" or launch.get("ranks") is not None:
             return self._ran_elsewhere(args, kwargs, launch)
         asked = {name: each for name, each in launch.items() if name in ("grid", "chip", "nki_version") and each}
@@ -187,7 +191,7 @@ class Candidate:
         """Run a kernel of another kind, or ranks, on its simulator."""
         own, named = copied((args, kwargs))
         before = {name: exact(array) for name, (_, array) in arrays_in("argument", (own, named))}
-        taken = {"nki": ("grid", "ranks", "chip", "nki_version"), "pallas": ("chips",)}.get(self.kind, ())
+        taken = {"nki": ("grid", "ranks", "chip", "nki_version"), "pallas": ("chips", "modes")}.get(self.kind, ())
         said = {name: launch[name] for name in taken if launch.get(name)}
         said |= {"mutates": self.mutates} if self.mutates and self.kind == "nki" else {}
         run = simulator_for(self.kernel).run(self.kernel, *own, **{**named, **said}, rules="report")
@@ -198,7 +202,8 @@ class Candidate:
         }
         arguments = {name: Values(array, str(array.dtype)) for name, array in after.items()}
         half = Half(run, outputs, arguments, frozenset(changed), frozenset())
-        self._run, self._half = run, half
+        if "modes" not in launch:
+            self._run, self._half = run, half
         return _told(half)
 
     def explain(self) -> Any:
@@ -241,7 +246,8 @@ def _told(half: Half) -> Ran:
     run = half.run
     error = "" if run.error is None else f"{type(run.error).__name__}: {run.error}"
     plain: Any = SimpleNamespace(kernel=run.kernel, findings=())
-    return Ran(replace(half, run=plain, accesses={}), tuple(run.findings), error)
+    left_out = "; ".join(f"{name}: {why}" for name, why in dict(getattr(run, "left_out", None) or {}).items())
+    return Ran(replace(half, run=plain, accesses={}), tuple(run.findings), error, left_out=left_out)
 
 
 def _decoy(value: Any) -> Any:

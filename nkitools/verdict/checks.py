@@ -42,7 +42,8 @@ def _of_rules(trial: Trial, ran: Ran) -> Iterator[Row]:
     changes = [each for each in ran.broken if each.rule in _CHANGED]
     broken = [each for each in ran.broken if each not in unwritten and each not in changes]
     chip = trial.bench.described.chip or ", ".join(trial.asked.chips)
-    yield _of_findings("rules", broken, f"all rules, {chip}" if chip else "all rules")
+    tried = f"all rules, {chip}" if chip else "all rules"
+    yield _of_findings("rules", broken, f"{tried}; not looked at: {ran.left_out[:200]}" if ran.left_out else tried)
     yield _of_findings("written", unwritten, ", ".join(trial.half.outputs))
     yield _of_arguments(trial, changes)
 

@@ -25,7 +25,8 @@ class Outside:
     """The constants that a kernel reads, and its words about shapes.
 
     ``constants``: numbers, texts and arrays, each with its value or form in words; ``arrays``: the names of the arrays.
-    ``limits``: a line of the kernel that limits shapes; '' where none does. ``reads_shapes``: whether it reads a shape.
+    ``limits``: a line of the kernel itself that limits shapes; '' where none does. ``reads_shapes``: whether it reads
+    one.
     """
 
     constants: dict[str, str]
@@ -43,7 +44,7 @@ def outside_of(kernel: Any) -> Outside:
         found |= {**globals_named(each), **variables_around(each)}
         first, last = lines_of(each.__code__)
         text = "\n".join((text_of(each.__code__) or "").splitlines()[first - 1 : last])
-        limits = limits or _limit_in(text)
+        limits = _limit_in(text) if each is function else limits
         reads = reads or ".shape" in text or ".size" in text
     shown = {name: _shown(value) for name, value in found.items()}
     arrays = tuple(name for name, value in found.items() if isinstance(value, np.ndarray) and value.size > 1)

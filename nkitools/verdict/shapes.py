@@ -94,6 +94,9 @@ def _row(trial: Trial, tried: _Tried, *, is_named: bool) -> Row:
         return Row("shapes", PASS, shown, refused, data)
     if tried.open:
         return Row("shapes", UNKNOWN, "; ".join(tried.open), "undecided there: state rtol and atol", data)
+    if not tried.refused:
+        said = "there is no time for other shapes" if trial.bench.left < _LEAST_LEFT * trial.bench.seconds else ""
+        return Row("shapes", UNKNOWN, "", said or "the reference takes no other shape that was tried", data)
     limit = f": {outside.limits}" if outside.limits else ""
     return Row(
         "shapes",
