@@ -390,6 +390,19 @@ def test_inputs_of_a_case_take_the_first_of_the_space(tmp_path: Path) -> None:
         loaded(tmp_path, "space = {'columns': [1]}\ndef inputs(rows):\n    return rows,\n").inputs()
 
 
+def test_inputs_may_take_a_generator(tmp_path: Path) -> None:
+    """`rng` is one of seed 0 unless the caller has another; it is no name of a case."""
+    said = "space = {'rows': [4, 8]}\nmutates = 'x'\ndef inputs(rng, rows):\n    return (rng.random((rows, 2)),)\n"
+    text = HEAD + said
+    path = written(tmp_path, {"a.py": text}) / "a.py"
+    loaded = load(path)
+    (array,), _ = loaded.inputs()
+    np.testing.assert_array_equal(array, np.random.default_rng(0).random((4, 2)))
+    (other,), _ = loaded.inputs(case={"rng": np.random.default_rng(5), "rows": 3})
+    np.testing.assert_array_equal(other, np.random.default_rng(5).random((3, 2)))
+    assert (loaded.case_names(), loaded.mutates) == ({"rows"}, ("x",))
+
+
 def test_arrays_of_a_file_go_first(tmp_path: Path) -> None:
     """Arrays without a name are positional; the others keep their names."""
     np.savez(tmp_path / "a.npz", np.ones(2), np.zeros(3), scale=np.full(1, 5.0))

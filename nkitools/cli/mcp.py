@@ -18,7 +18,7 @@ from nkitools.platforms import end_at_ctrl_c
     help="Files below this folder can be read and run, others not.",
 )
 def serve_agent(root: Path) -> None:
-    """Serve a coding agent over stdin and stdout: lint, simulate, why, estimate, explain, instructions, compare.
+    """Serve a coding agent over stdin and stdout: lint, simulate, why, compare, verify, repair and others.
 
     The protocol is MCP. A simulated kernel runs with the rights of the user. It takes the extra mcp: pip install
     'nkitools[mcp]'.

@@ -40,6 +40,17 @@ def test_each_outcome_has_its_reason() -> None:
     assert (error["outcome"], error["error"].split(":")[0]) == ("error", "ValueError")
 
 
+def test_arguments_may_take_a_generator() -> None:
+    """`rng` is no name of the space: it is a generator of the same seed in every case."""
+
+    def drawn(rng: np.random.Generator, rows: int) -> tuple[Any, ...]:
+        assert rng.random() == np.random.default_rng(0).random()
+        return (rng.random((rows, 7), np.float32),)
+
+    rows = outcomes(CheckedCall(scaled, "nki", drawn, reference), {"rows": 5}, {"rows": 6, "factor": 3.0})
+    assert [each["outcome"] for each in rows] == ["pass", "pass"], rows
+
+
 def test_low_precision_is_no_wrong_result_and_is_split_off() -> None:
     """A bfloat16 product is off by its rounding; a stated tolerance below that makes it wrong."""
 

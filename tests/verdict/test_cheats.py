@@ -11,6 +11,7 @@ import pytest
 from nkitools.verdict.rows import Verdict
 from nkitools.verdict.subject import OfProcess
 from nkitools.verdict.verify import Options, verdict_of
+from tests.sweeps.scaled_kernel import arguments, reference, scaled
 from tests.verdict import cheats
 
 
@@ -79,6 +80,17 @@ def test_a_right_kernel_passes() -> None:
     found = _verdict(Cheat(cheats.right, set()))
     assert [each for each in found.rows if each.outcome != "pass"] == []
     assert found.status == 0
+
+
+def test_other_shapes_are_those_of_a_space() -> None:
+    """A name of the space is one of `inputs`, or a keyword of the kernel and of the reference, or a constant."""
+    space = {"rows": [4, 128], "factor": [2.0, 3.0], "BLOCK": [64, 128]}
+    subject = OfProcess(scaled, ((arguments(4)[0],), {}), reference, arguments, space)
+    found = verdict_of(subject, Options(), {}, is_here=True)
+    assert found["shapes"].outcome == "pass", str(found)
+    assert set(found["shapes"].data["right"]) > {"rows=4, factor=3.0, BLOCK=64"}
+    spoilt = OfProcess(scaled, ((arguments(4)[0],), {}), reference, arguments, {"rows": [4], "spoil": [0, 1]})
+    assert verdict_of(spoilt, Options(), {}, is_here=True).failed == ("shapes",)
 
 
 @pytest.mark.process
