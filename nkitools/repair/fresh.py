@@ -11,6 +11,7 @@ from nkitools.launch.frameworks import mapped_arrays
 from nkitools.precision.runs import arrays_in
 from nkitools.repair.case import Arguments
 
+_MANY = 4  # values that rise or fall by chance
 _FEW = 16  # an array with so few different values holds masks, labels or lengths, and stays as it is
 
 
@@ -71,8 +72,12 @@ def _holds_whole_numbers(array: Array) -> bool:
 def _shuffled(array: Array, rng: np.random.Generator) -> Array:
     """Return the numbers of an array in another order, each by up to a tenth larger or smaller.
 
-    An array whose rows (or columns) are all alike keeps that form.
+    An array whose rows (or columns) are all alike keeps that form, and one that rises or falls along an axis its order.
     """
+    return in_order(_mixed_in_form(array, rng), array)
+
+
+def _mixed_in_form(array: Array, rng: np.random.Generator) -> Array:
     numbers = array.astype(np.float64)
     if (numbers == numbers.flat[0]).all():
         return (numbers * rng.uniform(0.5, 1.5, numbers.shape)).astype(array.dtype)
@@ -81,6 +86,18 @@ def _shuffled(array: Array, rng: np.random.Generator) -> Array:
         if numbers.shape[axis] > 1 and (numbers == first).all():
             return np.array(np.broadcast_to(_mixed(first, rng), numbers.shape)).astype(array.dtype)
     return _mixed(numbers, rng).astype(array.dtype)
+
+
+def in_order(array: Array, like: Array) -> Array:
+    """Return an array sorted along each axis along which another one rises or falls, such as a sum from the start."""
+    for axis in range(array.ndim):
+        if like.shape[axis] > _MANY:
+            steps = np.diff(like.astype(np.float64), axis=axis)
+            if (steps >= 0).all() and (steps > 0).any():
+                array = np.sort(array, axis=axis)
+            elif (steps <= 0).all() and (steps < 0).any():
+                array = np.flip(np.sort(array, axis=axis), axis)
+    return np.ascontiguousarray(array)
 
 
 def _mixed(numbers: Array, rng: np.random.Generator) -> Array:
@@ -126,7 +143,8 @@ def other_shapes(
 
 def _resized(array: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Return an array of another shape with values like those of an array."""
+    like = array
     for axis in range(array.ndim):
         index = np.arange(shape[axis]) % array.shape[axis]
         array = np.take(array, index, axis=axis)
-    return _shuffled(array, rng) if _holds_numbers(array) else array
+    return in_order(_shuffled(array, rng), like) if _holds_numbers(array) else array

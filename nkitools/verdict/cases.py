@@ -15,7 +15,7 @@ from nkitools.comparison.dtype_table import limits_of
 from nkitools.launch.frameworks import NUMPY, framework_of
 from nkitools.launch.nested_arguments import mapped
 from nkitools.precision.runs import arrays_in
-from nkitools.repair.fresh import CHANGES, has_codes, other_shapes, other_values
+from nkitools.repair.fresh import CHANGES, has_codes, in_order, other_shapes, other_values
 
 _FEW = 16  # different values: masks, labels and lengths, which are no measurements
 _LEAST_TIES = 8  # elements of an array in which some can be equal
@@ -164,7 +164,7 @@ def _tied(value: Any, rng: np.random.Generator) -> Any:
     limits = limits_of(value.dtype.name)
     if limits is not None and float(flat.min()) < 0 < float(flat.max()):
         flat[places[-max(1, flat.size // 1024) :]] = np.asarray(float(limits.smallest_normal) / 4).astype(value.dtype)
-    return flat.reshape(value.shape)
+    return in_order(flat.reshape(value.shape), value)
 
 
 def _as_numpy(given: Given) -> Given:

@@ -17,18 +17,23 @@ from nkitools.precision.runs import arrays_in, copied
 from nkitools.sweeps.checked_call import LAUNCH
 from nkitools.targets.imports import stand_in
 from nkitools.verdict.cases import Given
+from nkitools.verdict.outside import outside_of
 from nkitools.verdict.subject import Subject
 
 
 @dataclass(frozen=True)
 class Known:
-    """The facts about a reference. ``is_function``: whether it says what is right for other arguments."""
+    """The facts about a reference. ``is_function``: whether it says what is right for other arguments.
+
+    ``numbers``: the whole numbers that its text names.
+    """
 
     given: Given
     is_function: bool
     is_drawn: bool
     has_space: bool
     mutates: tuple[str, ...]
+    numbers: frozenset[int]
 
 
 @dataclass
@@ -50,7 +55,8 @@ class Judge:
         own = self._judged
         is_drawn = own.draw is not None and (own.space is None or "rng" in own.case_names)
         given = Given(*own.given, said="the given arguments")
-        return Known(given, self._function is not None, is_drawn, own.space is not None, own.mutates)
+        numbers = outside_of(self._function).numbers
+        return Known(given, self._function is not None, is_drawn, own.space is not None, own.mutates, numbers)
 
     @property
     def _function(self) -> Any:

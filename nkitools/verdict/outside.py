@@ -19,6 +19,9 @@ _LIMITS = re.compile(
     r"\b(?:multiples?|divisible|divides|assum\w+|exactly|fixed|only (?:for|works|supports)|64|128|256|512|1024|2048)\b"
 )
 
+_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_OF_RESTS = re.compile(r"\bmin\(|\bmask|ceil|cdiv|div_up|- 1\) *//|-\(-|//-|%")
+
 
 @dataclass(frozen=True)
 class Outside:
@@ -26,29 +29,37 @@ class Outside:
 
     ``constants``: numbers, texts and arrays, each with its value or form in words; ``arrays``: the names of the arrays.
     ``limits``: a line of the kernel itself that limits shapes; '' where none does. ``reads_shapes``: whether it reads
-    one.
+    one; ``has_rests``: whether its text computes sizes of partial tiles. ``numbers``: the whole numbers that it names.
     """
 
     constants: dict[str, str]
     arrays: tuple[str, ...] = ()
     limits: str = ""
     reads_shapes: bool = True
+    has_rests: bool = True
+    numbers: frozenset[int] = frozenset()
 
 
 def outside_of(kernel: Any) -> Outside:
     """Return what a kernel and the author's functions that it names read from outside."""
     function = plain_function(kernel)
     found: dict[str, Any] = {}
-    limits, reads = "", function is None
+    limits, reads, rests = "", function is None, function is None
+    numbers: set[int] = set()
     for each in () if function is None else named_functions(function):
         found |= {**globals_named(each), **variables_around(each)}
         first, last = lines_of(each.__code__)
         text = "\n".join((text_of(each.__code__) or "").splitlines()[first - 1 : last])
         limits = _limit_in(text) if each is function else limits
         reads = reads or ".shape" in text or ".size" in text
+        numbers |= {int(number) for number in _NUMBER.findall(text)}
+        rests = rests or _OF_RESTS.search(text) is not None
+    numbers |= {value for value in found.values() if type(value) is int}
     shown = {name: _shown(value) for name, value in found.items()}
     arrays = tuple(name for name, value in found.items() if isinstance(value, np.ndarray) and value.size > 1)
-    return Outside({name: text for name, text in shown.items() if text}, arrays, limits, reads)
+    return Outside(
+        {name: text for name, text in shown.items() if text}, arrays, limits, reads, rests, frozenset(numbers)
+    )
 
 
 def _shown(value: Any) -> str:

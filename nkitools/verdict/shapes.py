@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from nkitools.chip.numerics import Array
 from nkitools.verdict.bench import Told
-from nkitools.verdict.cases import Given, shaped
+from nkitools.verdict.cases import Given, holds_numbers, shaped
 from nkitools.verdict.child import Raised
 from nkitools.verdict.dependence import belonging
 from nkitools.verdict.rows import FAIL, PASS, UNKNOWN, Row
@@ -25,6 +26,7 @@ class _Tried:
     right: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    doubted: list[str] = field(default_factory=list)  # wrong ones, which may be none for the kernel
     wrong: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -42,7 +44,7 @@ def other_shapes_row(trial: Trial, most: int) -> Row:
             _note(trial, tried, told)
         if tried.wrong:
             break
-    return _row(trial, tried, is_named=is_named)
+    return _row(trial, tried)
 
 
 def _calls(trial: Trial, most: int) -> Iterator[Given]:
@@ -73,22 +75,28 @@ def _note(trial: Trial, tried: _Tried, told: Told) -> None:
     elif told.ran.half is None or broken - _UNWRITTEN:
         tried.refused.append(said)
     else:
-        tried.wrong.append((said, told.sentence()))
+        doubt = "" if trial.bench.known.has_space else _doubt(trial, told.given)
+        if doubt:
+            tried.doubted.append(f"{said}: {told.sentence()}; {doubt}")
+        else:
+            tried.wrong.append((said, told.sentence()))
 
 
-def _row(trial: Trial, tried: _Tried, *, is_named: bool) -> Row:
+def _row(trial: Trial, tried: _Tried) -> Row:
     data = {
         "right": tried.right,
         "refused": tried.refused,
         "undecided": tried.open,
+        "doubted": tried.doubted,
         "wrong": [s for s, _ in tried.wrong],
     }
     outside = trial.bench.described.outside
     if tried.wrong:
         said, why = tried.wrong[0]
-        doubt = "" if is_named else _doubt(trial)
-        return Row("shapes", UNKNOWN if doubt else FAIL, said, "; ".join(filter(None, (why, doubt))), data)
-    shown = f"{'; '.join(tried.right)}"
+        return Row("shapes", FAIL, said, why, data)
+    shown = "; ".join(tried.right)
+    if tried.doubted:
+        return Row("shapes", UNKNOWN, shown, tried.doubted[0], data)
     if tried.right:
         refused = f"it refuses {len(tried.refused)} others" if tried.refused else ""
         return Row("shapes", PASS, shown, refused, data)
@@ -107,11 +115,31 @@ def _row(trial: Trial, tried: _Tried, *, is_named: bool) -> Row:
     )
 
 
-def _doubt(trial: Trial) -> str:
+def _doubt(trial: Trial, wrong: Given) -> str:
     """Return why a shape beyond the author's space may be none for the kernel; '' where nothing says so."""
-    outside = trial.bench.described.outside
+    outside, parameters = trial.bench.described.outside, trial.bench.described.parameters
+    given = trial.given.arrays(parameters)
+    pairs = [(array.shape, other.shape) for array, other in zip(given.values(), wrong.arrays().values(), strict=True)]
+    changed = {(old, new) for one, other in pairs for old, new in zip(one, other, strict=True) if old != new}
     if outside.limits:
         return f"the kernel says its own limit: {outside.limits}"
     if not outside.reads_shapes:
         return "one shape only: the kernel reads no shape"
+    whole = [each for each in (*trial.given.args, *trial.given.kwargs.values()) if type(each) is int and each > 1]
+    if whole:
+        return f"the whole number {whole[0]} among the arguments may belong to the shapes: name shapes in `space`"
+    numbers = trial.bench.known.numbers | (frozenset() if outside.has_rests else outside.numbers)
+    written = sorted(old for old, _ in changed if old in numbers)
+    if written:
+        return f"one shape only: {written[0]} is written into the kernel or the reference. Name shapes in `space`"
+    if not outside.has_rests and any(new % old for old, new in changed):
+        return "the kernel may be for whole tiles alone: let it say so, or name shapes in `space`"
+    coded = [name for name, array in given.items() if _holds_codes(array)]
+    if coded:
+        return f"{', '.join(coded)}, masks or labels, may mean nothing in other shapes: name shapes in `space`"
     return belonging(trial)
+
+
+def _holds_codes(array: Array) -> bool:
+    """Return whether an array holds masks, labels or places: few different numbers, or whole ones."""
+    return array.size > 1 and not holds_numbers(array) and bool((array != array.flat[0]).any())

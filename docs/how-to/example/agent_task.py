@@ -1,8 +1,11 @@
 import numpy as np
 
 
-def inputs(rng):
-    return (rng.standard_normal((200, 96), np.float32),)
+space = {"rows": [200, 128, 300], "columns": [96, 100]}
+
+
+def inputs(rng, rows, columns):
+    return (rng.standard_normal((rows, columns), np.float32),)
 
 
 def reference(x):
