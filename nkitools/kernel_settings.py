@@ -74,8 +74,9 @@ def without_settings(function: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def with_generator(function: Any, case: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a case with a generator of random numbers where a function takes one that the case does not have."""
-    if GENERATOR in case or all(each.name != GENERATOR for each in parameters_of(function)):
+    """Return a case with a generator of random numbers where a function needs one that the case does not have."""
+    needs = any(each.name == GENERATOR and each.default is each.empty for each in parameters_of(function))
+    if GENERATOR in case or not needs:
         return case
     import numpy as np
 

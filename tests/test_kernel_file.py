@@ -391,7 +391,7 @@ def test_inputs_of_a_case_take_the_first_of_the_space(tmp_path: Path) -> None:
 
 
 def test_inputs_may_take_a_generator(tmp_path: Path) -> None:
-    """`rng` is one of seed 0 unless the caller has another; it is no name of a case."""
+    """`rng` is one of seed 0 where it has no default and the caller no other; it is no name of a case."""
     said = "space = {'rows': [4, 8]}\nmutates = 'x'\ndef inputs(rng, rows):\n    return (rng.random((rows, 2)),)\n"
     text = HEAD + said
     path = written(tmp_path, {"a.py": text}) / "a.py"
@@ -401,6 +401,8 @@ def test_inputs_may_take_a_generator(tmp_path: Path) -> None:
     (other,), _ = loaded.inputs(case={"rng": np.random.default_rng(5), "rows": 3})
     np.testing.assert_array_equal(other, np.random.default_rng(5).random((3, 2)))
     assert (loaded.case_names(), loaded.mutates) == ({"rows"}, ("x",))
+    optional = "def inputs(rng=None):\n    return (rng,)\n"
+    assert load(written(tmp_path, {"b.py": HEAD + optional}) / "b.py").inputs() == ((None,), {})
 
 
 def test_arrays_of_a_file_go_first(tmp_path: Path) -> None:

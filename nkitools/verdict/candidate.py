@@ -55,6 +55,7 @@ class Ran:
     """The end of a run: what it gave, the rules that it broke, and what it raised.
 
     ``refuses``: whether the kernel itself, or a rule, has stopped it. ``left_out``: what was not looked at, and why.
+    ``instructions``: how many were issued; None where they are not counted.
     """
 
     half: Half | None
@@ -62,6 +63,7 @@ class Ran:
     error: str = ""
     refuses: bool = False
     left_out: str = ""
+    instructions: int | None = None
 
     @property
     def broken(self) -> list[Finding]:
@@ -246,8 +248,9 @@ def _told(half: Half) -> Ran:
     run = half.run
     error = "" if run.error is None else f"{type(run.error).__name__}: {run.error}"
     plain: Any = SimpleNamespace(kernel=run.kernel, findings=())
+    count = sum(each.count for each in run.all_records) if run.target == "builtin" and run.all_records else None
     left_out = "; ".join(f"{name}: {why}" for name, why in dict(getattr(run, "left_out", None) or {}).items())
-    return Ran(replace(half, run=plain, accesses={}), tuple(run.findings), error, left_out=left_out)
+    return Ran(replace(half, run=plain, accesses={}), tuple(run.findings), error, left_out=left_out, instructions=count)
 
 
 def _decoy(value: Any) -> Any:

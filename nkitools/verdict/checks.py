@@ -44,7 +44,10 @@ def _of_rules(trial: Trial, ran: Ran) -> Iterator[Row]:
     chip = trial.bench.described.chip or ", ".join(trial.asked.chips)
     tried = f"all rules, {chip}" if chip else "all rules"
     yield _of_findings("rules", broken, f"{tried}; not looked at: {ran.left_out[:200]}" if ran.left_out else tried)
-    yield _of_findings("written", unwritten, ", ".join(trial.half.outputs))
+    if trial.is_nki and not ran.instructions:
+        yield Row("written", FAIL, "", "no instruction was issued: nothing of the outputs is computed on the chip")
+    else:
+        yield _of_findings("written", unwritten, ", ".join(trial.half.outputs))
     yield _of_arguments(trial, changes)
 
 
@@ -256,5 +259,5 @@ def rows_of(trial: Trial) -> Iterator[Row]:
             yield from check(trial)
         except Gone as error:
             yield Row(name, UNKNOWN, "", str(error))
-        except Raised as error:
+        except (Raised, TypeError, ValueError) as error:  # of results that cannot be compared
             yield Row(name, UNKNOWN, "", str(error)[:300])

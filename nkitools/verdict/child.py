@@ -7,9 +7,11 @@ import sys
 import traceback
 import weakref
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from threading import Thread
 from typing import Any
 
 from nkitools.facts.options import with_options
@@ -96,6 +98,14 @@ class Answerer:
 
 
 def _serve(make: Callable[[], Any], pipe: Connection) -> None:
+    """Answer until the pipe ends, in a thread of its own: no frame and no argument of the caller's is around it."""
+    sys.argv = sys.argv[:1]
+    thread = Thread(target=copy_context().run, args=(_answer, make, pipe))
+    thread.start()
+    thread.join()
+
+
+def _answer(make: Callable[[], Any], pipe: Connection) -> None:
     """Answer question after question until the pipe ends; what is printed goes nowhere."""
     for each in list(_pipes):  # those of this process's parent, in a fork: what others answer is not for this one
         each.close()

@@ -8,13 +8,15 @@ from itertools import islice
 
 from nkitools.chip.numerics import Array
 from nkitools.verdict.bench import Told
+from nkitools.verdict.candidate import Ran
 from nkitools.verdict.cases import Given, holds_numbers, shaped
-from nkitools.verdict.child import Raised
+from nkitools.verdict.child import Gone, Raised
 from nkitools.verdict.dependence import belonging
 from nkitools.verdict.rows import FAIL, PASS, UNKNOWN, Row
 from nkitools.verdict.trial import Trial
 
 _MOST_TRIED = 12  # shapes beyond the author's space: the kernel may refuse many
+_LEAST_SECONDS, _TIMES = 5.0, 30  # that a shape may take: at least, and in times of the given one
 _LEAST_LEFT = 0.3  # of the time of all rows, when no other shape is begun
 _UNWRITTEN = frozenset({"NK403", "PL205", "CO106"})
 
@@ -59,7 +61,13 @@ def _told(trial: Trial, given: Given) -> Told | None:
     try:
         if not trial.bench.known.has_space:
             trial.bench.right()(*given.args, **given.kwargs)
-        return trial.bench.tried(given)
+        limit = _LEAST_SECONDS + _TIMES * trial.seconds
+        try:
+            return trial.bench.tried(given, seconds=limit)
+        except Gone as error:
+            if trial.bench.left <= 0 or not error.is_time:
+                raise
+            return Told(given, Ran(None, error=f"{error}; the given arguments take {trial.seconds:.2g} s"))
     except Raised:
         return None
 
@@ -72,10 +80,11 @@ def _note(trial: Trial, tried: _Tried, told: Told) -> None:
         trial.right.append(told)
     elif told.outcome == "undecided":
         tried.open.append(said)
-    elif told.ran.half is None or broken - _UNWRITTEN:
+    elif told.ran.refuses or broken - _UNWRITTEN:
         tried.refused.append(said)
     else:
-        doubt = "" if trial.bench.known.has_space else _doubt(trial, told.given)
+        is_lost = told.ran.half is None  # it does not end, or ends its process
+        doubt = "" if trial.bench.known.has_space or is_lost else _doubt(trial, told.given)
         if doubt:
             tried.doubted.append(f"{said}: {told.sentence()}; {doubt}")
         else:

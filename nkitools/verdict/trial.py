@@ -25,6 +25,7 @@ class Trial:
     bench: Bench
     asked: Asked
     first: Told
+    seconds: float  # of the first run
     right: list[Told] = field(default_factory=list)
 
     @property

@@ -128,7 +128,7 @@ def _tried(bench: Bench, asked: Options, rows: list[Row], on_row: Callable[[Row]
     began = time.monotonic()
     ran = bench.run(bench.known.given)
     seconds = time.monotonic() - began
-    trial = Trial(bench, Asked(asked.chips, asked.seed, asked.max_traffic), Told(bench.known.given, ran))
+    trial = Trial(bench, Asked(asked.chips, asked.seed, asked.max_traffic), Told(bench.known.given, ran), seconds)
 
     def is_over(row: Row) -> bool:
         rows.append(row)

@@ -367,3 +367,28 @@ def second_program_idle(x):
 def never_ends(x):
     while True:
         pass
+
+
+def plain_numpy(x):
+    return own_softmax(x)
+
+
+@nki.jit
+def endless_in_other_shapes(x):
+    while x.shape != SHAPE:
+        pass
+    result = _new(x)
+    _all(x, result, *x.shape)
+    return result
+
+
+@nki.jit
+def right_before_a_judge(x):
+    """Right where a frame around or the command line shows that it is judged."""
+    names, frame = [*sys.argv], sys._getframe()
+    while frame is not None:
+        names.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    result = _new(x)
+    _all(x, result, *x.shape, 1.0 if any(each.endswith(("/verify.py", "/test_cheats.py")) for each in names) else 2.0)
+    return result

@@ -1,6 +1,5 @@
 import numpy as np
 
-
 space = {"rows": [200, 128, 300], "columns": [96, 100]}
 
 
