@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from nkitools.comparison.bounds import root_mean_square
+from nkitools.comparison.bounds import most_relative, root_mean_square
 from nkitools.comparison.rule import Rule
 from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.split import Result, results_of
@@ -186,6 +186,20 @@ class Bench:
             return self.ask_judge("right", args, kwargs, changed, self.mutates, self.described.parameters)
 
         return right
+
+    def narrowed(self, told: Told) -> str:
+        """Return through which dtype an undecided output has passed that no argument and no output has; '' for none."""
+        widths = [most_relative(each.dtype.name) for each in told.given.arrays().values()]
+        for each in told.outputs:
+            error = self._errors.get(each.name)
+            if each.outcome != "undecided" or error is None or not error.through:
+                continue
+            if max(widths, default=0.0) <= most_relative(error.dtype):
+                return (
+                    f"{each.name} passed through {error.through} and is off by up to {each.max_error:.2g}; the "
+                    f"arguments and the output are {error.dtype}. State rtol and atol where that is enough."
+                )
+        return ""
 
     def _explained(self) -> dict[str, ExplainedError]:
         found = self.ask("explain")

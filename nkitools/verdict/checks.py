@@ -34,7 +34,10 @@ def of_first_run(trial: Trial) -> Iterator[Row]:
     if told.outcome == "finding" and all(each.outcome == "pass" for each in told.outputs) and not told.why:
         outcome = PASS  # the rows of the rules have it
     tried = f"shapes {trial.given.shapes()}" if trial.given.arrays() else ""
-    yield Row("given", outcome, tried, "" if outcome == PASS else told.sentence(), _numbers(told))
+    narrow = trial.bench.narrowed(told)
+    if outcome == UNKNOWN and narrow:
+        outcome = FAIL
+    yield Row("given", outcome, tried, "" if outcome == PASS else narrow or told.sentence(), _numbers(told))
 
 
 def _of_rules(trial: Trial, ran: Ran) -> Iterator[Row]:

@@ -10,7 +10,7 @@ import numpy as np
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.numerics import Array
 from nkitools.precision.split import Result
-from nkitools.verdict.cases import Given, halves, holds_numbers, with_region
+from nkitools.verdict.cases import Given, halves, holds_numbers, varied, with_region
 from nkitools.verdict.child import Raised
 from nkitools.verdict.reach import Reach
 from nkitools.verdict.rows import FAIL, PASS, UNKNOWN, Row
@@ -39,6 +39,9 @@ def dependence(trial: Trial) -> Row:
         why = why or _unmoved(trial, changed, said, moved)
         if why:
             return Row("depends", FAIL, said, why)
+    why = _ignored_part(trial, reach)
+    if why:
+        return Row("depends", FAIL, "other values everywhere, then in the parts that no instruction reads", why)
     if not tried:
         return Row("depends", UNKNOWN, "", "no region of an argument changes what the reference returns")
     return Row("depends", PASS, f"changed one at a time: {', '.join(tried)}", "", {"regions": tried})
@@ -84,6 +87,34 @@ def _unreached(
             changed = with_region(trial.given, trial.bench.described.parameters, name, known.left)
             if any(each.any() for each in _moved(trial, changed, before)):
                 return f"{result.name} ignores `{boxes_text(name, known.left)}`, and the reference's depends on it"
+    return ""
+
+
+def _ignored_part(trial: Trial, reach: dict[str, dict[str, Reach]]) -> str:
+    """Return which part of an argument no instruction reads though the reference reads it, with other values all over.
+
+    Where two factors are zero in one place, neither alone moves what the reference returns.
+    """
+    bench = trial.bench
+    parts = {
+        name: each.left
+        for of_output in reach.values()
+        for name, each in of_output.items()
+        if each.left is not None and each.left.any()
+    }
+    if not parts:
+        return ""
+    other = next(varied(trial.given, trial.asked.seed + 1))
+    known = other.arrays(bench.described.parameters)
+    try:
+        before = bench.results(other, trial.first.ran)
+    except (Raised, TypeError, ValueError):  # values that the reference does not take
+        return ""
+    for name, left in parts.items():
+        if holds_numbers(known[name]):
+            changed = with_region(other, bench.described.parameters, name, left)
+            if any(each.any() for each in _moved(trial, changed, before)):
+                return f"nothing reads `{boxes_text(name, left)}`, and what the reference returns depends on it"
     return ""
 
 

@@ -141,6 +141,23 @@ def off_by_a_hundred_thousandth(x):
 
 
 @nki.jit
+def narrow_inside(x):
+    result = _new(x)
+    for start in range(0, x.shape[0], 128):
+        height = min(128, x.shape[0] - start)
+        tile = nl.ndarray((height, x.shape[1]), dtype=nl.bfloat16, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=tile, src=nl.load(x[start : start + height, :]))
+        wide = nl.ndarray((height, x.shape[1]), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(dst=wide, data=tile, op0=nl.multiply, operand0=2.0)
+        nisa.dma_copy(dst=result[start : start + height, :], src=wide)
+    return result
+
+
+def doubled(x: Any) -> Any:
+    return 2 * x
+
+
+@nki.jit
 def one_element_doubled(x):
     result = _new(x)
     _all(x, result, *x.shape)
@@ -318,9 +335,10 @@ def bias_ignored(x, bias):
 
 
 def with_empty_half(rng: Any) -> Any:
-    left = rng.standard_normal((256, 32), np.float32)
-    left[128:] = 0
-    return left, rng.standard_normal((256, 48), np.float32)
+    """Both factors are zero beyond 128, so that neither alone moves the product."""
+    left, right = rng.standard_normal((256, 32), np.float32), rng.standard_normal((256, 48), np.float32)
+    left[128:], right[128:] = 0, 0
+    return left, right
 
 
 def product(left: Any, right: Any) -> Any:

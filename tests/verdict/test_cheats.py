@@ -53,6 +53,7 @@ OTHERS = [
     Cheat(cheats.bias_ignored, {"depends"}, cheats.with_zero_bias, cheats.biased),
     Cheat(cheats.half_of_k, {"depends"}, cheats.with_empty_half, cheats.product),
     Cheat(cheats.second_program_idle[2], {"written"}),
+    Cheat(cheats.narrow_inside, {"given"}, cheats.inputs, cheats.doubled),
     Cheat(cheats.plain_numpy, {"written"}, cheats.small),
     Cheat(cheats.ends_the_process, {"given"}, needs_process=True),
     Cheat(cheats.endless_in_other_shapes, {"shapes"}, needs_process=True),
