@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ class Answer:
     line: int  # of the edit; 0 without one
     text: str  # of the whole file after the edit; "" without one
     seconds: float  # until the edit was found, or to the end
+    cpu: float = 0.0  # seconds of all cores, of the whole command
 
 
 def check_door() -> None:
@@ -52,29 +54,31 @@ def asked(case: Case, seconds: float, folder: Path) -> Answer:
     if "--rtol" in _help(_command()):
         rtol, atol = case.constant("tolerance")
         command += ["--rtol", str(rtol), "--atol", str(atol)]
-    begin = time.monotonic()
+    begin, before = time.monotonic(), os.times()
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=folder, timeout=seconds + _SLACK
         )
     except subprocess.TimeoutExpired:
         return Answer("no end", 0, "", seconds + _SLACK)
-    took = time.monotonic() - begin
+    took, after = time.monotonic() - begin, os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
     try:
         said = json.loads(done.stdout)
     except json.JSONDecodeError:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        return Answer(f"no answer: {''.join(last)[:120]}", 0, "", took)
-    return answer_of(said, case.text, took)
+        return Answer(f"no answer: {''.join(last)[:120]}", 0, "", took, cpu)
+    return replace(answer_of(said, case.text, took), cpu=cpu)
 
 
 def answer_of(said: Plain, text: str, took: float) -> Answer:
     """Return an answer of plain data.
 
-    ``answer``; with an edit ``edits``, in the form of suggested edits, or ``diff``, a unified diff of the file, and
-    ``line``; ``seconds``.
+    ``answer`` or ``kind``; with an edit ``edits``, in the form of suggested edits, or ``diff``, a unified diff of the
+    file, and ``line``, all of them perhaps in ``edit``; ``seconds``.
     """
     kind = str(said.get("answer", said.get("kind", "")))
+    said = {**said, **(said.get("edit") or {})}
     edited = ""
     if said.get("edits"):
         edited = with_edits(text, said["edits"])

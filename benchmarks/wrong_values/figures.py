@@ -11,7 +11,7 @@ from benchmarks.wrong_values.cases import BEYOND, INNOCENT, SINGLE, Case
 from benchmarks.wrong_values.judge import is_right
 
 SHORT = 5.0  # seconds that a failing test gives
-COLUMNS = "case", "answer", "seconds", "line", "planted", "right", "kind", "source"
+COLUMNS = "case", "answer", "seconds", "cpu", "line", "planted", "right", "kind", "source"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Outcome:
         """Return the case as a row of a table, by COLUMNS."""
         planted = ",".join(str(each.line) for each in self.case.mistakes)
         verdict = ("yes" if self.is_right else "no") if self.is_edit else ""
-        found = self.answer.kind, f"{self.answer.seconds:.1f}", str(self.answer.line or ""), planted, verdict
+        times = f"{self.answer.seconds:.1f}", f"{self.answer.cpu:.1f}"
+        found = self.answer.kind, *times, str(self.answer.line or ""), planted, verdict
         return "\t".join([f"{self.case.family}/{self.case.name}", *found, self.case.kind, self.case.source])
 
 

@@ -55,6 +55,16 @@ class Text:
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         return len(text.encode()[:column].decode(errors="replace"))
 
+    def plain(self, edit: Edit) -> dict[str, int | str]:
+        """Return an edit as plain data, with columns as editors count them: from 1, in characters."""
+        return {
+            "line": edit.line,
+            "column": self.character(edit.line, edit.column) + 1,
+            "end_line": edit.end_line,
+            "end_column": self.character(edit.end_line, edit.end_column) + 1,
+            "text": edit.text,
+        }
+
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return the bytes where a node begins and ends."""
         line, column, end_line, end_column, *_ = replaced(node, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nkitools.edits.source import Edit, Text
+from nkitools.edits.source import Text
 from nkitools.lint.module import Module, Unreadable, read
 from nkitools.rules.finding import Finding
 from nkitools.suggestions.catalogue import MECHANICAL, suggestions
@@ -28,14 +28,4 @@ def suggestions_as_plain(
             return []
     source = Text(text)
     found = suggestions(finding, text, module)
-    return [{"title": each.title, "edits": [_plain(one, source) for one in each.edits]} for each in found]
-
-
-def _plain(edit: Edit, source: Text) -> dict[str, Any]:
-    return {
-        "line": edit.line,
-        "column": source.character(edit.line, edit.column) + 1,
-        "end_line": edit.end_line,
-        "end_column": source.character(edit.end_line, edit.end_column) + 1,
-        "text": edit.text,
-    }
+    return [{"title": each.title, "edits": [source.plain(one) for one in each.edits]} for each in found]
