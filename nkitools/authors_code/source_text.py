@@ -96,13 +96,19 @@ def nodes_of(text: str) -> Iterator[ast.AST]:
         return iter(())
 
 
-def compiled_again(code: CodeType, text: str, tree: ast.Module) -> CodeType | None:
-    """Compile a tree that was made from the text of ``code``, and return the code in the same place."""
+def compiled_again(code: CodeType, text: str, changed: ast.Module | str) -> CodeType | None:
+    """Compile a tree that was made from the text of ``code``, or its text after an edit; return the code in its place.
+
+    SyntaxError or ValueError for a text that is no Python.
+    """
     index = _index(text, code)
     if index is None:
         return None
     flags = code.co_flags & _FEATURES
-    module = compile(ast.fix_missing_locations(tree), code.co_filename, "exec", flags=flags, dont_inherit=True)
+    source = changed if isinstance(changed, str) else ast.fix_missing_locations(changed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of invalid escapes
+        module = compile(source, code.co_filename, "exec", flags=flags, dont_inherit=True)
     return list(nested_codes(module))[index]
 
 

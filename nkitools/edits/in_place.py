@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
 
-from nkitools.authors_code.source_text import alone, compiled_again, is_alike, keep_text, running, text_of, tree_of
+from nkitools.authors_code.source_text import alone, compiled_again, is_alike, keep_text, running, text_of
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def in_place(function: FunctionType, text: str) -> Iterator[None]:
     """
     code = function.__code__
     before, text = alone(text_of(code), code.co_firstlineno, text)
-    made = compiled_again(code, before, tree_of(text))
+    made = compiled_again(code, before, text)
     if made is None:
         raise ValueError(f"{code.co_filename} does not hold {function.__qualname__} as it runs")
     if not is_alike(made, code):

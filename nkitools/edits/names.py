@@ -20,6 +20,7 @@ _SIZES = (
     "max",
 )
 _USUAL = {"language": "nl", "isa": "nisa", "numpy": "np"}
+_PLACES = ("offset", "channel_multiplier", "base")
 _OPERANDS = (
     "data", "data0", "data1", "data2", "src", "operand0", "operand1", "moving", "stationary", "bias", "scale",
     "initial", "predicate", "pred",
@@ -41,6 +42,12 @@ class Names:
         if not isinstance(found, Names):
             found = source.known[function] = Names(source, function)
         return found
+
+    @staticmethod
+    def at(source: Source, line: int) -> Names | None:
+        """Return those of the function at the top of the module that a line is in; None where there is none."""
+        found = next((each for each in source.functions if each.lineno <= line <= (each.end_lineno or 0)), None)
+        return None if found is None else Names.of(source, found.body[0])
 
     @cached_property
     def rooms(self) -> dict[str, str]:
@@ -122,7 +129,58 @@ class Names:
                 found = dict.fromkeys(counters, (node.iter.lineno, True)) | found
             elif isinstance(node, ast.Lambda):
                 found |= {each.arg: (node.lineno, True) for each in node.args.args}
+            elif isinstance(node, FUNCTIONS) and node is not self.function:  # the body of a loop counts first
+                found |= {each.arg: (node.lineno, True) for each in node.args.args[:1]}
         return found
+
+    @cached_property
+    def arguments(self) -> list[str]:
+        """The names of the function's arguments."""
+        assert isinstance(self.function, FUNCTIONS)
+        return [each.arg for each in (*self.function.args.args, *self.function.args.kwonlyargs)]
+
+    @cached_property
+    def numeric_arguments(self) -> list[str]:
+        """The arguments that are computed with as numbers are, and never indexed, asked for a shape or passed on."""
+        loads = [each for each in ast.walk(self.function) if isinstance(each, ast.Name) and each.id in self.arguments]
+        around = [(each.id, self.source.parents[each]) for each in loads]
+        of_tensors = {name for name, each in around if isinstance(each, ast.Subscript | ast.Attribute | ast.Call)}
+        of_numbers = {
+            name
+            for name, each in around
+            if isinstance(each, ast.BinOp | ast.Compare | ast.Slice) or getattr(each, "arg", "") in _PLACES
+        }
+        return [each for each in self.arguments if each in of_numbers - of_tensors]
+
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """The names that the function or its module gives a value and nothing reads: one may be missing somewhere."""
+        loads = [
+            each for each in ast.walk(self.function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
+        ]
+        read = {each.id for each in loads if not self._is_written(each)}
+        constants = {last_word(target) for each in self.source.constants for target in each.targets}
+        everywhere = {
+            each.id for each in ast.walk(self.source.tree) if isinstance(each, ast.Name) and each.id in constants
+        }
+        used = {each.id for each in self.source.nodes if isinstance(each, ast.Name)}
+        return frozenset(({*self._assigned, *self.arguments} - read) | ((constants & everywhere) - used))
+
+    def _is_written(self, node: ast.AST) -> bool:
+        """Return whether a name stands where an instruction or an assignment puts its result."""
+        around = self.source.parents[node]
+        while isinstance(around, ast.Subscript):
+            if isinstance(around.ctx, ast.Store):
+                return True
+            node, around = around, self.source.parents[around]
+        return isinstance(around, ast.keyword) and around.arg == "dst"
+
+    @cached_property
+    def unread_shapes(self) -> list[str]:
+        """The sizes of arguments whose shapes the function does not ask for."""
+        asked = [each.value for each in ast.walk(self.function) if isinstance(each, ast.Attribute)]
+        known = {*map(last_word, asked), *self.numeric_arguments}
+        return [f"{each}.shape[{axis}]" for each in self.arguments if each not in known for axis in range(3)]
 
     @cached_property
     def sizes(self) -> list[str]:
@@ -133,14 +191,17 @@ class Names:
             for each in self.source.constants
             if isinstance(each.value, ast.Constant | ast.BinOp) and isinstance(each.targets[0], ast.Name)
         ]
-        return list(dict.fromkeys([*own, *constants]))
+        return list(dict.fromkeys([*own, *self.numeric_arguments, *constants]))
 
     @cached_property
     def tensors(self) -> list[str]:
         """The names of arguments, and all others but those of sizes."""
-        assert isinstance(self.function, ast.FunctionDef | ast.AsyncFunctionDef)
-        arguments = [each.arg for each in (*self.function.args.args, *self.function.args.kwonlyargs)]
+        arguments = [each for each in self.arguments if each not in self.numeric_arguments]
         return [*arguments, *(name for name, (_, is_size) in self._assigned.items() if not is_size)]
+
+    def line_of(self, name: str) -> int:
+        """Return the line that first gives a name a value; 0 for arguments and what the function does not know."""
+        return self._assigned.get(name, (0, False))[0]
 
     def tensors_before(self, line: int) -> list[str]:
         """Return the tensors that have a value at a line, the latest one first."""
@@ -177,6 +238,15 @@ class Names:
             if isinstance(node, ast.Subscript):
                 parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
                 found += [self.source.says(each) for each in parts if not isinstance(each, ast.Constant)]
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def whole_indices(self) -> list[str]:
+        """The indices of tensors as they are written, in their brackets, where they have several."""
+        found = []
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+                found.append(self.source.says(node)[len(self.source.says(node.value)) :])
         return list(dict.fromkeys(found))
 
     @cached_property

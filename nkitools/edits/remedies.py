@@ -59,33 +59,57 @@ def other_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
     yield from (replaced(node, repr(each)) for each in dict.fromkeys(found) if each != value)
 
 
+UNKNOWN = "?"
+"""The text of an edit whose number is to be found by runs of the kernel."""
+
+
+@kind("solved-number", "a number is another one, which runs tell", ast.Constant, REMEDIES)
+def solved_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
+    """A number that is computed with: an operand, a part of a sum or product, an argument of a function of tensors."""
+    around = source.parents[node]
+    if isinstance(around, ast.UnaryOp):
+        around = source.parents[around]
+    is_operand_of = isinstance(around, ast.keyword) and around.arg in SLOTS
+    is_part = isinstance(around, ast.BinOp | ast.Assign)
+    is_argument = isinstance(around, ast.Call) and Names.of(source, node).room(around) in ("nl", "jnp")
+    if type(node.value) in (int, float) and (is_operand_of or is_part or is_argument):
+        yield replaced(node, UNKNOWN)
+
+
 @kind("other-operand", "an operand is another tensor, or another part of it", ast.expr, REMEDIES)
 def other_operand(source: Source, node: ast.expr) -> Iterator[Edit]:
     """The operands that the function uses elsewhere, and its tensors, in the place of one of an instruction."""
-    if not _is_operand(source, node):
+    if not is_operand(source, node):
         return
     names = Names.of(source, node)
     mine, tensor = source.says(node), _tensor(node)
     tensors = names.tensors_before(node.lineno)
     others = [*names.operands, *tensors]
+    if isinstance(node, ast.Name) and mine in tensors:
+        others += [f"{mine}{index}" for index in names.whole_indices]
     if isinstance(node, ast.Subscript):
         index = mine[len(source.says(node.value)) :]
         others = [source.says(node.value), *(f"{each}{index}" for each in tensors), *others]
-    others.sort(key=lambda each: each.partition("[")[0] != tensor)  # the same tensor first
+    # The same tensor first, then what was made shortly before.
+    others.sort(key=lambda each: (_base(each) != tensor, abs(node.lineno - names.line_of(_base(each)))))
     yield from (replaced(node, each) for each in dict.fromkeys(others) if each != mine)
+
+
+def _base(operand: str) -> str:
+    return operand.partition("[")[0]
 
 
 def _tensor(node: ast.expr) -> str:
     return last_word(node.value) if isinstance(node, ast.Subscript) else last_word(node)
 
 
-def _is_operand(source: Source, node: ast.expr) -> bool:
+def is_operand(source: Source, node: ast.expr) -> bool:
     """Return whether a tensor or a number stands where an instruction reads one."""
     around = source.parents[node]
     if isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(around, ast.keyword):
-        is_number = isinstance(node, ast.Constant | ast.UnaryOp) and around.arg != "value"
+        is_number = isinstance(node, ast.Constant | ast.UnaryOp | ast.BinOp) and around.arg != "value"
         return around.arg in SLOTS and (is_number or isinstance(node, ast.Name | ast.Subscript))
     if not isinstance(node, ast.Name | ast.Subscript):
         return False
@@ -124,7 +148,7 @@ def shift_back(source: Source, node: ast.AST) -> Iterator[Edit]:
         ends = [node.comparators[0]]
     for end in ends:
         if end is not None and not isinstance(end, ast.Constant):
-            yield from (replaced(end, f"{_closed(source, end)} {sign} 1") for sign in "-+")
+            yield from (replaced(end, f"{says_closed(source, end)} {sign} 1") for sign in "-+")
     if isinstance(node, ast.Slice):
         yield from (replaced(each, "") for each in (node.lower, node.upper) if each is not None)
         yield from _moved(source, node)
@@ -152,7 +176,7 @@ def _plus(source: Source, node: ast.expr, step: int) -> str:
     is_back = isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value == -step
     if is_back and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return source.says(node.left)
-    return f"{_closed(source, node)} {sign} {abs(step)}"
+    return f"{says_closed(source, node)} {sign} {abs(step)}"
 
 
 @kind("other-name", "another size, counter or parameter", ast.Name, REMEDIES)
@@ -162,7 +186,7 @@ def other_name(source: Source, node: ast.Name) -> Iterator[Edit]:
         names = Names.of(source, node)
         if node.id in names.sizes:
             yield from (replaced(node, each) for each in names.sizes if each != node.id)
-            yield from (replaced(node, str(each)) for each in (0, 1))
+            yield from (replaced(node, str(each)) for each in (0, 1, *names.unread_shapes))
 
 
 @kind("part-of-expression", "one side of an expression too much", ast.expr, REMEDIES)
@@ -186,15 +210,15 @@ def part_of_expression(source: Source, node: ast.expr) -> Iterator[Edit]:
 def other_sign(source: Source, node: ast.AST) -> Iterator[Edit]:
     """Of sums, products and comparisons in Python, and names of the language of one class."""
     if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
-        left, right = (_closed(source, each) for each in (node.left, node.right))
-        yield from (replaced(node, f"({left} {each} {right})") for each in _SIGNS.values() if each != _sign(node.op))
+        left, right = (says_closed(source, each) for each in (node.left, node.right))
+        yield from (replaced(node, f"({left} {each} {right})") for each in _SIGNS.values() if each != sign_of(node.op))
         if isinstance(node.op, ast.FloorDiv):
             yield replaced(node, f"({left} + {right} - 1) // {right}")
         if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv):
-            yield replaced(node, f"({right} {_sign(node.op)} {left})")
+            yield replaced(node, f"({right} {sign_of(node.op)} {left})")
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
         left, right = source.says(node.target), source.says(node.value)
-        yield from (replaced(node, f"{left} {each}= {right}") for each in "+-*" if each != _sign(node.op))
+        yield from (replaced(node, f"{left} {each}= {right}") for each in "+-*" if each != sign_of(node.op))
         yield replaced(node, f"{left} = {right}")
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:
         left, right = source.says(node.left), source.says(node.comparators[0])
@@ -202,18 +226,20 @@ def other_sign(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from (replaced(node, f"{left} {each} {right}") for each in _COMPARISONS.values() if each != mine)
     elif isinstance(node, ast.Attribute) and Names.of(source, node).rooms.get(
         last_word(node.value), last_word(node.value)
-    ) in ("nl", "jnp"):
+    ) in ("nl", "jnp", "np", "lax"):
         alike = next((each for each in _CLASSES if node.attr in each), ())
         owner = source.says(node.value)
         near = sorted(alike, key=lambda each: abs(alike.index(each) - alike.index(node.attr)))
         yield from (replaced(node, f"{owner}.{each}") for each in near if each != node.attr)
 
 
-def _sign(op: ast.operator) -> str:
+def sign_of(op: ast.operator) -> str:
+    """Return the sign of an operator; '' of one that no edit exchanges."""
     return _SIGNS.get(type(op), "")
 
 
-def _closed(source: Source, node: ast.expr) -> str:
+def says_closed(source: Source, node: ast.expr) -> str:
+    """Return an expression as it is written, in brackets where it may need them."""
     text = source.says(node)
     return f"({text})" if isinstance(node, ast.BinOp | ast.IfExp | ast.Compare | ast.BoolOp | ast.UnaryOp) else text
 
@@ -227,7 +253,7 @@ def one_more_factor(source: Source, node: ast.expr) -> Iterator[Edit]:
         yield from (replaced(node, f"({source.says(node)} {each})") for each in ("- 1", "+ 1", "* 2", "// 2"))
     is_slot = isinstance(around, ast.keyword) and around.arg in ("operand0", "operand1", "scale", "value", "bias")
     if is_slot and isinstance(node, ast.BinOp | ast.Name | ast.UnaryOp):
-        text = _closed(source, node)
+        text = says_closed(source, node)
         forms = (f"-{text}", f"1.0 / {text}", f"{text} ** 0.5", f"{text} ** -0.5", f"{text} * {text}")
         yield from (replaced(node, each) for each in forms)
 

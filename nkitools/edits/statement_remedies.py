@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from nkitools.edits.kinds import kind
 from nkitools.edits.names import Names
-from nkitools.edits.remedies import FUNCTIONS_OF_ONE, REMEDIES
+from nkitools.edits.remedies import FUNCTIONS_OF_ONE, REMEDIES, is_operand
 from nkitools.edits.source import Edit, Source, callee, dropped, keyword, last_word, replaced
 
 
@@ -42,6 +42,8 @@ def one_more_instruction(source: Source, node: ast.stmt) -> Iterator[Edit]:
         return
     names = Names.of(source, node)
     others = [each for each in names.tensors_before(node.lineno) if each != target]
+    if isinstance(node, ast.Assign) and target in names.tensors_before(node.lineno):
+        others.append(target)  # it has a value already, which is not to be lost
     if isinstance(node, ast.Assign):
         if isinstance(node.value, ast.Call) and callee(node.value) not in ("ndarray", "zeros", "empty", *_NEW):
             text = source.says(node.value)
@@ -96,6 +98,23 @@ def other_instruction(source: Source, node: ast.Call) -> Iterator[Edit]:
     ):
         for text in _instead_of_copy(source, names, dst.value, src.value, callee(node)):
             yield replaced(node, text)
+    if names.room(node) == "nisa" and dst is not None:
+        yield from (replaced(node, each) for each in _onto(source, names, node, dst.value))
+
+
+def _onto(source: Source, names: Names, call: ast.Call, dst: ast.expr) -> Iterator[str]:
+    """Yield instructions that add to a tensor, or subtract from it, what a call writes over it."""
+    given = {each.arg: source.says(each.value) for each in call.keywords if each.arg}
+    function = given.get("op", given.get("op0", ""))
+    slots = {"tensor_tensor": ("data1", "data2"), "tensor_scalar": ("data", "operand0"), "activation": ("data",)}
+    operands = [given.get(each, "") for each in slots.get(callee(call), ())]
+    if function and operands and all(operands) and not {"op1", "bias", "scale"} & given.keys():
+        into = source.says(dst)
+        value = f"{function}({', '.join(operands)})"
+        values = [value, *operands[:1]] if operands[-1].lstrip("-").replace(".", "", 1).isdigit() else [value]
+        for each in values:
+            for op in ("add", "subtract", "maximum"):
+                yield f"{names.nisa}.tensor_tensor(dst={into}, data1={into}, data2={each}, op={names.nl}.{op})"
 
 
 def _instead_of_copy(source: Source, names: Names, dst: ast.expr, src: ast.expr, copy: str) -> Iterator[str]:
@@ -111,7 +130,45 @@ def _instead_of_copy(source: Source, names: Names, dst: ast.expr, src: ast.expr,
             if other not in (into, given):
                 yield f"{names.nisa}.tensor_tensor(dst={into}, data1={given}, data2={other}, op={name})"
                 yield f"{names.nisa}.tensor_scalar(dst={into}, data={given}, op0={name}, operand0={other})"
+    for mask in names.tensors_before(dst.lineno) if copy == "tensor_copy" else ():
+        if mask not in (into, given):
+            yield f"{names.nisa}.tensor_copy_predicated(dst={into}, src={given}, predicate={mask})"
     yield f"{names.nisa}.dma_transpose(dst={into}, src={given})"
+
+
+@kind("one-more-operand", "an operand lacks a factor or an addend", ast.Name, REMEDIES)
+def one_more_operand(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """An operand becomes its product, sum or difference with another tensor."""
+    if is_operand(source, node) and not isinstance(source.parents[node], ast.Assign):
+        names = Names.of(source, node)
+        is_nki = names.nisa in names.rooms or names.nl in names.rooms
+        for other in names.tensors_before(node.lineno):
+            if other != node.id and is_nki:
+                yield from (
+                    replaced(node, f"{names.nl}.{op}({node.id}, {other})") for op in ("multiply", "add", "subtract")
+                )
+            elif other != node.id:
+                yield from (replaced(node, f"({node.id} {sign} {other})") for sign in "*+-/")
+
+
+@kind("clear-before", "a sum is not cleared for each turn", ast.For, REMEDIES)
+def clear_before(source: Source, node: ast.For) -> Iterator[Edit]:
+    """A loop begins with a `memset` of a tensor that it adds to."""
+    names, first = Names.of(source, node), node.body[0]
+    for tensor in dict.fromkeys(filter(None, map(_added_to, ast.walk(node)))):
+        if tensor in names.tensors_before(node.lineno):
+            cleared = f"{names.nisa}.memset(dst={tensor}, value=0.0)"
+            yield replaced(first, f"{cleared}\n{' ' * first.col_offset}{source.says(first)}")
+
+
+def _added_to(node: ast.AST) -> str:
+    """Return the tensor that an instruction changes by what it holds; '' of others."""
+    if not isinstance(node, ast.Call):
+        return ""
+    given = {each.arg: last_word(getattr(each.value, "value", each.value)) for each in node.keywords}
+    into = given.get("dst", "")
+    is_added = callee(node) in ("nc_matmul", "nc_matmul_mx")
+    return into if is_added or into in {given.get(each) for each in ("data", "data1", "data2", "operand1")} else ""
 
 
 @kind(

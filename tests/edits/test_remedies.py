@@ -60,6 +60,40 @@ CASES = {
         "    for i in range(4):\n        nisa.memset(dst=x, value=0.0)\n        nl.store(y, x)",
         "    nisa.memset(dst=x, value=0.0)\n    for i in range(4):\n        nl.store(y, x)",
     ),
+    "solved-number": ("    a = nl.multiply(x, 0.44715)", "    a = nl.multiply(x, ?)"),
+    "other-brackets": ("    a = nl.load(x) / (y + 0.5)", "    a = (nl.load(x) / y) + 0.5"),
+    "out-of-brackets": ("    a = nl.rsqrt(x + 0.5)", "    a = (nl.rsqrt(x) + 0.5)"),
+    "other-quotient": ("    n = x.shape[0]\n    a = n % 4", "    n = x.shape[0]\n    a = n // (TILE // 4)"),
+    "other-turn": (
+        "    for i in range(4):\n        if i == 0:\n            pass",
+        "    for i in range(4):\n        if i == 4 - 1:\n            pass",
+    ),
+    "other-end": ("    a = nl.copy(x[:, 0:1])", "    a = nl.copy(x[:, TILE - 1 : TILE])"),
+    "other-bound": (
+        "    n, m = x.shape\n    a = nl.load(x, mask=m < TILE)",
+        "    n, m = x.shape\n    a = nl.load(x, mask=n < m)",
+    ),
+    "swap-names": (
+        "    i, j, k = x.shape\n    a = nl.load(x[i + k, j * 2])",
+        "    i, j, k = x.shape\n    a = nl.load(x[j + k, i * 2])",
+    ),
+    "other-counter": ("    n, m = x.shape\n    a = y[n]", "    n, m = x.shape\n    a = y[n * TILE + m]"),
+    "one-step-less": (
+        "    nisa.tensor_scalar(dst=x, data=y, op0=nl.add, operand0=1.0, op1=nl.multiply, operand1=2.0)",
+        "    nisa.tensor_scalar(dst=x, data=y, op0=nl.add, operand0=1.0)",
+    ),
+    "no-method": ("    a = x.astype(nl.bfloat16).sum()", "    a = x.sum()"),
+    "other-transposition": ("    a = x @ y", "    a = x @ y.T"),
+    "first-value": ("    nisa.memset(dst=x, value=0.0)", "    nisa.memset(dst=x, value=-1e30)"),
+    "one-more-operand": (
+        "    b = nl.load(y)\n    nl.store(x, b)",
+        "    b = nl.load(y)\n    nl.store(x, nl.multiply(b, weight))",
+    ),
+    "clear-before": (
+        "    b = nl.load(y)\n    for i in range(4):\n        nisa.tensor_tensor(dst=b, data1=b, data2=x, op=nl.add)",
+        "    b = nl.load(y)\n    for i in range(4):\n        nisa.memset(dst=b, value=0.0)\n"
+        "        nisa.tensor_tensor(dst=b, data1=b, data2=x, op=nl.add)",
+    ),
 }
 
 
