@@ -36,6 +36,18 @@ def interpreted(mode: object) -> Iterator[None]:
             raise
 
 
+@contextlib.contextmanager
+def compiled_quickly() -> Iterator[None]:
+    """Let XLA leave out most optimizations: a small kernel that runs once takes longer to compile than to run."""
+    config, name = jax_module().config, "jax_disable_most_optimizations"
+    before = config.read(name)
+    config.update(name, True)
+    try:
+        yield
+    finally:
+        config.update(name, before)
+
+
 def interpret_mode(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
     """Return the mode to force: the function's own ``interpret`` argument if it has parameters, else True.
 

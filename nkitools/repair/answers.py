@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from nkitools.comparison.compared_arrays import numbers_of
 from nkitools.comparison.form import NothingCompared
 from nkitools.comparison.rule import Rule
 from nkitools.launch.tracebacks import AuthorsTraceback
-from nkitools.precision.runs import copied
+from nkitools.precision.runs import arrays_in, copied
 from nkitools.repair.case import Arguments, Case, FunctionRuns, NkiKernel, reference_arrays
-from nkitools.repair.ranking import DTYPES, Lines, Shape, changed_lines, ranked, shape_of
+from nkitools.repair.fresh import smaller_shapes
+from nkitools.repair.ranking import DTYPES, Lines, Shape, changed_lines, ranked, shape_of, unlikely
 from nkitools.repair.search import Found, Hunt, Result, search
 from nkitools.repair.slices import slice_lines
 from nkitools.repair.trials import Trial, trials_of
@@ -35,6 +36,7 @@ _LITTLE = 5e-3  # parts of the root mean square of the right values by which eve
 _LITTLE_OF_PRECISION = 2e-2  # the same where float64 is right: what bfloat16 loses
 _MIRROR_SECONDS = 2.0  # in which edits of the reference are tried
 _SHOWN_LINES = 12
+_SLOW = 0.1  # seconds of a run from which smaller arrays come first
 
 Progress = Callable[[int, int], None]
 
@@ -113,6 +115,7 @@ class Answer:
                 "kind": trial.kind,
                 "change": trial.change,
                 "diff": trial.lines(),
+                "edits": [trial.part.source.plain(trial.edit)],
                 "verified_on": ["this case", *found.verified.on],
                 "not_verified": found.verified.open,
                 "differs_on": list(found.verified.doubts),
@@ -210,11 +213,14 @@ def answer_of_case(
 ) -> Answer:
     """Return what is wrong in a case. ``narrow``: its first wrong tensor."""
     got = case.kernel.outputs(case.given)
-    why = Verification(case).of_reference() or _doubt(case, got, narrow)
-    if why:
-        return Answer(narrow.kernel, "doubt", why, narrow)
-    result = _searched(case, got, end, of_precision=narrow.kind == "precision", workers=workers, progress=progress)
+    of_precision = narrow.kind == "precision"
+    why, doubt = Verification(case).of_reference(), _doubt(case, got, narrow)
+    if why or (doubt and not (of_precision and _is_wide(case))):
+        return Answer(narrow.kernel, "doubt", why or doubt, narrow)
+    result = _searched(case, got, end, of_precision=of_precision, workers=workers, progress=progress)
     best = result.best
+    if doubt and (best is None or not best.verified.is_repaired):
+        return Answer(narrow.kernel, "doubt", doubt, narrow, result)
     if best is None:
         return _without_edit(narrow, _not_found(result), result)
     mirror = _doubt_of_reference(case, got, end, result.trials[best.number])
@@ -274,6 +280,14 @@ def _doubt(case: Case, got: Sequence[Array], narrow: Bisection) -> str:
     )
 
 
+def _is_wide(case: Case) -> bool:
+    """Return whether arguments and outputs have float32 and whole numbers alone, which a narrower tile loses."""
+    arrays = [array for _, (_, array) in arrays_in("", case.given)]
+    return all(
+        each.dtype.kind in "biu" or each.dtype == np.float32 for each in (*arrays, *case.kernel.outputs(case.given))
+    )
+
+
 def _searched(
     case: Case, got: Sequence[Array], end: float, *, of_precision: bool, workers: int | None, progress: Progress | None
 ) -> Result:
@@ -290,8 +304,20 @@ def _searched(
     order = ranked(trials_of(parts), lines, shape_of(got, case.want, wrong))
     if of_precision:
         order = [each for each in order if each.kind in DTYPES and "bfloat16" not in each.edit.text]
-    hunt = Hunt(case, order, once)
+    hunt = Hunt(case, order, once, _smaller(case) if once > _SLOW else None)
     return search(hunt, max(0.1, end - time.monotonic()), workers=workers, progress=progress)
+
+
+def _smaller(case: Case) -> Case | None:
+    """Return a case of smaller arrays on which the kernel is wrong too, and breaks no rule."""
+    for given in smaller_shapes(case.given) if case.reference is not None else ():
+        try:
+            small = replace(case, given=given, want=case.right_for(given))
+            if not small.is_right(case.kernel.outputs(given)) and not case.kernel.findings(given):
+                return small
+        except Exception:  # no shape for the reference or the kernel
+            continue
+    return None
 
 
 def _doubt_of_reference(case: Case, got: list[Array], end: float, edit: Trial) -> str:
@@ -304,13 +330,13 @@ def _doubt_of_reference(case: Case, got: list[Array], end: float, edit: Trial) -
         return ""
     if edit.kind.startswith("one-more"):
         return f"{shape.said}: the reference may be wrong; no edit of the kernel is proposed"
-    return "" if case.reference is None else _edit_of_reference(case, got, end, shape)
+    return "" if case.reference is None else _edit_of_reference(case, got, end, shape, edit)
 
 
-def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape) -> str:
-    """Return an edit of the reference after which it computes what the kernel does, in words; '' where there is none.
+def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape, edit: Trial) -> str:
+    """Return an edit of the reference after which it computes what the kernel does, beside the kernel's, in words.
 
-    Then nothing says which of the two is wrong.
+    '' where there is none, and where the edit of the kernel is the likelier one.
     """
     assert case.reference is not None
     kernel = case.kernel
@@ -318,14 +344,15 @@ def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape) -
     def as_kernel(*args: Any, **kwargs: Any) -> tuple[Array, ...]:
         return tuple(kernel.outputs((args, kwargs)))
 
-    mirror = Case(FunctionRuns(case.reference), case.given, got[: len(case.want)], case.rules, as_kernel)
+    mirror = Case(FunctionRuns(case.reference, kernel.forks), case.given, got[: len(case.want)], case.rules, as_kernel)
     order = ranked(trials_of(mirror.kernel.parts()), Lines(Counter(), (), {}), shape)
-    found = search(Hunt(mirror, order, 0.01), min(_MIRROR_SECONDS, max(0.5, end - time.monotonic())), workers=1).best
-    if found is None or found.verified.fails:
+    result = search(Hunt(mirror, order, 0.01), min(_MIRROR_SECONDS, max(0.5, end - time.monotonic())), workers=1)
+    edits = [result.trials[each.number] for each in sorted(result.found, key=lambda each: each.rank)]
+    changed = changed_lines(each.part.file for each in (edit, *edits))
+    other = min(edits, key=lambda each: unlikely(each, case.given, changed), default=None)
+    if other is None or unlikely(edit, case.given, changed) < unlikely(other, case.given, changed):
         return ""
-    trial = order[found.number]
-    place = f"{_place(trial)}: {trial.change}"
     return (
-        f"{shape.said}, and one edit of the reference ({place}) "
-        "makes it what the kernel computes: the reference may be wrong; no edit of the kernel is proposed"
+        f"{shape.said}: the kernel or the reference is wrong, and nothing tells which; one edit of either makes them "
+        f"agree, in the kernel {_place(edit)}: {edit.change}, in the reference {_place(other)}: {other.change}"
     )

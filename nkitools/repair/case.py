@@ -98,7 +98,7 @@ class FunctionRuns:
     """A plain function of arrays, such as a reference."""
 
     function: Callable[..., Any]
-    forks = True
+    forks: bool = True
 
     def parts(self) -> list[Part]:
         """Return the functions of the author's that it runs."""

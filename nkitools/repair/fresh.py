@@ -141,6 +141,26 @@ def other_shapes(
             yield ", ".join(f"{list(each.shape)}" for each in _arrays(found)), found
 
 
+_TILE = 128  # the partitions of a tile, of which a shape may have to be a multiple
+
+
+def smaller_shapes(given: Arguments) -> Iterator[Arguments]:
+    """Yield arguments in which each size of many whole tiles is one tile, or two."""
+    for tiles in (1, 2):
+        size = tiles * _TILE
+
+        def part(value: Any, size: int = size) -> Any:
+            if framework_of(value) is not NUMPY:
+                return value
+            index = tuple(slice(0, size if each % _TILE == 0 else None) for each in value.shape)
+            return value[index]
+
+        args, kwargs = mapped(given, part)
+        found = tuple(args), dict(kwargs)
+        if [each.shape for each in _arrays(found)] != [each.shape for each in _arrays(given)]:
+            yield found
+
+
 def _resized(array: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Return an array of another shape with values like those of an array."""
     like = array

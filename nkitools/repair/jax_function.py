@@ -8,7 +8,7 @@ from typing import Any
 
 from nkitools.chip.numerics import Array
 from nkitools.comparison.rule import Rule
-from nkitools.pallas.interpret import interpret_mode, interpreted
+from nkitools.pallas.interpret import compiled_quickly, interpret_mode, interpreted
 from nkitools.precision.runs import copied
 from nkitools.repair.answers import Answer, Progress, answer_of_case, function_of, right_outputs
 from nkitools.repair.case import Arguments, Case, reference_arrays
@@ -30,7 +30,7 @@ class JaxFunction:
     def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
         """Return the outputs, in the dtypes that the function has."""
         args, kwargs = copied(given)
-        with interpreted(interpret_mode(self.function, args, kwargs)):
+        with compiled_quickly(), interpreted(interpret_mode(self.function, args, kwargs)):
             return reference_arrays(self.function(*args, **kwargs))
 
     def findings(self, given: Arguments) -> frozenset[str]:

@@ -13,30 +13,48 @@ from dataclasses import dataclass
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.edits.names import Names
+from nkitools.precision.runs import arrays_in
 from nkitools.processes import TimedOut, output_of
+from nkitools.repair.case import Arguments
 from nkitools.repair.trials import Part, Trial
 
 _KINDS = {
     "other-axis": 0.0, "exchange-nested": 0.0, "other-number": 0.5, "other-sign": 0.5, "part-of-expression": 0.5,
     "other-dtype": 0.5, "shift-back": 1.0, "exchange-arguments": 0.5, "swap-operands": 0.5, "swap-stationary": 0.5,
     "other-flag": 0.5, "other-operand": 1.0, "other-index": 1.0, "other-name": 1.5, "no-statement": 1.0,
-    "move-statement": 1.0, "exchange-statements": 2.0, "one-more-factor": 2.0, "other-instruction": 2.5,
+    "move-statement": 1.0, "exchange-statements": 2.0, "one-more-factor": 2.0, "other-instruction": 2.0,
     "one-more-instruction": 4.0,
     "one-more-keyword": 2.0, "ignore-condition": 1.0, "forget-accumulate": 0.5, "wrong-accumulate": 0.5,
+    "solved-number": 0.0, "other-brackets": 0.5, "out-of-brackets": 0.5, "other-quotient": 1.0, "other-turn": 0.5,
+    "other-end": 0.5, "other-bound": 2.5, "swap-names": 1.0, "other-counter": 1.0, "one-step-less": 0.5,
+    "no-method": 1.0, "first-value": 0.5, "one-more-operand": 2.5, "clear-before": 1.0, "other-transposition": 0.5,
     "change-engine": 9.0, "change-buffer": 9.0, "alias-buffers": 9.0, "forget-return": 9.0, "wrong-range": 6.0,
     "drop-barrier": 6.0, "drop-memset": 4.0, "drop-copy": 4.0,
 }  # fmt: skip
 _OTHER_KIND = 2.0
+_UNREAD = 2.0  # the weight of a name that nothing reads
 _PLACES = frozenset({
     "other-index", "shift-back", "shift-slice", "swap-indices", "exchange-arguments", "other-name", "wrong-counter",
-    "shorten-loop", "lengthen-loop", "start-late", "other-axis", "other-operand", "swap-targets",
+    "shorten-loop", "lengthen-loop", "start-late", "other-axis", "other-operand", "swap-targets", "swap-names",
+    "other-transposition", "other-counter",
 })  # fmt: skip
 _NUMBERS = frozenset(
-    {"other-number", "other-sign", "part-of-expression", "one-more-factor", "change-constant", "other-flag"}
+    {
+        "solved-number",
+        "other-number",
+        "other-sign",
+        "part-of-expression",
+        "one-more-factor",
+        "change-constant",
+        "other-flag",
+    }
 )
+_ANYWHERE = _NUMBERS | {"other-operand", "other-name", "exchange-arguments", "other-brackets"}
 _PARTIAL = frozenset({
     "other-index", "shift-back", "narrow-slice", "widen-slice", "shorten-loop", "lengthen-loop", "drop-mask",
     "drop-minimum", "floor-division", "change-comparison", "ignore-condition", "other-name", "move-statement",
+    "other-quotient", "other-end", "other-bound", "other-turn", "clear-before", "other-counter",
 })  # fmt: skip
 DTYPES = frozenset({"other-dtype", "change-dtype"})
 
@@ -71,9 +89,9 @@ def _shape(one: Array, other: Array, mask: Array) -> Shape:
             number = _one_number(value)
             if number is not None:
                 return Shape(_NUMBERS, f"each value is what it should be {said} {number:.6g}")
-    if not mask.all():
+    if mask.mean() < _PART:
         return Shape(_PARTIAL, "")
-    return Shape(frozenset({"other-operand", *_NUMBERS}))
+    return Shape(_ANYWHERE)
 
 
 def _one_number(values: Array) -> float | None:
@@ -136,9 +154,47 @@ def ranked(trials: Iterable[Trial], lines: Lines, shape: Shape) -> list[Trial]:
     for trial in trials:
         place = trial.kind, *trial.part.source.bounds(trial.edit)
         score = _KINDS.get(trial.kind, _OTHER_KIND) - 1.5 * (trial.kind in shape.kinds)
-        scored.append((score + lines.weight(trial) + 0.6 * math.log2(1 + many[place]), len(scored), trial))
+        score += lines.weight(trial) + 0.6 * math.log2(1 + many[place]) - _UNREAD * _reads_unread(trial)
+        scored.append((score, len(scored), trial))
         many[place] += 1
     return [trial for _, _, trial in sorted(scored, key=lambda each: each[:2])]
+
+
+_PART = 0.8  # of the elements: where more differ, those that do not are so by chance
+_LEAST_SIZE = 8  # of an argument that explains a number
+
+
+def unlikely(trial: Trial, given: Arguments, changed: Mapping[str, set[int]]) -> int:
+    """Return how unlikely an edit is what its author has meant, of two that both mend a comparison.
+
+    Likely are lines that have just changed, and numbers that a size of the arguments explains: ``1 / 32`` that becomes
+    ``1 / 64`` where rows have 64 elements. Unlikely are the other way round, and whatever is added.
+    """
+    sizes = {size for _, (_, array) in arrays_in("", given) for size in array.shape if size >= _LEAST_SIZE}
+    before, after = (_explained(text, sizes) for text in (trial.part.source.said(trial.edit), trial.edit.text))
+    is_addition = trial.kind.startswith("one-more")
+    return 1 + (is_addition or before) - after - 2 * (trial.line in changed.get(trial.part.file, ()))
+
+
+def _explained(text: str, sizes: set[int]) -> bool:
+    """Return whether a text is a number that is a size, its root, or one part in so many."""
+    try:
+        number = abs(float(text))
+    except ValueError:
+        return False
+    return any(math.isclose(number, size**power, rel_tol=1e-6) for size in sizes for power in (1, -1, 0.5, -0.5))
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _reads_unread(trial: Trial) -> bool:
+    """Return whether an edit reads a name that has a value and that nothing reads."""
+    source = trial.part.source
+    names = Names.at(source, trial.edit.line)
+    if names is None or not names.unread:
+        return False
+    return not names.unread.isdisjoint({*_WORD.findall(trial.edit.text)} - {*_WORD.findall(source.said(trial.edit))})
 
 
 def changed_lines(files: Iterable[str]) -> dict[str, set[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import time
@@ -14,9 +15,12 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from nkitools.chip.numerics import Array
+from nkitools.edits.remedies import UNKNOWN
 from nkitools.platforms import alarm, available_cores, workers_context
 from nkitools.processes import FunctionChild, Limits
 from nkitools.repair.case import Case
+from nkitools.repair.solved import solved
 from nkitools.repair.trials import Trial
 from nkitools.repair.verify import SHARP, Verification, Verified
 
@@ -42,6 +46,7 @@ class Found:
 
     number: int
     verified: Verified
+    text: str = ""  # of an edit whose number the search has found
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
@@ -53,7 +58,7 @@ class Found:
 class Result:
     """The end of a search."""
 
-    trials: Sequence[Trial]
+    trials: list[Trial]
     tried: int = 0
     seconds: float = 0.0
     found: list[Found] = field(default_factory=list)
@@ -80,10 +85,14 @@ class _Write(PermissionError):
 
 
 class Hunt:
-    """The edits of a case in the order in which they are tried. ``is_limited``: whether each has a limit of time."""
+    """The edits of a case in the order in which they are tried. ``is_limited``: whether each has a limit of time.
 
-    def __init__(self, case: Case, trials: Sequence[Trial], seconds: float) -> None:
+    ``small``: a smaller case on which the kernel is wrong too, for edits that do not hold there.
+    """
+
+    def __init__(self, case: Case, trials: Sequence[Trial], seconds: float, small: Case | None = None) -> None:
         self.case, self.trials = case, trials
+        self._cases = [case] if small is None else [small, case]
         self.verification = Verification(case)
         self.is_limited = False
         self._limit = max(_LEAST_SECONDS, _TIMES * seconds)
@@ -91,13 +100,39 @@ class Hunt:
     def tried(self, number: int) -> Found | None:
         """Run an edited kernel; return what its verification says where its outputs are right."""
         try:
-            with self._at_most(1), self.trials[number].running():
-                if not self.case.is_right(self.case.kernel.outputs(self.case.given)):
-                    return None
-            with self._at_most(8), self.trials[number].running():
-                return Found(number, self.verification.of_edit())
+            return min(self._found(number), key=lambda each: each.rank, default=None)
         except (Exception, _Late):  # an edited kernel may raise anything
             return None
+
+    def _found(self, number: int) -> Iterator[Found]:
+        """Yield an edit that is right on the test's case; of several numbers up to the first one right in float64."""
+        for trial in self._numbers(number):
+            with self._at_most(1), trial.running():
+                if not all(each.is_right(each.kernel.outputs(each.given)) for each in self._cases):
+                    continue
+            with self._at_most(8), trial.running():
+                found = Found(number, self.verification.of_edit(), trial.edit.text)
+            yield found
+            if found.verified.error <= SHARP:
+                return
+
+    def _numbers(self, number: int) -> Iterator[Trial]:
+        """Yield an edit; of one whose number is not known those with the numbers that runs suggest."""
+        trial, case = self.trials[number], self.case
+        if trial.edit.text != UNKNOWN:
+            yield trial
+            return
+
+        def outputs(value: float) -> list[Array]:
+            with trial.of(repr(value)).running():
+                return case.kernel.outputs(case.given)[: len(case.want)]
+
+        before = ast.literal_eval(trial.part.source.said(trial.edit))
+        with self._at_most(8):
+            found = list(solved(float(before), outputs, case.want))
+        for each in found:
+            is_whole = isinstance(before, int) and each == int(each)
+            yield trial.of(repr(int(each) if is_whole else each))
 
     def _at_most(self, times: int) -> AbstractContextManager[None]:
         """Raise `_Late` in a block that takes too long, in a process of the search."""
@@ -113,10 +148,11 @@ def search(
 ) -> Result:
     """Try the edits for so many seconds; ``progress`` is called with how many were tried, of how many."""
     began = time.monotonic()
-    result = Result(hunt.trials)
+    result = Result(list(hunt.trials))
     end = began + seconds
     for found in _tried(hunt, end, workers or available_cores(), result):
         if found is not None:
+            result.trials[found.number] = result.trials[found.number].of(found.text)
             (result.failed if found.verified.fails else result.found).append(found)
             if result.is_done:
                 end = min(end, time.monotonic() + _GRACE * (time.monotonic() - began))

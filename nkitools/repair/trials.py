@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from types import FunctionType
 from typing import Any
@@ -15,6 +15,7 @@ from nkitools.authors_code.called_functions import named_functions, plain_functi
 from nkitools.authors_code.source_text import lines_of, text_of
 from nkitools.edits.candidates import MODULES, edits_at
 from nkitools.edits.in_place import in_place
+from nkitools.edits.remedies import UNKNOWN
 from nkitools.edits.source import Edit, Source
 from nkitools.facts.kept import Kept
 
@@ -47,6 +48,10 @@ class Trial:
     kind: str
     edit: Edit
     constant: str = ""
+
+    def of(self, text: str) -> Trial:
+        """Return the trial with another text in the same place."""
+        return replace(self, edit=self.edit._replace(text=text))
 
     @property
     def line(self) -> int:
@@ -125,7 +130,7 @@ def trials_of(parts: list[Part]) -> Iterator[Trial]:
             around = [each for each in mine if each.first <= line <= each.last]
             if around:
                 yield Trial(max(around, key=lambda each: each.first), kind, edit)
-            elif line in constants and _is_literal(edit.text):
+            elif line in constants and (edit.text == UNKNOWN or _is_literal(edit.text)):
                 yield Trial(mine[0], kind, edit, constants[line])
 
 
