@@ -56,7 +56,10 @@ def other_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
         found += [-value, 1.0, 0.0, *(float(f"{value * each:.12g}") for each in _FACTORS)]
         found += [float(f"{1 / value:.12g}"), value**2] if value else []
     found += [each for each in Names.of(source, node).numbers if isinstance(each, float) == isinstance(value, float)]
-    yield from (replaced(node, repr(each)) for each in dict.fromkeys(found) if each != value)
+    texts = [repr(each) for each in dict.fromkeys(found) if each != value]
+    if isinstance(source.parents[node], ast.BinOp | ast.keyword):
+        texts += Names.of(source, node).sizes
+    yield from (replaced(node, each) for each in texts)
 
 
 UNKNOWN = "?"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -12,20 +13,51 @@ import pytest
 
 from nkitools.facts import options
 from nkitools.facts.kept import Kept
-from nkitools.pytest_plugin.compared_arguments import ComparedOutput
+from nkitools.pytest_plugin.compared_arguments import ComparedOutput, compared_outputs
 from nkitools.record.saved.encoding import as_array, leaves
 
 if TYPE_CHECKING:
     from nkitools.chip.numerics import Array
     from nkitools.comparison.rule import Rule
-    from nkitools.repair.answers import Progress
-    from nkitools.why.targets import Expected
-    from nkitools.why.traced_calls import Call
+    from nkitools.record.run import Run
+    from nkitools.repair.answers import Answer, Progress
+    from nkitools.rules.finding import Finding
 
 MOST_INSTRUCTIONS = 5_000  # of a run that is repeated
 _known = Kept[bytes, list[str]](
     "what a search has said of a kernel on some arguments", 256, "a session's failing tests"
 )
+
+
+def mended_pallas(config: pytest.Config, failure: BaseException, runs: Sequence[Run]) -> list[str]:
+    """Return what a search for one edit of a JAX function says, of the first that an assertion has found wrong.
+
+    Nothing where a finding names the index map to change.
+    """
+    checked = [run for run in runs if getattr(run, "called", None) is not None]
+    found = next((each for each in compared_outputs(failure, checked) if each.elements.count), None)
+    seconds = float(str(options.value("why_budget")))
+    if found is None or not seconds or any(_names_an_edit(each) for each in found.run.findings):
+        return []
+    from nkitools.repair.jax_function import answer_of_jax
+
+    function, args, kwargs = found.run.called  # type: ignore[attr-defined]  # of a CheckedRun
+    want, rules, reference = _right(found)
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", function)
+    key = _key((found.run.kernel, code, callable(reference)), (args, kwargs, tuple(want)))
+    if key not in _known:
+        end = time.monotonic() + seconds
+        _known[key] = _said(
+            config,
+            lambda progress: answer_of_jax(
+                function, (args, kwargs), reference, end, rules=rules, want=want, progress=progress
+            ),
+        )
+    return _known[key]
+
+
+def _names_an_edit(finding: Finding) -> bool:
+    return finding.rule == "PL211" and finding.remedy.startswith("Correct ")
 
 
 def mended(config: pytest.Config, found: ComparedOutput) -> list[str]:
@@ -37,27 +69,35 @@ def mended(config: pytest.Config, found: ComparedOutput) -> list[str]:
     seconds = float(str(options.value("why_budget")))
     if not seconds or len(found.run.instructions) > MOST_INSTRUCTIONS:
         return []
+    from nkitools.repair.answers import answer_of
+    from nkitools.why.targets import Expected
     from nkitools.why.traced_calls import Call
 
     call = Call.of_run(found.run)
     if call is None:
         return []
-    want, rules, expected = _right(found, call)
-    key = _key(call, want)
+    want, rules, reference = _right(found)
+    known = found.run.reference
+    expect, rule = (known.expect or {}, known.rule) if known is not None else ({}, found.rule)
+    expected = Expected(reference, expect, call.kwargs, rule)
+    workers = 1 if hasattr(config, "workerinput") else None
+    code = getattr(call.launch.function, "__code__", call.launch.function)
+    named = call.name, call.launch.grid, call.launch.chip, code, callable(reference)
+    key = _key(named, (call.args, call.kwargs, tuple(want)))
     if key not in _known:
-        _known[key] = _searched(config, call, expected, want, rules, seconds)
+        _known[key] = _said(
+            config,
+            lambda progress: answer_of(
+                call, expected, seconds, rules=rules, want=want, workers=workers, progress=progress
+            ),
+        )
     return _known[key]
 
 
-def _searched(
-    config: pytest.Config, call: Call, expected: Expected, want: list[Array], rules: list[Rule], seconds: float
-) -> list[str]:
-    from nkitools.repair.answers import answer_of
-
-    workers = 1 if hasattr(config, "workerinput") else None
+def _said(config: pytest.Config, search: Callable[[Progress | None], Answer]) -> list[str]:
     try:
         with _progress(config) as progress:
-            answer = answer_of(call, expected, seconds, rules=rules, want=want, workers=workers, progress=progress)
+            answer = search(progress)
     except Exception as error:  # a mistake in the reference must not hide the failure of the test
         return [f"repair: {type(error).__name__}: {error}"]
     lines = [] if answer.kind in ("right", "stopped") else answer.lines()
@@ -65,30 +105,25 @@ def _searched(
     return [f"repair: {first}", *(f"  {line}" for line in rest)] if first else []
 
 
-def _right(found: ComparedOutput, call: Call) -> tuple[list[Array], list[Rule], Expected]:
-    """Return the right outputs, the rules by which they are compared, and the reference."""
-    from nkitools.why.targets import Expected
-
+def _right(found: ComparedOutput) -> tuple[list[Array], list[Rule], Any]:
+    """Return the right outputs, the rules by which they are compared, and the reference, a function where it is one."""
     known = found.run.reference
     if known is not None and known.values is not None:
-        want = [
-            np.asarray(each) for each in map(as_array, (value for _, value in leaves(known.values))) if each is not None
-        ]
-        rules = [known.rule_of(place) for place in range(len(want))]
+        held = map(as_array, (value for _, value in leaves(known.values)))
+        want = [np.asarray(each) for each in held if each is not None]
         reference = known.values if known.function is None else known.function
-        return want, rules, Expected(reference, known.expect or {}, call.kwargs, known.rule)
+        return want, [known.rule_of(place) for place in range(len(want))], reference
     outputs = [as_array(value) for _, value in leaves(found.run.outputs)]
     want = [np.asarray(each) for each in outputs if each is not None]
     want[found.place] = np.asarray(found.expected).reshape(want[found.place].shape)
-    return want, [found.rule] * len(want), Expected(tuple(want), {}, call.kwargs, found.rule)
+    return want, [found.rule] * len(want), tuple(want)
 
 
-def _key(call: Call, want: list[Array]) -> bytes:
+def _key(named: tuple[Any, ...], arrays: Any) -> bytes:
     from nkitools.precision.runs import arrays_in
 
-    digest = sha256(repr((call.name, call.launch.grid, call.launch.chip)).encode())
-    digest.update(repr(getattr(call.launch.function, "__code__", call.launch.function)).encode())
-    for _, (_, array) in arrays_in("", (call.args, call.kwargs, tuple(want))):
+    digest = sha256(repr(named).encode())
+    for _, (_, array) in arrays_in("", arrays):
         digest.update(repr((array.shape, str(array.dtype))).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()

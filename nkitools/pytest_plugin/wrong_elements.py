@@ -14,7 +14,7 @@ import pytest
 
 from nkitools.facts import options
 from nkitools.pytest_plugin.compared_arguments import ComparedOutput, compared_outputs
-from nkitools.pytest_plugin.mended import MOST_INSTRUCTIONS, mended
+from nkitools.pytest_plugin.mended import MOST_INSTRUCTIONS, mended, mended_pallas
 from nkitools.rules.shown_text import shown
 from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
@@ -34,7 +34,8 @@ def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, r
         return []
     outputs = compared_outputs(failure, [run for run in runs if run.all_records])
     found = next((each for each in outputs if each.elements.count), None)
-    return [] if found is None else [shown(line) for line in _lines(config, nodeid, found)]
+    lines = mended_pallas(config, failure, runs) if found is None else _lines(config, nodeid, found)
+    return [shown(line) for line in lines]
 
 
 # --- what is said of it ---------------------------------------------------------------------------------------------

@@ -213,9 +213,10 @@ def answer_of_case(
 ) -> Answer:
     """Return what is wrong in a case. ``narrow``: its first wrong tensor."""
     got = case.kernel.outputs(case.given)
-    of_precision = narrow.kind == "precision"
+    case = replace(case, dtypes=tuple(each.dtype.name for each in got))
     why, doubt = Verification(case).of_reference(), _doubt(case, got, narrow)
-    if why or (doubt and not (of_precision and _is_wide(case))):
+    of_precision = narrow.kind == "precision" or bool(doubt)
+    if why or (doubt and not _is_wide(case)):
         return Answer(narrow.kernel, "doubt", why or doubt, narrow)
     result = _searched(case, got, end, of_precision=of_precision, workers=workers, progress=progress)
     best = result.best

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.comparison.bounds import bound_of
+from nkitools.comparison.bounds import bound_of, most_relative
 from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import Rule
 from nkitools.facts import options
@@ -123,6 +123,7 @@ class Case:
     """A kernel, the arguments of its test, what is right, and the rules by which the outputs are compared.
 
     ``reference``: a function that says what is right for other arguments; None where only arrays are known.
+    ``dtypes``: those of the outputs as the kernel is, by their names. An edit may not make outputs less precise.
     """
 
     kernel: Runs
@@ -130,6 +131,7 @@ class Case:
     want: list[Array]
     rules: Sequence[Rule] = ()
     reference: Callable[..., Any] | None = None
+    dtypes: tuple[str, ...] = ()
 
     def rule_of(self, place: int, got: Array, want: Array) -> Rule:
         """Return the rule of an output: the author's, else the widest one that its dtype allows."""
@@ -142,9 +144,14 @@ class Case:
         if len(got) < len(want):
             return False
         for place, (one, other) in enumerate(zip(got, want, strict=False)):
-            if one.shape != other.shape or not compared(one, other, self.rule_of(place, one, other)).agree:
+            if one.shape != other.shape or self._is_coarser(place, one.dtype.name):
+                return False
+            if not compared(one, other, self.rule_of(place, one, other)).agree:
                 return False
         return True
+
+    def _is_coarser(self, place: int, dtype: str) -> bool:
+        return place < len(self.dtypes) and 0 < most_relative(self.dtypes[place]) < most_relative(dtype)
 
     def wrong(self, got: Sequence[Array]) -> list[Array | None]:
         """Return the elements of each output that differ; None where the shapes do."""

@@ -20,6 +20,7 @@ from nkitools.edits.remedies import UNKNOWN
 from nkitools.platforms import alarm, available_cores, workers_context
 from nkitools.processes import FunctionChild, Limits
 from nkitools.repair.case import Case
+from nkitools.repair.ranking import unlikely
 from nkitools.repair.solved import solved
 from nkitools.repair.trials import Trial
 from nkitools.repair.verify import SHARP, Verification, Verified
@@ -47,11 +48,13 @@ class Found:
     number: int
     verified: Verified
     text: str = ""  # of an edit whose number the search has found
+    unlikely: int = 0
 
     @property
-    def rank(self) -> tuple[bool, int, bool, int]:
-        """Return the order: verified ones first, those without doubts, those right in float64, then as tried."""
-        return not self.verified.is_repaired, len(self.verified.doubts), self.verified.error > SHARP, self.number
+    def rank(self) -> tuple[bool, int, bool, int, int]:
+        """Return the order: verified ones first, those without doubts, right in float64, likely, then as tried."""
+        one = self.verified
+        return not one.is_repaired, len(one.doubts), one.error > SHARP, self.unlikely, self.number
 
 
 @dataclass
@@ -111,7 +114,8 @@ class Hunt:
                 if not all(each.is_right(each.kernel.outputs(each.given)) for each in self._cases):
                     continue
             with self._at_most(8), trial.running():
-                found = Found(number, self.verification.of_edit(), trial.edit.text)
+                verified = self.verification.of_edit()
+            found = Found(number, verified, trial.edit.text, unlikely(trial, self.case.given, {}))
             yield found
             if found.verified.error <= SHARP:
                 return

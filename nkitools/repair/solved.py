@@ -30,15 +30,15 @@ def solved(now: float, outputs: Callable[[float], Sequence[Array]], want: Sequen
     for _ in range(_TURNS):
         step = _to_right(right - got, slope)
         if step is None:
-            return
+            break
         there = _flat(outputs(at + step))
-        left, before = _size(right - there), _size(right - got)
-        if not left <= _LEAST * before:
-            return
+        if not _size(right - there) <= _LEAST * _size(right - got):
+            break
         slope, at, got = (there - got) / step, at + step, there
         if abs(step) <= 1e-5 * abs(at):
             break
-    yield from _rounded(at)
+    if at != now:
+        yield from _rounded(at)
 
 
 def _flat(arrays: Sequence[Array]) -> Array:

@@ -140,6 +140,51 @@ def test_a_wrong_reference_brings_no_edit(name: str, reference: Any, said: str, 
     assert found.kind == "not found" or said in found.said
 
 
+def test_a_coarser_dtype_is_no_remedy(tmp_path: Path) -> None:
+    """The reference rounds to three digits, as an output in bfloat16 would: nothing is proposed for the kernel."""
+    body = HEADER + MODERN_BODY
+
+    def rounded(x: Any) -> Any:
+        return np.round(normed(x), 2)
+
+    found = bisect(kernel_of(tmp_path, body), POSITIVE, reference=rounded, seconds=8)
+    assert found.trial is None, str(found)
+
+
+SHARED = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=NUMBER)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+
+
+def by_columns(x: Any) -> Any:
+    return x / 48
+
+
+def scaled(x: Any) -> Any:
+    return x * 0.0123
+
+
+@cases.each(
+    "number, right, kind, change",
+    [
+        ("1 / 32", by_columns, "repaired", "32 -> 48"),
+        ("0.031, op1=nl.add, operand1=1.0", lambda x: scaled(x) + 1, "repaired", "0.031 -> 0.0123"),
+        ("0.031", scaled, "doubt", None),
+    ],
+)
+def test_numbers_are_solved_for(number: str, right: Any, kind: str, change: str | None, tmp_path: Path) -> None:
+    """Any number is found; a size of the arguments says which of two numbers is wrong, else both are named."""
+    found = bisect(kernel_of(tmp_path, HEADER + SHARED.replace("NUMBER", number)), X, reference=right, seconds=20)
+    assert (found.kind, None if found.trial is None else found.trial.change) == (kind, change), str(found)
+    assert kind != "doubt" or ("0.031 -> 0.0123" in found.said and "0.0123 -> 0.031" in found.said)
+
+
 def test_a_random_reference_is_noticed(tmp_path: Path) -> None:
     """It gives other results when it is called again; nothing is searched."""
     random = np.random.default_rng(1)
