@@ -53,7 +53,8 @@ class CheckedRun(Run):
     ``compiled``: the compiler's answers for its Pallas calls, by chip. ``left_out``: the modes that did not run, with
     the reasons. ``estimating``: the function behind ``estimate()``. ``traces``: inside `nkitools.watching()` the events
     of each Pallas call in TPU interpretation. ``unlike``: a function that returns PL211 for outputs that are expected
-    later. ``called``: the function and its arguments.
+    later. ``called``: a
+    function that returns the checked one and its arguments.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
@@ -61,7 +62,9 @@ class CheckedRun(Run):
     estimating: Callable[[], Estimate] = field(default=nothing_to_estimate, repr=False)
     traces: list[Trace] = field(default_factory=list, repr=False)
     unlike: Callable[[Any, Rule], list[Finding]] | None = field(default=None, repr=False)
-    called: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = field(default=None, repr=False)
+    called: Callable[[], tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = field(
+        default=None, repr=False
+    )
 
     @cached_property
     def _estimate(self) -> Estimate:
@@ -103,7 +106,7 @@ class Check:
             return
         self._lower_and_compile(self.calls)
         seen = self._interpret()
-        self.run.unlike, self.run.called = self._unlike, (self.fn, self.args, self.kwargs)
+        self.run.unlike, self.run.called = self._unlike, lambda: (self.fn, self.args, self.kwargs)
         self._compare()
         if self.untraceable is not None and seen:
             self.calls = {chip.name: as_seen(seen) for chip in self.plan.chips}

@@ -41,7 +41,7 @@ def mended_pallas(config: pytest.Config, failure: BaseException, runs: Sequence[
         return []
     from nkitools.repair.jax_function import answer_of_jax
 
-    function, args, kwargs = found.run.called  # type: ignore[attr-defined]  # of a CheckedRun
+    function, args, kwargs = found.run.called()  # type: ignore[attr-defined]  # of a CheckedRun
     want, rules, reference = _right(found)
     code = getattr(getattr(function, "__wrapped__", function), "__code__", function)
     key = _key((found.run.kernel, code, callable(reference)), (args, kwargs, tuple(want)))
@@ -53,6 +53,7 @@ def mended_pallas(config: pytest.Config, failure: BaseException, runs: Sequence[
                 function, (args, kwargs), reference, end, rules=rules, want=want, progress=progress
             ),
         )
+    found.run.repair = _known[key]
     return _known[key]
 
 
@@ -91,6 +92,7 @@ def mended(config: pytest.Config, found: ComparedOutput) -> list[str]:
                 call, expected, seconds, rules=rules, want=want, workers=workers, progress=progress
             ),
         )
+    found.run.repair = _known[key]
     return _known[key]
 
 

@@ -66,6 +66,7 @@ class RunContents:
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     kept_sources: dict[str, str] | None = field(default=None, repr=False)
     reference: Reference | None = field(default=None, repr=False)
+    repair: list[str] = field(default_factory=list, repr=False)  # what a search for one edit has said, after a failure
     probes: list[WatchCounts] = field(default_factory=list, repr=False)  # whose prints are among ``prints``
     # The most that its arguments and tensors in HBM took of the host at one time.
     peak_bytes: int = field(default=0, repr=False)

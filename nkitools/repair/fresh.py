@@ -114,9 +114,11 @@ def _arrays(given: Arguments) -> list[Array]:
 CHANGES: tuple[Callable[[int], int], ...] = (
     lambda size: 2 * size,
     lambda size: size // 2,
-    lambda size: size - 1,
     lambda size: size + size // 2,
+    lambda size: size - 1,
 )
+RAGGED = "one less: "
+"""The begin of the words for shapes with a size of one less, which many kernels are not made for and do not refuse."""
 
 
 def other_shapes(
@@ -125,6 +127,7 @@ def other_shapes(
     """Yield arguments in which one size is another wherever it stands, with the shapes in words."""
     sizes = sorted({size for array in _arrays(given) for size in array.shape if size > 1}, reverse=True)
     for change in changes:
+        new_is_ragged = change is CHANGES[-1]
         for size in sizes:
             other = change(size)
             if other < 1 or other in sizes:
@@ -138,7 +141,20 @@ def other_shapes(
 
             args, kwargs = mapped_arrays(given, change_size)
             found = tuple(args), dict(kwargs)
-            yield ", ".join(f"{list(each.shape)}" for each in _arrays(found)), found
+            said = ", ".join(f"{list(each.shape)}" for each in _arrays(found))
+            yield f"{RAGGED if new_is_ragged else ''}{said}", found
+
+
+def other_numbers(given: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Yield arguments in which one plain number is another one, with the two numbers in words."""
+    args, kwargs = given
+    for place, value in [*enumerate(args), *kwargs.items()]:
+        if type(value) in (int, float):
+            other = value + 1 if isinstance(value, int) else 1.5 * value
+            if isinstance(place, int):
+                yield f"{other:g} for {value:g}", ((*args[:place], other, *args[place + 1 :]), kwargs)
+            else:
+                yield f"{place}={other:g}", (args, {**kwargs, place: other})
 
 
 _TILE = 128  # the partitions of a tile, of which a shape may have to be a multiple

@@ -51,10 +51,10 @@ class Found:
     unlikely: int = 0
 
     @property
-    def rank(self) -> tuple[bool, int, bool, int, int]:
-        """Return the order: verified ones first, those without doubts, right in float64, likely, then as tried."""
+    def rank(self) -> tuple[bool, bool, int, int, int, int]:
+        """Return the order: verified, right in float64, on more shapes, without doubts, likely, as tried."""
         one = self.verified
-        return not one.is_repaired, len(one.doubts), one.error > SHARP, self.unlikely, self.number
+        return not one.is_repaired, one.error > SHARP, -one.shapes, len(one.doubts), self.unlikely, self.number
 
 
 @dataclass

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.repair.case import Arguments, Case, error_of, wide_want
-from nkitools.repair.fresh import has_codes, larger_values, other_shapes, other_values
+from nkitools.repair.fresh import RAGGED, has_codes, larger_values, other_numbers, other_shapes, other_values
 
 SHARP = 2e-5  # parts of the largest value by which a right kernel may be off in float64, of a reference in float32
-_MOST_SHAPES = 6
+_MOST_SHAPES = 8
 _FEW_ELEMENTS = 16  # of all outputs, which one set of values says little about
 
 
@@ -24,7 +25,8 @@ class Verified:
     """The end of a verification. ``fails``: why the edit is none; '' where it holds on all that could be tried.
 
     ``on``: the cases on which it holds, in words; ``open``: why it is not verified on others; ``doubts``: the cases
-    on which it does not hold, which may be none for this kernel. ``error``: in float64.
+    on which it does not hold, which may be none for this kernel. ``shapes``: on how many
+    others it holds. ``error``: in float64.
     """
 
     fails: str = ""
@@ -32,6 +34,7 @@ class Verified:
     open: str = ""
     doubts: tuple[str, ...] = ()
     error: float = 0.0
+    shapes: int = 0
     outputs: bytes = field(default=b"", repr=False)  # on the test's case: edits that agree in all bits are one
 
     @property
@@ -109,11 +112,15 @@ class Verification:
 
     @cached_property
     def _shapes(self) -> list[tuple[str, Arguments, list[Array]]]:
-        return list(self._shapes_taken())
+        return list(self._taken(other_shapes(self.case.given)))
 
-    def _shapes_taken(self) -> Iterator[tuple[str, Arguments, list[Array]]]:
-        """Yield other shapes that the reference takes, with what is right."""
-        for number, (said, given) in enumerate(other_shapes(self.case.given)):
+    @cached_property
+    def _numbers(self) -> list[tuple[str, Arguments, list[Array]]]:
+        return list(self._taken(other_numbers(self.case.given)))
+
+    def _taken(self, others: Iterable[tuple[str, Arguments]]) -> Iterator[tuple[str, Arguments, list[Array]]]:
+        """Yield other arguments that the reference takes, with what is right."""
+        for number, (said, given) in enumerate(others):
             if number >= 4 * _MOST_SHAPES:
                 return
             try:
@@ -139,15 +146,18 @@ class Verification:
             if not self._holds(given, want):
                 return Verified(f"wrong on {said}")
         on = list(dict.fromkeys(said for said, *_ in cases))
-        shapes, doubts = self._other_shapes()
-        on += shapes[:1]
-        doubts = doubts if self._reads_shapes else []
+        shapes, doubts = self._on(self._shapes, "shapes ")
+        numbers, wrong = self._on(self._numbers)
+        on += [*numbers[:1], *shapes[:1]]
+        doubts = [each for each in doubts if RAGGED not in each] if self._reads_shapes else []
+        if wrong:
+            why = f"with {wrong[0]} its outputs differ"
         if doubts and not shapes and not why:
             why = f"on {doubts[0]} its outputs differ"
         large, want = self._large
         if want and self._overflows(large):
             doubts.append("values ten times as large, where they overflow")
-        return Verified("", tuple(on), why, tuple(doubts), error, bits)
+        return Verified("", tuple(on), why, tuple(doubts), error, len(shapes), bits)
 
     @cached_property
     def _reads_shapes(self) -> bool:
@@ -180,19 +190,17 @@ class Verification:
             return True
         return not all(np.isfinite(each.astype(np.float64)).all() for each in got if each.dtype.names is None)
 
-    def _other_shapes(self) -> tuple[list[str], list[str]]:
-        """Return other shapes on which the kernel is right, and those on which it computes what is wrong."""
+    def _on(self, others: Iterable[tuple[str, Arguments, list[Array]]], kind: str = "") -> tuple[list[str], list[str]]:
+        """Return other arguments on which the kernel is right, and those on which it computes what is wrong."""
         holds, differs = list[str](), list[str]()
-        for said, given, want in self._shapes:
-            if len(holds) + len(differs) >= _MOST_SHAPES:
-                break
+        for said, given, want in islice(others, _MOST_SHAPES):
             try:
                 got = self.case.kernel.outputs(given)
                 is_right = self.case.is_right(got, want)
                 if is_right or not self.case.kernel.findings(given):
                     is_alike = [each.shape for each in got[: len(want)]] == [each.shape for each in want]
                     if is_alike:
-                        (holds if is_right else differs).append(f"shapes {said}")
+                        (holds if is_right else differs).append(f"{kind}{said}")
             except Exception:  # no shape for the kernel
                 continue
         return holds, differs

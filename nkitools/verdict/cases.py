@@ -66,7 +66,7 @@ def shaped(given: Given) -> Iterator[Given]:
     A size that one array has twice is changed along the last of these axes alone, too.
     """
     plain = _as_numpy(given)
-    double, half, ragged, longer = CHANGES
+    double, half, longer, ragged = CHANGES
     for said, found in other_shapes((plain.args, plain.kwargs), (ragged,)):
         yield _like(given, found, f"shapes {said}")
     yield from (_like(given, each, "one of two equal sizes changed") for each in _unequal((plain.args, plain.kwargs)))

@@ -373,6 +373,8 @@ def test_told(run_kernel):
     ).assert_outcomes(passed=1, failed=1)
     learned, told = (page.read_text() for page in sorted((bare_author.pytester.path / "out").glob("*.html")))
     assert '"rtol":0.25,"atol":0.5' in learned
+    assert '"repair":["repair: ' in learned
+    assert '"repair":[]' in told
     assert '"count":0,"size":512' in told
 
 

@@ -112,6 +112,7 @@ class Gathering:
                 "target": run.target,
                 "chip": run.chip,
                 "precision": run.precision,
+                "repair": run.repair,
                 "error": None if run.error is None else f"{type(run.error).__name__}: {run.error}",
                 "ranks": len(run.records),
                 "unit": "core" if getattr(run, "cores", ()) else "program",

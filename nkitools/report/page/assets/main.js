@@ -59,10 +59,15 @@ function verdict() {
     ? `agrees with ${otherName}` : "no findings, no tolerance stated");
 }
 
+function repair() {
+  const [said, ...more] = run.run.repair;
+  return said && h("details.repair", {}, h("summary", {}, said.replace(/^repair: /, "")), h("pre", {}, more.join("\n")));
+}
+
 function top() {
   const { kernel, chip, target, precision } = run.run;
   const about = [chip, target, precision === "full" && "full precision", counted(count, traces.length ? "event" : "instruction")].filter(Boolean).join(" · ");
-  return h("header.top", {}, h("h1", {}, kernel), verdict(), h("span.sub", {}, about),
+  return h("header.top", {}, h("h1", {}, kernel), verdict(), repair(), h("span.sub", {}, about),
     run.title && run.title !== kernel && h("span.sub.test", {}, run.title),
     search.element, h("button.go.keys", { onclick: () => help.showModal() }, "Keys ", h("kbd", {}, "?")));
 }
