@@ -53,8 +53,7 @@ class CheckedRun(Run):
     ``compiled``: the compiler's answers for its Pallas calls, by chip. ``left_out``: the modes that did not run, with
     the reasons. ``estimating``: the function behind ``estimate()``. ``traces``: inside `nkitools.watching()` the events
     of each Pallas call in TPU interpretation. ``unlike``: a function that returns PL211 for outputs that are expected
-    later. ``called``: a
-    function that returns the checked one and its arguments.
+    later. ``called``: a function that returns the checked one and its arguments.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)

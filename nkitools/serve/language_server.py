@@ -22,6 +22,7 @@ from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 from nkitools.serve.child_process import Ended, call
 from nkitools.serve.instruction_cards import as_markdown, card, rule_as_markdown
+from nkitools.serve.mended_kernel import REPAIR, mended, mending_actions
 from nkitools.serve.open_files import OpenFile, OpenFiles
 from nkitools.serve.simulated_file import simulated
 from nkitools.suggestions.site import Suggestion
@@ -357,6 +358,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> Any:
             yield types.CodeAction(
                 title, diagnostics=[diagnostic], command=types.Command(title, EXPLAIN, arguments=[rule])
             )
+    yield from mending_actions(file, uri, params.range.start.line + 1)
 
 
 def _hints(server: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
@@ -388,3 +390,7 @@ def _run_commands(server: Server) -> None:
     @server.command(SIMULATE)
     async def simulate(uri: str) -> dict[str, Any]:
         return await _simulated_in_thread(server, uri)
+
+    @server.command(REPAIR)
+    async def repair(uri: str, kernel: str) -> dict[str, Any]:
+        return await mended(server, uri, _path_of(uri), kernel, server.settings.chip, server.settings.seconds)

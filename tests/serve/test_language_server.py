@@ -141,6 +141,55 @@ def test_a_mistake_is_shown_explained_and_mended_while_one_types(tmp_path: Path)
     talk(conversation)
 
 
+WRONG = """import nki
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.maximum(nl.load(x), 2.0))
+    return out
+
+
+def reference(x):
+    return x + 2.0
+
+
+inputs = (np.arange(256, dtype=np.float32).reshape(128, 2),)
+"""
+
+
+def test_an_edit_that_makes_a_kernel_right_is_applied(tmp_path: Path) -> None:
+    """The action at the kernel starts a search, whose edit reaches the editor and no file."""
+
+    async def conversation(client: Client) -> None:
+        sent: list[types.ApplyWorkspaceEditParams] = []
+
+        @client.feature(types.WORKSPACE_APPLY_EDIT)
+        def apply(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+            sent.append(params)
+            return types.ApplyWorkspaceEditResult(applied=True)
+
+        path = tmp_path / "wrong.py"
+        path.write_text(WRONG)
+        uri = opened(client, path, WRONG)
+        here = types.Range(types.Position(8, 4), types.Position(8, 4))
+        asked = types.CodeActionParams(types.TextDocumentIdentifier(uri), here, types.CodeActionContext([]))
+        (action,) = await client.text_document_code_action_async(asked)
+        assert action.title == "Look for one edit that makes kernel right"
+        command = types.ExecuteCommandParams("nkitools.repair", [uri, "kernel"])
+        answer = await client.workspace_execute_command_async(command)
+        assert answer["kind"] == "repaired"
+        await until(lambda: sent)
+        (change,) = sent[0].edit.document_changes
+        assert applied(WRONG, change.edits) == WRONG.replace("nl.maximum", "nl.add")
+        assert path.read_text() == WRONG
+
+    talk(conversation)
+
+
 def test_what_cannot_be_linted_or_does_not_end_ends_no_session(tmp_path: Path) -> None:
     """A file that is no Python, one with other alphabets, kernels that hang or end their process, and nonsense."""
     hanging = "import nki\n\n\n@nki.jit\ndef kernel(x):\n    while True:\n        pass\n\n\ninputs = (1.0,)\n"
