@@ -22,7 +22,7 @@ from nkitools.repair.trials import Part, Trial
 _KINDS = {
     "other-axis": 0.0, "exchange-nested": 0.0, "other-number": 0.5, "other-sign": 0.5, "part-of-expression": 0.5,
     "other-dtype": 0.5, "shift-back": 1.0, "exchange-arguments": 0.5, "swap-operands": 0.5, "swap-stationary": 0.5,
-    "other-flag": 0.5, "other-operand": 1.0, "other-index": 1.0, "other-name": 1.5, "no-statement": 1.0,
+    "other-flag": 0.5, "other-operand": 0.5, "other-index": 1.0, "other-name": 1.5, "no-statement": 1.0,
     "move-statement": 1.0, "exchange-statements": 2.0, "one-more-factor": 2.0, "other-instruction": 2.0,
     "one-more-instruction": 4.0,
     "one-more-keyword": 2.0, "ignore-condition": 1.0, "forget-accumulate": 0.5, "wrong-accumulate": 0.5,
@@ -50,7 +50,10 @@ _NUMBERS = frozenset(
         "other-flag",
     }
 )
-_ANYWHERE = _NUMBERS | {"other-operand", "other-name", "exchange-arguments", "other-brackets"}
+_ANYWHERE = _NUMBERS | {
+    "other-operand", "other-name", "exchange-arguments", "other-brackets", "other-quotient", "other-turn",
+    "other-counter",
+}  # fmt: skip
 _PARTIAL = frozenset({
     "other-index", "shift-back", "narrow-slice", "widen-slice", "shorten-loop", "lengthen-loop", "drop-mask",
     "drop-minimum", "floor-division", "change-comparison", "ignore-condition", "other-name", "move-statement",
@@ -149,17 +152,21 @@ class Lines:
 
 def ranked(trials: Iterable[Trial], lines: Lines, shape: Shape) -> list[Trial]:
     """Return edits in the order in which they are tried."""
+    trials = list(trials)
+    of_kind = Counter(each.kind for each in trials)  # the kinds of few edits take little time
     many: Counter[tuple[str, int, int]] = Counter()
     scored: list[tuple[float, int, Trial]] = []
     for trial in trials:
         place = trial.kind, *trial.part.source.bounds(trial.edit)
         score = _KINDS.get(trial.kind, _OTHER_KIND) - 1.5 * (trial.kind in shape.kinds)
         score += lines.weight(trial) + 0.6 * math.log2(1 + many[place]) - _UNREAD * _reads_unread(trial)
+        score += _MANY * math.log2(of_kind[trial.kind])
         scored.append((score, len(scored), trial))
         many[place] += 1
     return [trial for _, _, trial in sorted(scored, key=lambda each: each[:2])]
 
 
+_MANY = 0.15
 _PART = 0.8  # of the elements: where more differ, those that do not are so by chance
 _LEAST_SIZE = 8  # of an argument that explains a number
 
