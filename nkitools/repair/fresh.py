@@ -148,16 +148,19 @@ def other_shapes(
 def other_numbers(given: Arguments) -> Iterator[tuple[str, Arguments]]:
     """Yield arguments in which one plain number is another one, with the two numbers in words."""
     args, kwargs = given
-    for place, value in [*enumerate(args), *kwargs.items()]:
+    for place, value in enumerate(args):
         if type(value) in (int, float):
-            other = value + 1 if isinstance(value, int) else 1.5 * value
-            if isinstance(place, int):
-                yield f"{other:g} for {value:g}", ((*args[:place], other, *args[place + 1 :]), kwargs)
-            else:
-                yield f"{place}={other:g}", (args, {**kwargs, place: other})
+            yield f"{_other(value):g} for {value:g}", ((*args[:place], _other(value), *args[place + 1 :]), kwargs)
+    for name, value in kwargs.items():
+        if type(value) in (int, float):
+            yield f"{name}={_other(value):g}", (args, {**kwargs, name: _other(value)})
 
 
-_TILE = 128  # the partitions of a tile, of which a shape may have to be a multiple
+def _other(value: float) -> float:
+    return value + 1 if isinstance(value, int) else 1.5 * value
+
+
+_TILE = 128  # the partitions of a tile
 
 
 def smaller_shapes(given: Arguments) -> Iterator[Arguments]:

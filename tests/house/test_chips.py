@@ -31,6 +31,7 @@ VERSIONS = {
     "dialects/modern/isa.py": "get_nc_version returns it",
     "engines/enums.py": "the enum of versions is made from the tables",
     "serve/language_server.py": "of a document in an editor",
+    "serve/mended_kernel.py": "of a document in an editor",
     "targets/examination.py": "of a C++ compiler",
     "targets/neuron.py": "the driver's names of the architectures are made from the tables",
 }
