@@ -38,9 +38,9 @@ def test_it_again(run_kernel):
 """
 
 
-def run(author: Any, *args: str) -> pytest.RunResult:
+def run(author: Any, *args: str, test: str = TEST) -> pytest.RunResult:
     """Run the tests in a process of its own, on nkitools' own simulator."""
-    author.write(test_it=TEST)
+    author.write(test_it=test)
     is_installed = any(entry.name == "nkitools" for entry in entry_points(group="pytest11"))
     plugin = () if is_installed else ("-p", "nkitools.pytest_plugin")
     result: pytest.RunResult = author.pytester.runpytest_subprocess(*LEAN, *plugin, "-m", "sim", *args)
@@ -69,3 +69,36 @@ def test_the_budget_ends_the_search(author: Any, budget: str, most: float) -> No
     result.assert_outcomes(failed=2)
     assert any(line.startswith("repair: ") for line in block(result, "nki why")) == (budget != "0")
     assert time.monotonic() - began < 10 * most  # of a machine that others use too
+
+
+PALLAS = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import pallas as pl
+
+def _norm(x, out):
+    mean = jnp.mean(x[...] * x[...], axis=1, keepdims=True)
+    out[...] = x[...] * (lax.rsqrt(mean) + 0.5)
+
+@jax.jit
+def halved(x):
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(_norm, out_shape=shape, grid=(2,), in_specs=[rows], out_specs=rows)(x)
+
+X = np.random.default_rng(0).standard_normal((16, 128)).astype(np.float32)
+"""
+
+
+@pytest.mark.soak  # each edit is compiled
+def test_a_pallas_kernel_is_mended(author: Any) -> None:
+    """The line of the kernel's body, where no finding names an index map."""
+    author.write(halving=PALLAS)
+    test = TEST.replace("x / 2", "x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 0.5)")
+    result = run(author, "--nki-why-budget=120", "-k", "not again", test=test)
+    result.assert_outcomes(failed=1)
+    lines = block(result, "nki why")
+    assert lines[0].startswith("repair: halving.py:9: ")
+    assert lines[2].strip() == "+    out[...] = x[...] * (lax.rsqrt(mean + 0.5))"
