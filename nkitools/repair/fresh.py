@@ -168,13 +168,10 @@ def smaller_shapes(given: Arguments) -> Iterator[Arguments]:
     for tiles in (1, 2):
         size = tiles * _TILE
 
-        def part(value: Any, size: int = size) -> Any:
-            if framework_of(value) is not NUMPY:
-                return value
-            index = tuple(slice(0, size if each % _TILE == 0 else None) for each in value.shape)
-            return value[index]
+        def cut(array: Array, size: int = size) -> Array:
+            return array[tuple(slice(0, size if each % _TILE == 0 else None) for each in array.shape)]
 
-        args, kwargs = mapped(given, part)
+        args, kwargs = mapped_arrays(given, cut)
         found = tuple(args), dict(kwargs)
         if [each.shape for each in _arrays(found)] != [each.shape for each in _arrays(given)]:
             yield found
