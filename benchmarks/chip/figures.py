@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from statistics import median
+from statistics import correlation, median
 from typing import NamedTuple
 
 from benchmarks.chip.cases import Row
@@ -180,23 +180,47 @@ def _time(label: str, chip: str, judged: list[Judged]) -> Figure:
     known = [each for each in judged if all(result.us for result in each.results)]
     ratios = [mine / theirs for theirs, mine in (each.times for each in known)]
     errors = sorted(abs(ratio - 1) for ratio in ratios)
-    right, pairs = _ordered(known)
     text = f"model to chip {median(ratios):.2f}, error median {median(errors):.0%}, 90% below {_at(errors, 0.9):.0%}"
-    return Figure("time", label, chip, f"{len(known)} rows", text + (f", order {right} of {pairs}" if pairs else ""))
+    return Figure("time", label, chip, f"{len(known)} rows", text + _order(known))
 
 
 def _at(ordered: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def _ordered(judged: list[Judged]) -> tuple[int, int]:
-    right = pairs = 0
-    problem: Callable[[Judged], str] = lambda each: (  # noqa: E731
-        each.row.cells.get("shapes", "") if each.row.family == "tiled matmul" else each.row.family
-    )
-    for one, other in combinations(judged, 2):
-        (chip1, mine1), (chip2, mine2) = one.times, other.times
-        if problem(one) == problem(other) and abs(chip1 - chip2) > FAR * min(chip1, chip2):
-            pairs += 1
-            right += (chip1 - chip2) * (mine1 - mine2) > 0
-    return right, pairs
+def _order(judged: list[Judged]) -> str:
+    """Return the order within problems: pairs that are far apart, pairs that are near, ranks, the price of the pick.
+
+    Ranks and picks are of problems with four settings or more whose slowest is at least a tenth above the best.
+    """
+    problems: dict[str, list[tuple[float, float]]] = {}
+    for each in judged:
+        problems.setdefault(_problem(each), []).append(each.times)
+    pairs = [pair for times in problems.values() for pair in combinations(times, 2)]
+    text = ""
+    for name, least, most in (("order", FAR, float("inf")), ("of nearer ones", FAR / 2, FAR)):
+        apart = [pair for pair in pairs if least < abs(pair[0][0] - pair[1][0]) / min(pair[0][0], pair[1][0]) <= most]
+        if apart:
+            right = sum((one[0] - other[0]) * (one[1] - other[1]) > 0 for one, other in apart)
+            text += f", {name} {right} of {len(apart)}"
+    spread = [each for each in problems.values() if len(each) > 3 and max(each)[0] >= (1 + FAR) * min(each)[0]]
+    if spread:
+        ranks = median(rank_correlation(*zip(*each, strict=True)) for each in spread)
+        picks = [min(each, key=lambda times: times[1])[0] / min(each)[0] - 1 for each in spread]
+        text += f", rank correlation {ranks:.2f}, pick costs {median(picks):.1%} (at most {max(picks):.0%})"
+    return text
+
+
+def _problem(judged: Judged) -> str:
+    """Return what the settings of one kernel have in common."""
+    cells = judged.row.cells
+    return cells["shapes"] if judged.row.family == "tiled matmul" else judged.row.family
+
+
+def rank_correlation(chip: Sequence[float], model: Sequence[float]) -> float:
+    """Return Spearman's correlation of two lists; 0 where all of one are equal."""
+    ranks = [
+        [sum(x < each for x in values) + sum(x == each for x in values) / 2 for each in values]
+        for values in (chip, model)
+    ]
+    return correlation(*ranks) if all(len(set(each)) > 1 for each in ranks) else 0.0
