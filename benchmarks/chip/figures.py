@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from benchmarks.chip.cases import Row
 from benchmarks.chip.judged import Result
+from benchmarks.chip.laws import met
 
 _FAMILIES = {
     "attention baseline": "attention in three phases",
@@ -67,8 +68,15 @@ def figures(judged: list[Judged]) -> list[Figure]:
         *_settings(parts["blocked"]),
         *_bytes(_ran(parts["blocked"])),
         *_sums(parts["sums"]),
+        *_laws(),
         *_times(_ran(parts["blocked"]), parts["time"]),
     ]
+
+
+def _laws() -> list[Figure]:
+    found = met()
+    text = f"the law is within a tenth or the spread in {sum(each.is_met for each in found)} of {len(found)}"
+    return [Figure("laws", "medians of 20 or more instructions in profiles", "trn2", f"{len(found)} rows", text)]
 
 
 def _ran(blocked: list[Judged]) -> list[Judged]:

@@ -10,7 +10,7 @@ from benchmarks.chip.figures import Figure
 ROOT = Path(__file__).parents[2]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "explanation" / "fidelity.md"
 _BLOCK = re.compile(r"(<!-- written by make chip -->\n).*?(<!-- until here -->)", re.DOTALL)
-_KINDS = ("verdicts", "bytes", "bits")
+_KINDS = ("verdicts", "bytes", "bits", "laws")
 
 
 def readme_table(figures: list[Figure]) -> str:

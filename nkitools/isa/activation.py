@@ -86,7 +86,7 @@ def activation(
     reduction = register_elements("scalar", reduce_cmd, {"data": ALONG_FREE, **vectors}) if reduces else {}
     elements = made(reduction, dst={"data": SAME, **vectors})
     lanes = kept_apart(reduce_cmd, reduce_res) if reduces else "travel"
-    return Plan(engine.name, cycles, compute, elements, lanes=lanes)
+    return Plan(engine.name, cycles, compute, elements, lanes=lanes, function=function.name)
 
 
 def _commanded(

@@ -35,6 +35,7 @@ class RecordedPlan:
     tiled: bool = False  # a matmul that uses a part of the array, beside others
     elsewhere: tuple[tuple[str, float], ...] = ()  # engines and cycles that a compiler may choose instead
     name: str = ""
+    function: str = ""  # of an activation: its operator
     arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
     written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output
     operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature

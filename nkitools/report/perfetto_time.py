@@ -44,7 +44,8 @@ class _TimeTrace:
         found, timeline = estimated(run, advises=False)
         self.cores, self.kinds = timeline.core_numbers, timeline.kinds
         self.causes, self.by_engine = timeline.schedule.causes, timeline.schedule.waits_for_engine
-        self.starts, self.freed, self.ends = timeline.starts_ns, timeline.freed_ns, timeline.ends_ns
+        self.starts, self.begins = timeline.starts_ns, timeline.begins_ns
+        self.freed, self.ends = timeline.freed_ns, timeline.ends_ns
         self.packets = Packets()
         self.processes: dict[int, int] = {}
         self.tracks: dict[tuple[int, str], int] = {}
@@ -91,11 +92,13 @@ class _TimeTrace:
                 continue
             one = instructions[place]
             if kind == DMA:
-                self._slice(position, self._track(core, _TRANSFERS), one.name, int(self.freed[position]))
+                self._slice(
+                    int(self.begins[position]), self._track(core, _TRANSFERS), one.name, int(self.freed[position])
+                )
                 track, end = self._track(core, self._queue(position)), int(self.ends[position])
             else:
                 track, end = self._track(core, ENGINE_TRACKS[ENGINES[kind]]), int(self.freed[position])
-            event = self._slice(position, track, one.name, end)
+            event = self._slice(int(self.starts[position]), track, one.name, end)
             describe(event, one, place)
             if position in self.flows:
                 event.flow_ids.extend(each + 1 for each in self.flows[position])
@@ -110,9 +113,9 @@ class _TimeTrace:
         queues[number : number + 1] = [int(self.ends[position])]
         return f"DMA queue {number}"
 
-    def _slice(self, position: int, track: int, name: str, end: int) -> Any:
-        """Add a slice that begins when an instruction starts, and return its first event."""
-        event = self.packets.event(self.packets.begin, int(self.starts[position]), track, name)
+    def _slice(self, start: int, track: int, name: str, end: int) -> Any:
+        """Add a slice, and return its first event."""
+        event = self.packets.event(self.packets.begin, start, track, name)
         self.packets.event(self.packets.end, end, track)
         return event
 

@@ -16,9 +16,11 @@ from nkitools.chip.layout import Layout
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
+from nkitools.facts.laws import law_of, operand, profiled
 from nkitools.record.columns import Columns
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.timing.knobs import Knobs
+from nkitools.timing.schedule import Clock
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma", "left out")
 TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA, LEFT_OUT = range(len(ENGINES))
@@ -36,9 +38,13 @@ class Time:
     duration: float  # from start to end
     other: int = -1  # another engine that may do it, -1 for none
     other_occupied: float = 0.0  # of that engine
+    other_duration: float = 0.0  # from start to end there
+    rows: float = 0.0  # of the Tensor Engine: the share of its rows that are used
+    shared: float = 0.0  # of the DMA engines, which all queues share
+    lane: int = 0  # the queue of a transfer: loads have one, and stores
 
 
-def times(columns: Columns, chip: Generation, knobs: Knobs) -> tuple[Array, list[Time]]:
+def times(columns: Columns, chip: Generation, knobs: Knobs, *, reorders: bool) -> tuple[Array, list[Time]]:
     """Return for each instruction the place of its time in a list, which is returned too."""
     plans, firsts, which = np.unique(columns.plans, return_index=True, return_inverse=True)
     record, which = columns.record, which.reshape(-1)
@@ -51,7 +57,7 @@ def times(columns: Columns, chip: Generation, knobs: Knobs) -> tuple[Array, list
             spreads.append(place)
             found.append(_spread(layouts[0], chip, knobs))
         else:
-            found.append(time_of(known, layouts, chip, knobs))
+            found.append(time_of(known, layouts, chip, knobs, reorders=reorders))
     if spreads:
         _read_from_psum(columns, plans, which, found, spreads, chip, knobs)
     return which, found
@@ -90,21 +96,62 @@ def _read_from_psum(
             which[mine] = len(found) - 1
 
 
-def time_of(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, knobs: Knobs) -> Time:
+def time_of(
+    plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, knobs: Knobs, *, reorders: bool = False
+) -> Time:
     """Return the time of an instruction by its plan and the layouts of its operands."""
     engine = ENGINES.index(plan.engine) if plan.engine in ENGINES else SYNC
     if engine == DMA:
-        return _transfer(plan, layouts, chip, knobs)
+        return _transfer(plan, layouts, chip, knobs, reorders=reorders)
     if plan.name == "memset" and layouts[0].memory is MemoryRegion.psum:
         return Time(engine=LEFT_OUT, occupied=0.0, duration=0.0)
-    gap = knobs.matmul_gap_cycles * plan.passes if engine == TENSOR else knobs.instruction_gap_cycles
-    occupied = (plan.cycles + gap) / _clock(chip, engine)
+    occupied, duration = _by_law(plan, plan.engine, plan.cycles, layouts, chip, knobs)
     if not plan.elsewhere:
-        return Time(engine=engine, occupied=occupied, duration=occupied)
+        rows = layouts[-1].partitions / chip.partitions if engine == TENSOR and layouts else 0.0
+        return Time(engine=engine, occupied=occupied, duration=duration, rows=rows)
     name, cycles = plan.elsewhere[0]
-    other = ENGINES.index(name)
-    other_occupied = (cycles + knobs.instruction_gap_cycles) / _clock(chip, other)
-    return Time(engine=engine, occupied=occupied, duration=occupied, other=other, other_occupied=other_occupied)
+    other_occupied, other_duration = _by_law(plan, name, cycles, layouts, chip, knobs)
+    return Time(
+        engine=engine,
+        occupied=occupied,
+        duration=duration,
+        other=ENGINES.index(name),
+        other_occupied=other_occupied,
+        other_duration=other_duration,
+    )
+
+
+def _by_law(
+    plan: RecordedPlan, name: str, cycles: float, layouts: Sequence[Layout], chip: Generation, knobs: Knobs
+) -> tuple[float, float]:
+    """Return how long an engine is occupied, and how long the instruction takes: by a profile's law, or the documents.
+
+    The law of matmuls is that of four passes of float32, or of one of half widths.
+    """
+    engine = ENGINES.index(name) if name in ENGINES else SYNC
+    documented = cycles / _clock(chip, engine)
+    if layouts and plan.passes in (1, 4):
+        on_chip = [each for each in layouts if each.on_chip]
+        src, dst = (operand(each.dtype.itemsize, each.memory.name.upper()) for each in (layouts[:2][-1], layouts[0]))
+        if any(each.memory is MemoryRegion.psum for each in on_chip[1:]):
+            src = src.replace("SBUF", "PSUM")
+        function = f"{plan.function} operand_ptr" if len(layouts) > 2 else plan.function
+        law = law_of(chip.short_name, name, plan.name, function, src, dst)
+        if law is not None:
+            elements = cycles / plan.passes if engine == TENSOR else max(each.free_elements for each in on_chip)
+            duration = law.nanoseconds(elements, documented)
+            return duration - law.overlap_ns, duration
+    gap = knobs.matmul_gap_cycles * plan.passes if engine == TENSOR else knobs.instruction_gap_cycles
+    documented += gap / _clock(chip, engine)
+    return documented, documented
+
+
+def clock_of(chip: Generation) -> Clock | None:
+    """Return the law of the Tensor Engine's clock, where profiles show one."""
+    names = ("window", "warms", "stays", "cold")
+    found = [profiled(chip.short_name, "Tensor", "CLOCK", name) for name in names]
+    window, warms, stays, cold = (0.0 if each is None else each.fixed_ns for each in found)
+    return Clock(window_ns=window, warms=warms, stays=stays, cold=cold) if window else None
 
 
 def _clock(chip: Generation, engine: int) -> float:
@@ -112,19 +159,35 @@ def _clock(chip: Generation, engine: int) -> float:
     return float(getattr(chip.clocks, ENGINES[engine], chip.clocks.gpsimd))
 
 
-def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, knobs: Knobs) -> Time:
+def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, knobs: Knobs, *, reorders: bool) -> Time:
     data = max(plan.nanoseconds - DMA_COMPLETION_NS, 0.0) / knobs.dma_bandwidth
-    engines, descriptors = DMA_ENGINES, 1
+    engines, descriptors, stores = DMA_ENGINES, 1, False
     if layouts:
         on_chip = [each for each in layouts if each.on_chip]
         rows = min((each.partitions for each in on_chip), default=chip.partitions)
         engines = min(DMA_ENGINES, ceil(rows / _PARTITIONS_PER_DMA_ENGINE))
         run = min(each.run // each.dtype.itemsize for each in layouts[:2])
         descriptors = max(1, layouts[0].elements // max(run, 1))
-    of_descriptors = descriptors * knobs.descriptor_ns / engines
-    occupied = max(data, descriptors * knobs.descriptor_ns / DMA_ENGINES + knobs.dma_issue_ns)
-    own = max(data * DMA_ENGINES / engines, of_descriptors)
-    return Time(engine=DMA, occupied=occupied, duration=max(own, occupied) + knobs.dma_latency_ns)
+        stores = not layouts[0].on_chip
+    packet = profiled(chip.short_name, "DMA", "DMA_PACKET", "packet")
+    queue = profiled(chip.short_name, "DMA", "DMA_DIRECT2D", "gpsimd spacing" if reorders else "scalar spacing")
+    if packet is None or queue is None or not layouts:
+        of_descriptors = descriptors * knobs.descriptor_ns
+        occupied = max(data, of_descriptors / DMA_ENGINES + knobs.dma_issue_ns)
+        own = max(data * DMA_ENGINES, of_descriptors) / engines
+        return Time(engine=DMA, occupied=occupied, duration=max(own, occupied) + knobs.dma_latency_ns)
+    # The documented nanoseconds say how many times the bytes move, and how well.
+    moved = max(each.nbytes for each in layouts[:2])
+    share = (plan.nanoseconds - DMA_COMPLETION_NS) * chip.dma_bytes_per_second / 1e9 / moved
+    all_engines = descriptors * packet.nanoseconds(moved / descriptors) * share
+    own = all_engines / engines
+    return Time(
+        engine=DMA,
+        occupied=queue.fixed_ns + (0.0 if reorders else own),
+        duration=max(own, queue.fixed_ns) + knobs.dma_latency_ns,
+        shared=all_engines / DMA_ENGINES,
+        lane=int(stores),
+    )
 
 
 def balance(which: Array, found: Sequence[Time], engines: Array, mine: Array) -> None:

@@ -96,7 +96,7 @@ def _by_line(run: Run, timeline: Timeline) -> dict[tuple[str, int, str], float]:
         sites, end = Columns(record).sites, start + record.count
         engines = timeline.kinds[start:end]
         times = np.where(
-            engines == ENGINES.index("dma"), timeline.work.durations[start:end], timeline.work.occupied[start:end]
+            engines == ENGINES.index("dma"), timeline.work.durations[start:end], timeline.schedule.occupied[start:end]
         )
         keys, which = np.unique(sites * len(ENGINES) + engines, return_inverse=True)
         sums = np.bincount(which.reshape(-1), times, minlength=keys.size)

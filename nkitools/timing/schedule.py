@@ -18,6 +18,20 @@ from nkitools.chip.numerics import Array
 NO_CAUSE = -1
 
 
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """The clock of an engine that is slow until it has been busy: by windows of time.
+
+    A window's busy share decides the clock of the next one. An instruction that uses a part of the rows counts as so
+    much of its time.
+    """
+
+    window_ns: float
+    warms: float  # the share from which on a slow clock becomes fast
+    stays: float  # the share from which on a fast clock stays so
+    cold: float  # how many times as long an instruction takes by the slow clock
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
     """The instructions to schedule. All times are nanoseconds.
@@ -33,6 +47,11 @@ class Work:
     lags: Array  # of the edges
     in_order: Sequence[bool]  # for each engine whether it starts its instructions in their order
     queues: Sequence[int]  # for each engine how many instructions it holds that have started and not ended
+    shared: Array | None = None  # how long each occupies the resource that some engines share, 0 for not at all
+    pools: Sequence[int] = ()  # for each engine the number of the resource that it shares with others
+    order: Array | None = None  # the place of each among those that an engine may start first; None for their order
+    rows: Array | None = None  # the share of the rows of an engine with a clock that each uses, 0 on others
+    clock: Clock | None = None  # of the instructions with ``rows``
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,6 +59,8 @@ class Schedule:
     """The times of each instruction in nanoseconds, and why it starts no earlier."""
 
     starts: Array
+    begins: Array  # of its work: later than the start where it waits for a resource that engines share
+    occupied: Array  # how long that lasts
     ends: Array
     causes: Array  # the instruction that it waited for, `NO_CAUSE` for none
     waits_for_engine: Array  # whether it waited for its engine, else for an operand
@@ -88,9 +109,16 @@ class _Scheduler:
         work, ready, causes, missing = self.work, self.ready, self.causes, self.missing
         bounds, targets, lags, engines = self.bounds, self.targets, self.lags, self.engines
         occupied, durations = work.occupied.tolist(), work.durations.tolist()
+        shared = [0.0] * self.count if work.shared is None else work.shared.tolist()
+        pools, until = work.pools, [0.0] * (max(work.pools, default=0) + 1)
+        order = np.arange(self.count) if work.order is None else work.order
+        places, of_places = order.tolist(), np.argsort(order).tolist()
+        rows = [0.0] * self.count if work.rows is None or work.clock is None else work.rows.tolist()
+        clocks = [] if work.clock is None else [_Windows(work.clock) for _ in until]
         in_order, queues, pending, waiting = work.in_order, work.queues, self.pending, self.waiting
         lines, heads = self.lines, self.heads
-        starts, ends = [0.0] * self.count, [0.0] * self.count
+        starts, begins, ends = [0.0] * self.count, [0.0] * self.count, [0.0] * self.count
+        lasting = [moving or busy for moving, busy in zip(shared, occupied, strict=True)]
         by_engine = [False] * self.count
         numbers = range(len(in_order))
         free = [0.0] * len(in_order)
@@ -108,14 +136,28 @@ class _Scheduler:
             else:
                 late, now = pending[engine], waiting[engine]
                 while late and late[0][0] <= start:
-                    heappush(now, heappop(late)[1])
-                position = heappop(now)
+                    heappush(now, places[heappop(late)[1]])
+                position = of_places[heappop(now)]
             if ready[position] < start:
                 causes[position], by_engine[position] = latest[engine], True
             starts[position] = start
-            ends[position] = end = start + durations[position]
+            end = start + durations[position]
+            begins[position] = start
+            if shared[position]:
+                pool = pools[engine]
+                if until[pool] > start:
+                    begins[position] = until[pool]
+                    end += until[pool] - start
+                until[pool] = begins[position] + shared[position]
+            busy = occupied[position]
+            if rows[position]:
+                slower = clocks[pools[engine]].slower(start, busy, rows[position])
+                busy += slower
+                end += slower
+                lasting[position] = busy
+            ends[position] = end
             latest[engine] = position
-            free[engine] = start + occupied[position]
+            free[engine] = start + busy
             if queues[engine]:
                 held = flying[engine]
                 heappush(held, (end, position))
@@ -150,6 +192,8 @@ class _Scheduler:
                 nexts[engine] = self._next(engine, free[engine])
         return Schedule(
             starts=np.array(starts),
+            begins=np.array(begins),
+            occupied=np.array(lasting),
             ends=np.array(ends),
             causes=np.array(causes, np.int64),
             waits_for_engine=np.array(by_engine, np.bool_),
@@ -166,6 +210,27 @@ class _Scheduler:
             return free
         pending = self.pending[engine]
         return max(free, pending[0][0]) if pending else _NEVER
+
+
+class _Windows:
+    """The state of a clock: its window, how long that was busy, and how much longer an instruction takes now."""
+
+    __slots__ = ("_busy", "_clock", "_ends", "_is_warm")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._ends, self._busy, self._is_warm = clock, clock.window_ns, 0.0, False
+
+    def slower(self, start: float, busy: float, rows: float) -> float:
+        """Return how much longer an instruction takes that starts now, which starts no earlier than the last one."""
+        clock = self._clock
+        if start >= self._ends:
+            over, window = start - self._ends, clock.window_ns
+            self._is_warm = over < window and self._busy >= (clock.stays if self._is_warm else clock.warms) * window
+            self._ends += (over // window + 1) * window
+            self._busy = 0.0
+        more = 0.0 if self._is_warm else busy * (clock.cold - 1)
+        self._busy += (busy + more) * rows
+        return more
 
 
 _NEVER = float("inf")

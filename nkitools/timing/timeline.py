@@ -13,9 +13,10 @@ from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.facts.versions import LEGACY, versions_of
 from nkitools.record.columns import Columns, programs_at
-from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balance, times
+from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balance, clock_of, times
 from nkitools.timing.forwarded import forwarded
 from nkitools.timing.knobs import Knobs
+from nkitools.timing.loaded_once import loaded_once
 from nkitools.timing.repeated import repeated
 from nkitools.timing.reuse import reuse_edges
 from nkitools.timing.schedule import Schedule, Work, schedule
@@ -50,7 +51,7 @@ class Timeline:
     @property
     def core_numbers(self) -> Array:
         """Return the core of each instruction."""
-        return np.asarray(self.work.engines // len(ENGINES))
+        return np.asarray(self.work.engines // len(ENGINES) % self.cores)
 
     @property
     def starts_ns(self) -> Array:
@@ -58,9 +59,19 @@ class Timeline:
         return self.schedule.starts.astype(np.int64)
 
     @property
+    def begins_ns(self) -> Array:
+        """Return when instructions begin on their engines, as `starts_ns`: transfers may wait for others there."""
+        return self.schedule.begins.astype(np.int64)
+
+    @property
+    def lanes(self) -> Array:
+        """Return the engine of each instruction by its number, those of a core after those of the one before."""
+        return np.asarray(self.kinds + self.core_numbers * len(ENGINES))
+
+    @property
     def freed_ns(self) -> Array:
         """Return when instructions let go of their engines, as `starts_ns`."""
-        return np.asarray((self.schedule.starts + self.work.occupied).astype(np.int64))
+        return np.asarray((self.schedule.begins + self.schedule.occupied).astype(np.int64))
 
     @property
     def ends_ns(self) -> Array:
@@ -69,8 +80,7 @@ class Timeline:
 
     def busy_ns(self) -> Array:
         """Return how long each engine of each core is occupied, (cores, engines)."""
-        count = self.cores * len(ENGINES)
-        busy = np.bincount(self.work.engines, self.work.occupied, minlength=count)
+        busy = np.bincount(self.lanes, self.schedule.occupied, minlength=self.cores * len(ENGINES))
         return np.asarray(busy.reshape(self.cores, len(ENGINES)))
 
 
@@ -78,16 +88,18 @@ def work_of(
     records: Sequence[Record], dependences: Dependences, chip: Generation, knobs: Knobs, *, reorders: bool
 ) -> tuple[Work, int]:
     """Return the work of a run and its number of cores; ``reorders``: the compiler changes the order on an engine."""
-    engines, occupied, durations = [], [], []
+    engines, occupied, durations, shared, rows, lanes = [], [], [], [], [], []
     targets, sources, meetings = list[Array](), list[Array](), list[int]()
     flow = pairs_of(dependences.flow)
     base = core = 0
     for record in records:
         columns = Columns(record)
-        which, found = times(columns, chip, knobs)
+        which, found = times(columns, chip, knobs, reorders=reorders)
         if reorders:
             again, originals = repeated(columns, dependences.flow, base)
             found.append(Time(engine=LEFT_OUT, occupied=0.0, duration=0.0))
+            loads, brought = loaded_once(columns, dependences.flow, base, chip)
+            again, originals = np.concatenate((again, loads)), np.concatenate((originals, brought))
             which[again] = len(found) - 1
             which[forwarded(columns, flow[0] - base, flow[1] - base)] = len(found) - 1
             targets.append(again + base)
@@ -99,6 +111,9 @@ def work_of(
         engines.append(mine + (core + own) * len(ENGINES))
         occupied.append(_times_on(which, found, mine)[0])
         durations.append(_times_on(which, found, mine)[1])
+        shared.append(np.array([each.shared for each in found])[which])
+        rows.append(np.array([each.rows for each in found])[which])
+        lanes.append(_lanes(columns, mine, which, found, reorders=reorders))
         reused = reuse_edges(columns, chip, own)
         targets.append(reused[0] + base)
         sources.append(reused[1] + base)
@@ -106,17 +121,44 @@ def work_of(
         base, core = base + which.size, core + cores
     met = np.array(meetings, np.int64)
     every = np.concatenate(engines) if engines else np.zeros(0, np.int64)
-    edges = _edges(dependences, flow, every, knobs, np.concatenate(targets), np.concatenate(sources), met)
+    drained = np.concatenate(durations) - np.concatenate(occupied) if durations else np.zeros(0)
+    edges = _edges(dependences, flow, every, knobs, drained, np.concatenate(targets), np.concatenate(sources), met)
+    lane = np.concatenate(lanes) if lanes else np.zeros(0, np.int64)
+    every, count = every + lane * core * len(ENGINES), int(lane.max(initial=0)) + 1
     return Work(
         engines=every,
+        order=_order(flow, every),
+        shared=np.concatenate(shared),
+        rows=np.concatenate(rows),
+        clock=clock_of(chip),
         occupied=np.concatenate(occupied),
         durations=np.concatenate(durations),
         targets=edges[0],
         sources=edges[1],
         lags=edges[2],
-        in_order=[not reorders and kind not in (DMA, LEFT_OUT) for kind in range(len(ENGINES))] * core,
-        queues=[_RINGS if kind == DMA else 0 for kind in range(len(ENGINES))] * core,
+        in_order=[not reorders and kind not in (DMA, LEFT_OUT, TENSOR) for kind in range(len(ENGINES))] * core * count,
+        queues=[_RINGS if kind == DMA else 0 for kind in range(len(ENGINES))] * core * count,
+        pools=[number // len(ENGINES) % core for number in range(len(ENGINES) * core * count)],
     ), core
+
+
+def _order(flow: tuple[Array, Array], engines: Array) -> Array:
+    """Return the order of issue in which a transfer stands before the first instruction that reads what it brings."""
+    first = np.arange(engines.size) * 2 + 1
+    of_loads = engines[flow[1]] % len(ENGINES) == DMA
+    np.minimum.at(first, flow[1][of_loads], 2 * flow[0][of_loads])
+    order = np.empty(engines.size, np.int64)
+    order[np.argsort(first, kind="stable")] = np.arange(engines.size)
+    return order
+
+
+def _lanes(columns: Columns, engines: Array, which: Array, found: Sequence[Time], *, reorders: bool) -> Array:
+    """Return the queue of each transfer, 0 for others: one a line, but one for loads and one for stores in legacy."""
+    if reorders:
+        return np.array([each.lane for each in found], np.int64)[which]
+    moved, lanes = np.flatnonzero(engines == DMA), np.zeros(engines.size, np.int64)
+    lanes[moved] = np.unique(columns.sites[moved], return_inverse=True)[1].reshape(-1) % _RINGS
+    return lanes
 
 
 def _cores_of(columns: Columns, *, reorders: bool) -> tuple[Array, int]:
@@ -135,10 +177,11 @@ def _cores_of(columns: Columns, *, reorders: bool) -> tuple[Array, int]:
 def _times_on(which: Array, found: Sequence[Time], engines: Array) -> tuple[Array, Array]:
     """Return how long each instruction occupies its engine, and how long it takes, on the engines that were chosen."""
     here = np.array([each.engine for each in found])[which] == engines
-    occupied, durations, other = (
-        np.array([getattr(each, name) for each in found])[which] for name in ("occupied", "duration", "other_occupied")
+    occupied, durations, other, other_durations = (
+        np.array([getattr(each, name) for each in found])[which]
+        for name in ("occupied", "duration", "other_occupied", "other_duration")
     )
-    return np.where(here, occupied, other), np.where(here, durations, other)
+    return np.where(here, occupied, other), np.where(here, durations, other_durations)
 
 
 def _without_meetings(targets: Array, sources: Array, meetings: Array) -> tuple[Array, Array]:
@@ -165,16 +208,19 @@ def _edges(
     flow: tuple[Array, Array],
     engines: Array,
     knobs: Knobs,
+    drained: Array,
     targets: Array,
     sources: Array,
     meetings: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return all edges with their lags: reads of results first, then what may not be overwritten yet."""
+    """Return all edges with their lags: reads of results first, then what may not be overwritten yet.
+
+    ``drained``: how long each instruction takes after it has let go of its engine.
+    """
     kinds = engines % len(ENGINES)
     flow = _without_meetings(*flow, meetings)
     lags = np.full(flow[0].size, knobs.result_ns)
     # A matmul adds to what another one has left in PSUM without a wait, and a transfer ends with its semaphore.
-    lags[(kinds[flow[0]] == TENSOR) & (kinds[flow[1]] == TENSOR)] = 0.0
     lags[kinds[flow[1]] == DMA] = 0.0
     lags[kinds[flow[1]] == LEFT_OUT] = 0.0
     others = [pairs_of(dependences.output), pairs_of(dependences.anti), (targets, sources)]
@@ -182,6 +228,8 @@ def _edges(
     sources = np.concatenate([flow[1], *(each[1] for each in others)])
     later = np.where(engines[targets] == engines[sources], 0.0, _SEMAPHORE_NS)
     later[: lags.size] = lags
+    matmuls = (kinds[targets] == TENSOR) & (engines[targets] == engines[sources])
+    later[matmuls] = -drained[sources[matmuls]]
     return targets, sources, later
 
 

@@ -41,12 +41,13 @@ class Change:
 
     def _changed(self, work: Work) -> Work:
         occupied, durations, engines = work.occupied.copy(), work.durations.copy(), work.engines
-        occupied[self.positions] *= self.factors
-        durations[self.positions] *= self.factors
+        shared = np.zeros(engines.size) if work.shared is None else work.shared.copy()
+        for each in (occupied, durations, shared):
+            each[self.positions] *= self.factors
         if self.engines is not None:
             engines = engines.copy()
             engines[self.positions] = self.engines
-        work = replace(work, occupied=occupied, durations=durations, engines=engines)
+        work = replace(work, occupied=occupied, durations=durations, shared=shared, engines=engines)
         if self.dropped is not None:
             kept = ~self.dropped
             work = replace(work, targets=work.targets[kept], sources=work.sources[kept], lags=work.lags[kept])

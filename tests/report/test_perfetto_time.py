@@ -99,7 +99,7 @@ def test_the_page_shows_the_same_times(run: Run, trace: Trace) -> None:
 
 def test_no_engine_does_two_things(trace: Trace) -> None:
     """Slices of a track follow each other, those of the DMA queues, too."""
-    assert len(trace.slices) > 6
+    assert len(trace.slices) >= 6
     for slices in trace.slices.values():
         assert all(begin <= end for begin, end, _ in slices)
         assert all(one[1] <= other[0] for one, other in pairwise(slices))

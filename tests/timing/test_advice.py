@@ -91,7 +91,7 @@ def test_a_hint_of_a_plain_run_has_its_price_without_that_run_s_threshold() -> N
     (hint,) = [each for each in found.advice if each.rule == "NK703"]
     (tensor,) = [use for use in found.engines if use.engine == "tensor"]
     assert hint.line == line_of(squared, "# in float32")
-    assert hint.us == pytest.approx(0.75 * tensor.busy_us, rel=0.02)
+    assert hint.us == pytest.approx(0.75 * tensor.busy_us, rel=0.05)  # the slow clock lasts a window in both
 
 
 def test_advice_is_sorted_stands_on_the_page_and_in_the_plain_form() -> None:

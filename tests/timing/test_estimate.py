@@ -174,10 +174,13 @@ def filled(x: Any) -> Any:
 
 
 def test_only_instructions_without_an_engine_are_shared() -> None:
-    """What asks for the Vector Engine stays there; what asks for none goes to the Scalar Engine, which is idle."""
+    """What asks for the Vector Engine stays there; what asks for none goes to the engine with less to do."""
     run = nkitools.simulate(filled, np.ones((128, 512), np.float32), chip="trn2")
-    engines = timeline(run).work.engines
-    assert [ENGINES[each] for each in engines.tolist()] == ["dma", *["vector", "scalar"] * 8, "dma"]
+    engines = timeline(run).kinds
+    names = [ENGINES[each] for each in engines.tolist()]
+    assert (names[0], names[-1], set(names[1:-1:2])) == ("dma", "dma", {"vector"})
+    # On the Scalar Engine a tile takes 1.4 times as long as on the Vector Engine, by the laws of both.
+    assert names[2:-1:2].count("scalar") in (6, 7)
 
 
 @nki.jit

@@ -49,7 +49,7 @@ def time_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], places: 
     times = {
         "time.start": starts,
         "time.duration": ends - starts,
-        "time.lane": np.asarray(timeline.work.engines, np.int64),
+        "time.lane": timeline.lanes,
         "time.path": np.array(sorted(path_of(timeline.schedule)), np.int64),
     }
     return table, {**times, **_lines(run, columns, bases, places, timeline)}
@@ -72,7 +72,7 @@ def _lines(
     again = np.zeros(places.size, np.int64)
     for each, base in zip(columns, bases, strict=True):
         again[base + Operations(each).reloads(run.dependences.flow, base)] = 1
-    busy = np.bincount(places, timeline.work.occupied, minlength=size)
+    busy = np.bincount(places, timeline.schedule.occupied, minlength=size)
     return {
         "line.busy": np.rint(busy).astype(np.int64),
         "line.moved": np.bincount(places, moved, minlength=size).astype(np.int64),
