@@ -44,8 +44,15 @@ _Shown = tuple[list[dict[str, Any]], list[str]]  # the JSON objects, and the pag
     metavar="FILE",
     help="With --measured: keep the latency in this calibration file.",
 )
+@click.option("--as-written", is_flag=True, help="Count loads too that the compiler is assumed to leave out.")
 @click.option("--tune", is_flag=True, help="Rank the variants of FILE's `settings` instead.")
-@click.option("--against", "base", metavar="BASE", help="Show the estimate of FILE as this commit has it, beside.")
+@click.option(
+    "--against",
+    "--since",
+    "base",
+    metavar="BASE",
+    help="Show the estimate of FILE as this commit has it, beside, and the lines that differ.",
+)
 @json_option("Print one JSON object for each chip, in a list.")
 @click.pass_context
 def estimate_kernel(
@@ -56,6 +63,7 @@ def estimate_kernel(
     settings: Settings,
     measured: Path | None,
     calibration: Path | None,
+    as_written: bool,
     tune: bool,
     base: str | None,
     as_json: bool,
@@ -71,6 +79,8 @@ def estimate_kernel(
     FILE's repository; in GitHub Actions the table is added to the job's summary, too.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
+    if as_written and (tune or base is not None or measured is not None):
+        raise click.UsageError("--as-written goes without --tune, --against and --measured")
     if calibration is not None and measured is None:
         raise click.UsageError("--join keeps a measured latency: name its profile, --measured DIR")
     if base is not None and (tune or measured is not None or inputs is not None):
@@ -81,13 +91,13 @@ def estimate_kernel(
         _tune(file, name, inputs, chips, settings, as_json=as_json, is_measured=measured is not None)
         return
     if measured is None:
-        plain, pages = _estimated(file, name, inputs, chips, settings)
+        plain, pages = _estimated(file, name, inputs, chips, settings, as_written=as_written)
     else:
         plain, pages = _beside_measured(file, name, inputs, chips, settings, measured, calibration)
     if base is not None:
         earlier = _at(base, file, name, chips, settings, context.params["nki_version"])
         plain = [{"before": one, "after": other} for one, other in zip(earlier, plain, strict=True)]
-        pages = [_before_and_after(f"{file}::{name}", base, plain)]
+        pages = [_before_and_after(f"{file}::{name}", base, plain, Path(file))]
         _add_to_summary(pages[0])
     if as_json:
         say_json(plain, allow_nan=False)
@@ -96,11 +106,15 @@ def estimate_kernel(
         say(page)
 
 
-def _estimated(file: str, name: str, inputs: str | None, chips: tuple[str, ...], settings: Settings) -> _Shown:
+def _estimated(
+    file: str, name: str, inputs: str | None, chips: tuple[str, ...], settings: Settings, *, as_written: bool
+) -> _Shown:
     """Return the estimate on each chip, and a comparison if there are several."""
     from nkitools.report.estimate_text import estimate_text, side_by_side
+    from nkitools.timing.estimate import estimate
 
-    estimates = [run.estimate() for run in runs_of(file, name, inputs, chips or (None,), settings)]
+    runs = runs_of(file, name, inputs, chips or (None,), settings)
+    estimates = [estimate(each, as_written=as_written) for each in runs]
     pages = [estimate_text(estimates[0])]
     if len(estimates) > 1:
         pages.append("\n" + side_by_side(estimates))
@@ -159,8 +173,11 @@ def _at(
         return found
 
 
-def _before_and_after(kernel: str, base: str, pairs: Sequence[dict[str, Any]]) -> str:
-    """Return a Markdown table: each chip's latency before and after, with its error band and its bound."""
+def _before_and_after(kernel: str, base: str, pairs: Sequence[dict[str, Any]], file: Path) -> str:
+    """Return a table in Markdown, each chip's latency before and after with its band, and the lines that differ."""
+    from nkitools.cli.since import line_map
+    from nkitools.report.estimate_text import changed_lines_text
+
     lines = [f"Estimate of `{kernel}` against {base}", "", "| chip | before | after | change |", "|---|---:|---:|---:|"]
     for pair in pairs:
         before, after = pair["before"], pair["after"]
@@ -169,6 +186,10 @@ def _before_and_after(kernel: str, base: str, pairs: Sequence[dict[str, Any]]) -
             f"{each['latency_us']:.1f} us ({each['lower_us']:.1f} to {each['upper_us']:.1f})" for each in pair.values()
         ]
         lines.append(f"| {after['chip']} | {' | '.join(cells)} | {change:+.1%} |")
+    now = line_map(file, base)
+    for pair in pairs:
+        changed = changed_lines_text(pair["before"]["critical_path"], pair["after"]["critical_path"], now)
+        lines += ["", f"Lines of the critical path on {pair['after']['chip']}:", "", *changed] if changed else []
     return "\n".join(lines)
 
 
@@ -216,6 +237,7 @@ def _tune(
             "values": each.values,
             "latency_us": None if each.estimate is None else each.latency_us,
             "is_proposed": each in found.proposed,
+            "is_like_the_best": each in found.alike,
             "refused": each.refused,
         }
         for each in found.variants

@@ -8,6 +8,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from io import BytesIO
 from pathlib import Path
 
@@ -31,6 +32,15 @@ def changed_lines(path: Path, base: str) -> set[int] | None:
     for first, count in _HUNK.findall((shown or b"").decode(errors="replace")):
         found.update(range(int(first), int(first) + (int(count) if count else 1)))
     return found
+
+
+def line_map(path: Path, base: str) -> dict[int, int]:
+    """Return where lines of a file that commit ``base`` has stand now, those that are still there."""
+    with files_at(path, base) as before:
+        blocks = SequenceMatcher(
+            None, before.read_text().splitlines(), path.read_text().splitlines(), autojunk=False
+        ).get_matching_blocks()
+    return {old + at + 1: new + at + 1 for old, new, size in blocks for at in range(size)}
 
 
 @contextmanager

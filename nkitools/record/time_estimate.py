@@ -60,6 +60,17 @@ class Roofline:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gap:
+    """The distance from the latency to a bound of it, and the line that it is made of the most."""
+
+    bound: str  # its name, see `Estimate.named_bounds`
+    us: float  # how much shorter the latency would be at that bound
+    share: float  # the same, of the latency
+    file: str  # of the author; '' where no line is meant
+    line: int  # in that file, 0 for none
+
+
+@dataclass(frozen=True, kw_only=True)
 class Advice:
     """A hint about speed with its price."""
 
@@ -95,6 +106,10 @@ class Estimate(OfKernel):
     upper_us: float  # and that
     busiest_us: float  # the busiest engine alone
     serial_us: float  # the instructions one after the other
+    named_bounds: dict[str, float]  # microseconds that the latency cannot be below, by what bounds it
+    gaps: tuple[Gap, ...]  # from the latency to three of them, the largest first
+    loaded_bytes: int  # of all loads from HBM that the kernel asks for
+    left_out_bytes: int  # of those that the compiler is assumed to leave out: they are in SBUF since an earlier load
     spill_us: float  # the part of the latency that the tensors cost that spill from SBUF (NK202)
     launch_us: float  # the part of the latency before the first instruction and after the last one
     instructions: int

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from nkitools.rules.shown_text import shown_file
 
@@ -15,6 +15,7 @@ _BAR = 30  # characters of an engine that is always busy
 _LINES = 8  # of the critical path that are shown
 _TENSORS = 6  # whose traffic is shown
 _MEASURED_LINES = 20  # with an engine each, that stand beside their measured times
+_LEAST_CHANGE = 0.05  # microseconds of a line that two estimates must differ by
 _LEAST = 0.005  # of the latency, which a line of the critical path must have to be shown
 
 
@@ -29,6 +30,16 @@ def _page(estimate: Estimate) -> Iterator[str]:
     yield f"  {estimate.how_good}"
     yield f"  bounds: the busiest engine alone {us(estimate.busiest_us)}, in series {us(estimate.serial_us)}"
     yield f"  launch {us(estimate.launch_us)}; {estimate.instructions:,} instructions"
+    named = (f"{name} {us(value)}" for name, value in estimate.named_bounds.items())
+    yield f"  at least, each alone: {', '.join(named)}"
+    for gap in estimate.gaps:
+        place = f" ({shown_file(gap.file, whole=False)}:{gap.line})" if gap.line else ""
+        yield f"  gap: {us(gap.us)} ({gap.share:.0%}) to {gap.bound}{place}"
+    if estimate.left_out_bytes:
+        yield (
+            f"  loads counted once: {estimate.left_out_bytes:,} of {estimate.loaded_bytes:,} bytes are in SBUF since "
+            "an earlier load, and the compiler is assumed to leave them out (the kernel as written: --as-written)"
+        )
     if estimate.spilled_bytes:
         cost = f"{us(estimate.spill_us)} of the latency"
         yield f"  spills: {estimate.spilled_bytes:,} bytes for which SBUF has no room (NK202), {cost}"
@@ -101,6 +112,28 @@ def side_by_side(estimates: Sequence[Estimate]) -> str:
             rows[engine] = [f"{share:.0%}" for share in shares]
     lines += [f"{name:22}" + "".join(f"{value:>14}" for value in values) for name, values in rows.items()]
     return "\n".join(lines)
+
+
+def changed_lines_text(
+    before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], now: Mapping[int, int]
+) -> list[str]:
+    """Return the lines of two critical paths whose time differs, the largest difference first, as a list in Markdown.
+
+    ``now``: the lines of the file before that are still there, and where they stand.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for path, sign in ((before, -1), (after, 1)):
+        for each in path:
+            line = each["line"] if sign > 0 else now.get(each["line"])
+            place = f"line {line}" if line else f"line {each['line']}, which is gone"
+            key = place, each["engine"]
+            found[key] = found.get(key, 0.0) + sign * each["us"]
+    ordered = sorted(found.items(), key=lambda each: -abs(each[1]))
+    return [
+        f"- {place}: {'+' if change > 0 else '-'}{us(abs(change))} {engine}"
+        for (place, engine), change in ordered[:_LINES]
+        if abs(change) >= _LEAST_CHANGE
+    ]
 
 
 def measured_text(measured: Measured) -> str:

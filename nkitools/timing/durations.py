@@ -170,8 +170,9 @@ def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, k
         descriptors = max(1, layouts[0].elements // max(run, 1))
         stores = not layouts[0].on_chip
     packet = profiled(chip.short_name, "DMA", "DMA_PACKET", "packet")
-    queue = profiled(chip.short_name, "DMA", "DMA_DIRECT2D", "gpsimd spacing" if reorders else "scalar spacing")
-    if packet is None or queue is None or not layouts:
+    queue = profiled(chip.short_name, "DMA", *(("DMA_DIRECT2D", "gpsimd spacing") if reorders else ("QUEUE", "")))
+    issue = profiled(chip.short_name, "DMA", "DMA_DIRECT2D", "sync issue")
+    if packet is None or queue is None or issue is None or not layouts:
         of_descriptors = descriptors * knobs.descriptor_ns
         occupied = max(data, of_descriptors / DMA_ENGINES + knobs.dma_issue_ns)
         own = max(data * DMA_ENGINES, of_descriptors) / engines
@@ -184,7 +185,7 @@ def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, k
     return Time(
         engine=DMA,
         occupied=queue.fixed_ns + (0.0 if reorders else own),
-        duration=max(own, queue.fixed_ns) + knobs.dma_latency_ns,
+        duration=(max(own, queue.fixed_ns) if reorders else issue.fixed_ns + own) + knobs.dma_latency_ns,
         shared=all_engines / DMA_ENGINES,
         lane=int(stores),
     )

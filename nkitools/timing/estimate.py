@@ -10,6 +10,7 @@ from nkitools.history.spills import spills_of
 from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.advice import advice
+from nkitools.timing.bounds import gaps, named_bounds
 from nkitools.timing.calibration import band, outside, quality
 from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
@@ -17,7 +18,7 @@ from nkitools.timing.knobs import is_calibrated, knobs_of
 from nkitools.timing.likeness import likeness
 from nkitools.timing.spilling import spilled_traffic, time_with_spills
 from nkitools.timing.timeline import Timeline, is_legacy, timeline_of
-from nkitools.timing.traffic import matmul_flops, roofline, traffic
+from nkitools.timing.traffic import bytes_of_loads, matmul_flops, roofline, traffic
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -28,15 +29,17 @@ ASSUMED = (
 )
 
 
-def estimate(run: Run, *, advises: bool = True) -> Estimate:
+def estimate(run: Run, *, advises: bool = True, as_written: bool = False) -> Estimate:
     """Return the estimate of a run, with priced hints where ``advises``.
+
+    ``as_written``: each load of the kernel counts, those that its compiler is assumed to leave out, too.
 
     ValueError for a run without instructions (what ran elsewhere than in nkitools).
     """
-    return estimated(run, advises=advises)[0]
+    return estimated(run, advises=advises, as_written=as_written)[0]
 
 
-def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
+def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tuple[Estimate, Timeline]:
     """Return the estimate of a run, and the timeline that it was made from.
 
     ValueError for a run without instructions (what ran elsewhere than in nkitools).
@@ -46,7 +49,7 @@ def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
         raise ValueError(f"the run of {run.kernel} on {run.target} has no instructions whose time could be estimated")
     generation = generation_of(run.chip)
     knobs = knobs_of(generation)
-    timeline = timeline_of(run, generation, knobs)
+    timeline = timeline_of(run, generation, knobs, as_written=as_written)
     without_spills = timeline.span_ns / 1e3 + knobs.launch_us
     unlike = outside(likeness(timeline, records, without_spills))
     lower, upper = band(generation, len(unlike))
@@ -54,6 +57,11 @@ def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
     spilled = [[] if is_legacy(run) else spills_of(each, Columns(each), generation) for each in records]
     latency = max(without_spills, time_with_spills(records, spilled, busy, generation) + knobs.launch_us)
     flow = (*traffic(records), *spilled_traffic(records, spilled))
+    uses = _uses(busy, latency)
+    roof = roofline(matmul_flops(records), flow, latency, generation, timeline.cores)
+    path = critical_path(timeline, records, latency)
+    bounds = named_bounds(uses, flow, roof, knobs.launch_us, generation, timeline.cores)
+    loaded, left_out = bytes_of_loads(records, timeline.left_out)
     found = Estimate(
         kernel=run.kernel,
         chip=run.chip,
@@ -62,13 +70,17 @@ def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
         upper_us=latency * upper,
         busiest_us=float(busy.max()),
         serial_us=float(timeline.work.durations.sum()) / 1e3,
+        named_bounds=bounds,
+        gaps=gaps(bounds, uses, path, latency, latency - without_spills),
+        loaded_bytes=loaded,
+        left_out_bytes=left_out,
         spill_us=latency - without_spills,
         launch_us=knobs.launch_us,
         instructions=timeline.work.engines.size,
-        engines=_uses(busy, latency),
+        engines=uses,
         traffic=tuple(sorted(flow, key=lambda each: -(each.read_bytes + each.written_bytes))),
-        roofline=roofline(matmul_flops(records), flow, latency, generation, timeline.cores),
-        critical_path=critical_path(timeline, records, latency),
+        roofline=roof,
+        critical_path=path,
         advice=advice(timeline, records, run.dependences.flow, generation, latency) if advises else (),
         is_calibrated=is_calibrated(generation),
         how_good=_how_good(generation, unlike),

@@ -10,9 +10,11 @@ import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import Roofline, TensorTraffic
+from nkitools.timing.operations import Operations
 
 if TYPE_CHECKING:
     from nkitools.record.record import Record
@@ -40,6 +42,20 @@ def traffic(records: Sequence[Record]) -> list[TensorTraffic]:
                 )
             )
     return found
+
+
+def bytes_of_loads(records: Sequence[Record], chosen: Array) -> tuple[int, int]:
+    """Return the bytes of all loads from HBM to the chip, and of some of them, by their positions in the run."""
+    total = mine = base = 0
+    for record in records:
+        columns = Columns(record)
+        loads = Operations(columns).loads
+        layouts = columns.layouts[columns.first_operands[loads] + 1].tolist()
+        nbytes = np.array([LAYOUTS[each].nbytes for each in layouts], np.int64)
+        total += int(nbytes.sum())
+        mine += int(nbytes[np.isin(loads + base, chosen)].sum())
+        base += record.count
+    return total, mine
 
 
 def matmul_flops(records: Sequence[Record]) -> int:

@@ -82,6 +82,11 @@ def test_the_estimate_stands_beside_that_of_a_commit(repository: Path, monkeypat
     assert row.endswith("% |")
     assert "| -" in row
     assert (repository / "summary.md").read_text().strip() == done.output.strip()
+    changed = [line for line in done.output.splitlines() if line.startswith("- line ")]
+    assert changed
+    assert all(line.endswith((" dma", " vector", " scalar")) for line in changed)
+    since = CliRunner().invoke(main, ["estimate", "kernel.py::kernel", "--chip", "trn2", "--since", "HEAD"])
+    assert since.output == done.output
     (repository / "new.py").write_text(KERNEL)
     done = CliRunner().invoke(main, ["estimate", "new.py::kernel", "--against", "HEAD"])
     assert done.exit_code == 2

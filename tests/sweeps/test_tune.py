@@ -50,6 +50,21 @@ def test_variants_are_ranked_by_the_estimates_that_they_have_alone() -> None:
     assert str(found).splitlines()[0].startswith("* block=2048, order=")
 
 
+def test_what_the_estimates_do_not_tell_apart_is_said() -> None:
+    """Variants within 5 % of the best, which is the first of them; the margin is that of the next one."""
+    made = nkitools.tune(doubled, [X], space={"block": [256, 2048], "order": ["forward", "back"]}, chip="trn2")
+    best = made.best.latency_us
+    assert made.margin == pytest.approx(made.variants[1].latency_us / best - 1)
+    assert list(made.alike) == [each for each in made.variants if each.latency_us <= 1.05 * best]
+    assert 1 < len(made.alike) < 4
+    lines = str(made).splitlines()
+    assert lines[-2].startswith(f"chosen: block={made.best.values['block']}, ")
+    assert lines[-1].startswith(f"the first {len(made.alike)} cannot be told apart")
+    alone = nkitools.tune(doubled, [X], space={"block": [256]}, chip="trn2")
+    assert alone.margin is None
+    assert len(str(alone).splitlines()) == 1
+
+
 def test_a_constant_of_the_module_is_a_name_of_the_space_and_comes_back() -> None:
     """A second buffer lets loads overlap; afterwards the module is as it was, and so is the caller's array."""
     data = X.copy()
