@@ -17,7 +17,7 @@ from nkitools.record.time_estimate import Estimate
 PROPOSED = 5  # variants to measure on a device
 # Of two measured settings whose estimates are closer than this, the order was right in half of the pairs (470 of 990);
 # of those up to 10 % apart in 88 %, and of others in all 197 (docs/explanation/time.md).
-TOLD_APART = 0.05
+DISTINGUISHED = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ class Tuning:
 
     @property
     def alike(self) -> tuple[Variant, ...]:
-        """Return the variants that the estimates do not tell apart from the best one, which is the first of them."""
-        most = self.best.latency_us * (1 + TOLD_APART)
+        """Return the variants that the estimates do not distinguish from the best one, which is the first of them."""
+        most = self.best.latency_us * (1 + DISTINGUISHED)
         return tuple(each for each in self.variants if each.latency_us <= most)
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Tuning:
             lines.append(f"chosen: {_values(self.best)}, {self.margin:.1%} before the next one")
         if len(self.alike) > 1:
             lines.append(
-                f"the first {len(self.alike)} cannot be told apart: their estimates lie within {TOLD_APART:.0%}"
+                f"the first {len(self.alike)} cannot be distinguished: their estimates lie within {DISTINGUISHED:.0%}"
             )
         return "\n".join(lines)
 

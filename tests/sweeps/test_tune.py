@@ -59,7 +59,7 @@ def test_what_the_estimates_do_not_tell_apart_is_said() -> None:
     assert 1 < len(made.alike) < 4
     lines = str(made).splitlines()
     assert lines[-2].startswith(f"chosen: block={made.best.values['block']}, ")
-    assert lines[-1].startswith(f"the first {len(made.alike)} cannot be told apart")
+    assert lines[-1].startswith(f"the first {len(made.alike)} cannot be distinguished")
     alone = nkitools.tune(doubled, [X], space={"block": [256]}, chip="trn2")
     assert alone.margin is None
     assert len(str(alone).splitlines()) == 1
