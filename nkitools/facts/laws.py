@@ -75,6 +75,7 @@ def laws() -> tuple[Law, ...]:
     )
 
 
+@cache
 def law_of(generation: str, engine: str, name: str, function: str, src: str, dst: str) -> Law | None:
     """Return the law of an instruction of this project's names, the one that names most of it; None for none."""
     return _most_named(
@@ -86,6 +87,7 @@ def law_of(generation: str, engine: str, name: str, function: str, src: str, dst
     )
 
 
+@cache
 def profiled(generation: str, engine: str, opcode: str, function: str, src: str = "-", dst: str = "-") -> Law | None:
     """Return the law of an instruction of a profile's names."""
     return _most_named(

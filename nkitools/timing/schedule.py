@@ -8,7 +8,7 @@ ones wait for their operands.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
@@ -68,7 +68,13 @@ class Schedule:
 
 def schedule(work: Work) -> Schedule:
     """Return the schedule of some work; ValueError where instructions wait for each other."""
-    return _Scheduler(work).run()
+    # What has no instructions is not asked at every step.
+    used, engines = np.unique(work.engines, return_inverse=True)
+    lists = {
+        name: [values[number] for number in used.tolist()] if (values := getattr(work, name)) else values
+        for name in ("in_order", "queues", "pools")
+    }
+    return _Scheduler(replace(work, engines=engines.reshape(-1), **lists)).run()
 
 
 class _Scheduler:
