@@ -70,11 +70,15 @@ def schedule(work: Work) -> Schedule:
     """Return the schedule of some work; ValueError where instructions wait for each other."""
     # What has no instructions is not asked at every step.
     used, engines = np.unique(work.engines, return_inverse=True)
-    lists = {
-        name: [values[number] for number in used.tolist()] if (values := getattr(work, name)) else values
-        for name in ("in_order", "queues", "pools")
-    }
-    return _Scheduler(replace(work, engines=engines.reshape(-1), **lists)).run()
+    numbers = used.tolist()
+    compact = replace(
+        work,
+        engines=engines.reshape(-1),
+        in_order=[work.in_order[number] for number in numbers],
+        queues=[work.queues[number] for number in numbers],
+        pools=[work.pools[number] for number in numbers] if work.pools else (),
+    )
+    return _Scheduler(compact).run()
 
 
 class _Scheduler:
