@@ -176,7 +176,8 @@ def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, k
         of_descriptors = descriptors * knobs.descriptor_ns
         occupied = max(data, of_descriptors / DMA_ENGINES + knobs.dma_issue_ns)
         own = max(data * DMA_ENGINES, of_descriptors) / engines
-        return Time(engine=DMA, occupied=occupied, duration=max(own, occupied) + knobs.dma_latency_ns)
+        whole = max(own, occupied) + knobs.dma_latency_ns
+        return Time(engine=DMA, occupied=occupied, duration=whole, shared=occupied)
     # The documented nanoseconds say how many times the bytes move, and how well.
     moved = max(each.nbytes for each in layouts[:2])
     share = (plan.nanoseconds - DMA_COMPLETION_NS) * chip.dma_bytes_per_second / 1e9 / moved

@@ -131,7 +131,7 @@ def work_of(
         durations.append(_times_on(which, found, mine)[1])
         shared.append(np.array([each.shared for each in found])[which])
         rows.append(np.array([each.rows for each in found])[which])
-        lanes.append(_lanes(columns, mine, which, found, reorders=reorders))
+        lanes.append(_lanes(columns, mine, which, found, by_line=is_profiled and not reorders))
         reused = reuse_edges(columns, chip, own)
         if is_profiled and not reorders:
             begun.append(_ahead(columns, flow, base, own))
@@ -199,9 +199,12 @@ def _ahead(columns: Columns, flow: tuple[Array, Array], base: int, cores: Array)
     return later[waits] + base, readers[waits] + base
 
 
-def _lanes(columns: Columns, engines: Array, which: Array, found: Sequence[Time], *, reorders: bool) -> Array:
-    """Return the queue of each transfer, 0 for others: one a line, but one for loads and one for stores in legacy."""
-    if reorders:
+def _lanes(columns: Columns, engines: Array, which: Array, found: Sequence[Time], *, by_line: bool) -> Array:
+    """Return the queue of each transfer, 0 for others: one a line, or those that the times of transfers say.
+
+    Legacy transfers have one queue for loads and one for stores where profiles show them, all else has one queue.
+    """
+    if not by_line:
         return np.array([each.lane for each in found], np.int64)[which]
     moved, lanes = np.flatnonzero(engines == DMA), np.zeros(engines.size, np.int64)
     lanes[moved] = np.unique(columns.sites[moved], return_inverse=True)[1].reshape(-1) % _RINGS
