@@ -235,11 +235,11 @@ def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()
     ends (PL208) memory is read too early and copies are left: findings about these are folded or dropped.
     """
     known = {(rule, about) for rule, about, *_ in certain}
-    hangs = {about[0] for rule, about in known if rule == "PL208"}
+    hangs = {about[0] for rule, about in known if rule == "PL208" and about}
     roots = {
         (rule, key[1][0]): key
         for key, found in reversed(certain.items())
-        if found.rule in ("PL201", "PL202") and found.severity == "error"
+        if found.rule in ("PL201", "PL202") and found.severity == "error" and key[1]
         for rule in ("PL207", "PL205")[: 2 if found.rule == "PL201" else 1]
     }
     kept: dict[Any, Finding] = {}
@@ -251,10 +251,11 @@ def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()
             continue
         if (carries, about) in known and (about in cleared) is (carries == "PL206"):
             continue
-        if rule in ("PL204", "PL207") and about[0] in hangs:
+        first = about[0] if about else None  # what the compiler refuses is about no operand
+        if rule in ("PL204", "PL207") and first in hangs:
             continue
-        if (rule, about[0]) in roots:
-            echoes.setdefault(roots[rule, about[0]], []).append(f"{rule} of `{about[1]}`")
+        if (rule, first) in roots:
+            echoes.setdefault(roots[rule, first], []).append(f"{rule} of `{about[1]}`")
         else:
             kept[key] = finding
     for key, texts in echoes.items():
