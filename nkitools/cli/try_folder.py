@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 @click.command("try", short_help="Run the tests and scripts of a folder as they are.")
-@click.option("--root", type=click.Path(path_type=Path), help="The checkout (default: the nearest folder with a .git).")
+@click.option("--root", type=click.Path(path_type=Path), help="The checkout.  [default: nearest with a .git]")
 @click.option("--path", "paths", type=click.Path(path_type=Path), multiple=True, help="A folder to import from, "
               "besides the checkout and its src; may be repeated.")  # fmt: skip
 @click.option("--sample", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Run only these ids, one "
               "a line, # comments.")  # fmt: skip
 @click.option("--collect-all", is_flag=True, help="Collect files without a test of the sample, too: where the cases of "
               "one file depend on the others.")  # fmt: skip
-@click.option("--timeout", default=60.0, metavar="SECONDS", help="Processor time of a test (default 60).")
-@click.option("--memory", default=4.0, metavar="GIB", help="Memory of a test (default 4; on Linux).")
-@click.option("--jobs", default=1, metavar="N", help="Tests at a time (default 1).")
+@click.option("--timeout", default=60.0, metavar="SECONDS", show_default=True, help="Processor time of a test.")
+@click.option("--memory", default=4.0, metavar="GIB", show_default=True, help="Memory of a test, on Linux.")
+@click.option("--jobs", default=1, metavar="N", show_default=True, help="Number of tests at a time.")
 @click.option("--tpu", metavar="CHIP", help="Let the CPU pass for this TPU, and interpret every Pallas call as on it.")
 @click.option("--json", "kept", type=click.Path(path_type=Path), metavar="FILE", help="Write outcomes as they come.")
 @click.option("--resume", is_flag=True, help="Keep the outcomes in the file of --json; run the others.")
