@@ -38,16 +38,16 @@ import numpy as np
 from jax.experimental import pallas as pl
 
 def _tripled(x_ref, out_ref):
-    out_ref[...] = x_ref[...] * 3
+    out_ref[...] = x_ref[...] * x_ref[...] * 3 + x_ref[...]
 
 def doubled(x):
     return pl.pallas_call(_tripled, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
 
 def inputs():
-    return (np.ones((8, 128), np.float32),)
+    return (np.arange(1024, dtype=np.float32).reshape(8, 128),)
 
 def reference(x):
-    return 2 * x
+    return 2 * x * x + x
 """
 EXPECT = """
 expect = {"total": lambda x, *, n: x[:, : n + 1].sum(axis=1, keepdims=True)}
@@ -159,7 +159,10 @@ def test_a_pallas_kernel_is_mended(directory: Path) -> None:
     found = json.loads(CliRunner().invoke(*called, catch_exceptions=False).output)
     assert (found["kind"], found["edit"]["diff"]) == (
         "repaired",
-        ["-    out_ref[...] = x_ref[...] * 3", "+    out_ref[...] = x_ref[...] * 2"],
+        [
+            "-    out_ref[...] = x_ref[...] * x_ref[...] * 3 + x_ref[...]",
+            "+    out_ref[...] = x_ref[...] * x_ref[...] * 2 + x_ref[...]",
+        ],
     )
     (directory / "tripled.py").write_text(PALLAS.replace("* 3", "* 2"))
     assert json.loads(CliRunner().invoke(*called, catch_exceptions=False).output)["kind"] == "right"
