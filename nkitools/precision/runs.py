@@ -100,6 +100,11 @@ def copied(value: Argument) -> Any:
     return _changed(value, _copy, copied_together)
 
 
+def in_numpy(value: Argument) -> Any:
+    """Return the same with NumPy's arrays in place of those of other frameworks, which share their memory."""
+    return _changed(value, lambda framework, each: framework.to_numpy("argument", each), lambda group: {})
+
+
 def in_float64(value: Argument) -> Any:
     """Return the same with floating-point arrays in float64 (jax's in float32 where it has no more)."""
     return _changed(value, _float64, _float64_together)

@@ -15,7 +15,7 @@ from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import Rule
 from nkitools.facts import options
 from nkitools.launch.programs import run_launch
-from nkitools.precision.runs import arrays_in, copied, in_float64
+from nkitools.precision.runs import arrays_in, copied, in_float64, in_numpy
 from nkitools.record.prints.print_display import showing_prints
 from nkitools.record.run import Run
 from nkitools.repair.trials import Part, parts_of
@@ -59,7 +59,7 @@ class NkiKernel:
     def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
         """Return the outputs."""
         if wide:
-            half = replace_arguments(self.call, given).run(precision="float64", rules="off")
+            half = replace_arguments(self.call, in_numpy(given)).run(precision="float64", rules="off")
             return [each.array for each in (*half.outputs.values(), *(half.arguments[name] for name in self.changed))]
         return self._run(given, "off")[0]
 
@@ -72,7 +72,7 @@ class NkiKernel:
         return self._run(given, "report")[1]
 
     def _run(self, given: Arguments, rules: str) -> tuple[list[Array], frozenset[str]]:
-        args, kwargs = copied(given)
+        args, kwargs = copied(in_numpy(given))  # results that are made as JAX's arrays would hang in a fork
         launch = replace(self.call.launch, rules=rules, precision="precise", echo=None)
 
         def apart() -> Any:

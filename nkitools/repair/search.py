@@ -186,6 +186,8 @@ def _here(hunt: Hunt, result: Result) -> Iterator[Found | None]:
 
 def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterator[Found | None]:
     """Try the edits in forks of this process, which hold the kernel and its arguments already."""
+    if "jax" in sys.modules:  # a reference that calls it would hang in a fork, which has none of its threads
+        hunt.verification.prepare()
     pipes: dict[Any, FunctionChild] = {}
     try:
         for first in range(workers):

@@ -65,6 +65,11 @@ class Verification:
             "" if same else "the reference gives other results when it is called again: it is random or keeps a state"
         )
 
+    def prepare(self) -> None:
+        """Ask the reference now for all that it will be asked for."""
+        if self.case.reference is not None:
+            _ = self._fresh, self._shapes, self._numbers, self._large, self._wide_want
+
     @cached_property
     def _wide_want(self) -> list[Array]:
         if self.case.reference is not None:

@@ -14,7 +14,7 @@ from nkitools.chip.numerics import Array
 from nkitools.comparison.dtype_table import limits_of
 from nkitools.launch.frameworks import NUMPY, framework_of
 from nkitools.launch.nested_arguments import mapped
-from nkitools.precision.runs import arrays_in
+from nkitools.precision.runs import arrays_in, copied, in_numpy
 from nkitools.repair.fresh import CHANGES, has_codes, in_order, other_shapes, other_values
 
 _FEW = 16  # different values: masks, labels and lengths, which are no measurements
@@ -169,12 +169,7 @@ def _tied(value: Any, rng: np.random.Generator) -> Any:
 
 def _as_numpy(given: Given) -> Given:
     """Return a call whose arrays are NumPy's."""
-
-    def part(value: Any) -> Any:
-        framework = framework_of(value)
-        return value if framework in (None, NUMPY) else np.array(framework.to_numpy("x", value))
-
-    args, kwargs = mapped((given.args, given.kwargs), part)
+    args, kwargs = copied(in_numpy((given.args, given.kwargs)))
     return replace(given, args=tuple(args), kwargs=dict(kwargs))
 
 

@@ -96,6 +96,20 @@ def assert_mended(found: Answer, folder: Path, reference: Any, x: Any) -> None:
     np.testing.assert_allclose(nkitools.simulate(mended, x).outputs, reference(x), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.frameworks
+def test_arrays_and_references_of_jax(tmp_path: Path) -> None:
+    """The edits run in forks, which have none of JAX's threads: nothing there calls it."""
+    jnp = pytest.importorskip("jax.numpy")
+
+    def reference(x: Any) -> Any:
+        return x / jnp.sqrt((x * x).mean(axis=1, keepdims=True) + 0.25)
+
+    text = HEADER + MODERN_BODY.replace("operand1=0.25", "operand1=2.5")
+    found = bisect(kernel_of(tmp_path, text), jnp.asarray(POSITIVE), reference=reference, seconds=30)
+    assert found.kind == "repaired", str(found)
+    assert_mended(found, tmp_path, normed, POSITIVE[:64])
+
+
 @cases.each(
     "right, wrong",
     [
