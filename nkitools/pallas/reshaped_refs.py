@@ -57,7 +57,7 @@ def _boxed(theirs: Callable[..., Any], values: Iterable[int]) -> Any:
 
     @wraps(theirs)
     def access(*args: Any, **named: Any) -> Any:
-        transforms = list(args[_TRANSFORMS])
+        transforms = [each for each in args[_TRANSFORMS] if not _says_nothing(each)]
         first = next((at for at, each in enumerate(transforms) if _is_beyond(each)), None)
         if first is None:
             return theirs(*args, **named)
@@ -81,7 +81,12 @@ def _boxed(theirs: Callable[..., Any], values: Iterable[int]) -> Any:
 
 def _is_beyond(transform: Any) -> bool:
     """Return whether JAX's interpreter does not take a change."""
-    return _is_reshape(transform) or any(getattr(each, "stride", 1) == 0 for each in transform.indices)
+    return _is_reshape(transform) or any(getattr(each, "stride", 1) == 0 for each in getattr(transform, "indices", ()))
+
+
+def _says_nothing(transform: Any) -> bool:
+    """Return whether a change is an annotation (``pltpu.annotate``), which leaves the reference as it is."""
+    return type(transform).__name__ == "AccessAssumptionTransform"
 
 
 def _is_reshape(transform: Any) -> bool:
@@ -91,6 +96,8 @@ def _is_reshape(transform: Any) -> bool:
 def _step(transform: Any) -> Step:
     if _is_reshape(transform):
         return Step(tuple(transform.shape), ())
+    if not hasattr(transform, "indices"):
+        raise NotImplementedError(f"a reference under another shape and {type(transform).__name__}")
     each = (
         (int(index.start), int(index.size), int(index.stride)) if hasattr(index, "stride") else int(index)
         for index in transform.indices

@@ -107,7 +107,7 @@ def _row(trial: Trial, tried: _Tried) -> Row:
     if tried.doubted:
         return Row("shapes", UNKNOWN, shown, tried.doubted[0], data)
     if tried.right:
-        refused = f"it refuses {len(tried.refused)} others" if tried.refused else ""
+        refused = f"it refuses {len(tried.refused)} more" if tried.refused else ""
         return Row("shapes", PASS, shown, refused, data)
     if tried.open:
         return Row("shapes", UNKNOWN, "; ".join(tried.open), "undecided there: state rtol and atol", data)

@@ -87,3 +87,18 @@ def test_no_box_is_left_out() -> None:
     run = check(call, ramp(16), modes="interpret,tpu_interpret")
     assert "a reference of shape (16, 128) under another shape" in run.left_out["tpu_interpret"]
     np.testing.assert_array_equal(run.outputs, ramp(16)[::2])
+
+
+@pytest.mark.skipif(not hasattr(pltpu, "annotate"), reason="annotations came with JAX 0.11")
+def test_an_annotation_leaves_the_reference_as_it_is() -> None:
+    """In front of another shape and behind it."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        quick = pltpu.annotate(x_ref, no_bank_conflict=True).reshape(2, 8, 128)
+        out_ref[pl.ds(0, 8)] = quick[1]
+        out_ref[pl.ds(8, 8)] = pltpu.annotate(x_ref.reshape(2, 8, 128), no_bank_conflict=True)[0]
+
+    x = ramp(16)
+    run = check(lambda x: pl.pallas_call(kernel, out_shape=like(x))(x), x, modes="tpu_interpret")
+    assert (run.left_out, run.findings) == ({}, [])
+    np.testing.assert_array_equal(run.outputs, np.concatenate([x[8:], x[:8]]))
