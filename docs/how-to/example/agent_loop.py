@@ -23,8 +23,7 @@ def judge():
 
 
 def main():
-    task = f"Write `kernel`, an NKI kernel, with its imports: one Python file. It computes:\n{TASK.read_text()}"
-    prompt = task
+    prompt = task = f"Write `kernel`, an NKI kernel, with imports: one Python file. It computes:\n{TASK.read_text()}"
     for turn in range(1, TURNS + 1):
         KERNEL.write_text(ask(prompt))
         verdict = judge()
