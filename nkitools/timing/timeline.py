@@ -88,6 +88,40 @@ class Timeline:
         return np.asarray(busy.reshape(self.cores, len(ENGINES)))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Part:
+    """The work of one record: arrays over its instructions, and edges whose positions are those of the whole run."""
+
+    cores: int
+    engines: Array
+    occupied: Array
+    durations: Array
+    shared: Array
+    rows: Array
+    lanes: Array  # the queue of each transfer
+    targets: Array  # of the edges that are no dependences
+    sources: Array
+    later: Array  # loads that wait until an instruction begins to read
+    readers: Array  # these instructions
+    left_out: Array
+    meetings: Array  # the instructions that receive what others send
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Model:
+    """The rules by which the instructions of a run take their time.
+
+    ``reorders``: the compiler changes the order on an engine. ``as_written``: it leaves out no load. ``is_profiled``:
+    profiles show laws of transfers.
+    """
+
+    chip: Generation
+    knobs: Knobs
+    reorders: bool
+    as_written: bool
+    is_profiled: bool
+
+
 def work_of(
     records: Sequence[Record],
     dependences: Dependences,
@@ -101,74 +135,84 @@ def work_of(
 
     ``reorders``: the compiler changes the order on an engine. ``as_written``: it leaves out no load.
     """
-    engines, occupied, durations, shared, rows, lanes = [], [], [], [], [], []
-    targets, sources, meetings = list[Array](), list[Array](), list[int]()
-    left_out = list[Array]()
-    begun = list[tuple[Array, Array]]()
-    flow = pairs_of(dependences.flow)
     is_profiled = profiled(chip.short_name, "DMA", "QUEUE", "") is not None
-    base = core = 0
+    model = _Model(chip=chip, knobs=knobs, reorders=reorders, as_written=as_written, is_profiled=is_profiled)
+    flow = pairs_of(dependences.flow)
+    parts, base, core = list[_Part](), 0, 0
     for record in records:
-        columns = Columns(record)
-        which, found = times(columns, chip, knobs, reorders=reorders)
-        if reorders:
-            again, originals = repeated(columns, dependences.flow, base)
-            found.append(Time(engine=LEFT_OUT, occupied=0.0, duration=0.0))
-            if is_profiled and not as_written:
-                loads, brought = loaded_once(columns, dependences.flow, base, chip)
-                again, originals = np.concatenate((again, loads)), np.concatenate((originals, brought))
-                left_out.append(loads + base)
-            which[again] = len(found) - 1
-            which[forwarded(columns, flow[0] - base, flow[1] - base)] = len(found) - 1
-            targets.append(again + base)
-            sources.append(originals + base)
-        own, cores = _cores_of(columns, reorders=reorders)
-        mine = np.array([each.engine for each in found], np.int64)[which]
-        for each in range(cores):
-            balance(which, found, mine, np.flatnonzero(own == each))
-        engines.append(mine + (core + own) * len(ENGINES))
-        occupied.append(_times_on(which, found, mine)[0])
-        durations.append(_times_on(which, found, mine)[1])
-        shared.append(np.array([each.shared for each in found])[which])
-        rows.append(np.array([each.rows for each in found])[which])
-        lanes.append(_lanes(columns, mine, which, found, by_line=is_profiled and not reorders))
-        reused = reuse_edges(columns, chip, own)
-        if is_profiled and not reorders:
-            begun.append(_ahead(columns, flow, base, own))
-        targets.append(reused[0] + base)
-        sources.append(reused[1] + base)
-        meetings += [base + each.position for each in record.beside.transfers]
-        base, core = base + which.size, core + cores
-    met = np.array(meetings, np.int64)
-    every = np.concatenate(engines) if engines else np.zeros(0, np.int64)
-    drained = np.concatenate(durations) - np.concatenate(occupied) if durations else np.zeros(0)
-    edges = _edges(dependences, flow, every, knobs, drained, np.concatenate(targets), np.concatenate(sources), met)
-    for later, earlier in begun:
-        lags = -np.concatenate(durations)[earlier]
-        edges = (
-            np.concatenate((edges[0], later)),
-            np.concatenate((edges[1], earlier)),
-            np.concatenate((edges[2], lags)),
-        )
-    lane = np.concatenate(lanes) if lanes else np.zeros(0, np.int64)
+        part = _part_of(record, base, core, dependences.flow, flow, model)
+        parts.append(part)
+        base, core = base + part.engines.size, core + part.cores
+
+    def joined(name: str, kind: type = np.int64) -> Array:
+        return np.concatenate([getattr(each, name) for each in parts]) if parts else np.zeros(0, kind)
+
+    every, lane = joined("engines"), joined("lanes")
+    occupied, durations = joined("occupied", float), joined("durations", float)
+    edges = _edges(
+        dependences, flow, every, knobs, durations - occupied, joined("targets"), joined("sources"), joined("meetings")
+    )
+    later, readers = joined("later"), joined("readers")
+    ahead = later, readers, -durations[readers]
+    targets, sources, lags = (np.concatenate(pair) for pair in zip(edges, ahead, strict=True))
     every, count = every + lane * core * len(ENGINES), int(lane.max(initial=0)) + 1
     in_order = [not reorders and kind not in (DMA, LEFT_OUT, *[TENSOR] * is_profiled) for kind in range(len(ENGINES))]
     work = Work(
         engines=every,
         order=_order(flow, every) if is_profiled else None,
-        shared=np.concatenate(shared),
-        rows=np.concatenate(rows),
+        shared=joined("shared", float),
+        rows=joined("rows", float),
         clock=clock_of(chip),
-        occupied=np.concatenate(occupied),
-        durations=np.concatenate(durations),
-        targets=edges[0],
-        sources=edges[1],
-        lags=edges[2],
+        occupied=occupied,
+        durations=durations,
+        targets=targets,
+        sources=sources,
+        lags=lags,
         in_order=in_order * core * count,
         queues=[_RINGS if kind == DMA else 0 for kind in range(len(ENGINES))] * core * count,
         pools=[number // len(ENGINES) % core for number in range(len(ENGINES) * core * count)],
     )
-    return work, core, np.concatenate(left_out) if left_out else np.zeros(0, np.int64)
+    return work, core, joined("left_out")
+
+
+def _part_of(
+    record: Record, base: int, core: int, dependences: CompressedRows, flow: tuple[Array, Array], model: _Model
+) -> _Part:
+    """Return the work of a record, whose first instruction and core have the numbers ``base`` and ``core``."""
+    columns, none = Columns(record), np.zeros(0, np.int64)
+    which, found = times(columns, model.chip, model.knobs, reorders=model.reorders)
+    again, originals, loads = none, none, none
+    if model.reorders:
+        again, originals = repeated(columns, dependences, base)
+        found.append(Time(engine=LEFT_OUT, occupied=0.0, duration=0.0))
+        if model.is_profiled and not model.as_written:
+            loads, brought = loaded_once(columns, dependences, base, model.chip)
+            again, originals = np.concatenate((again, loads)), np.concatenate((originals, brought))
+        which[again] = len(found) - 1
+        which[forwarded(columns, flow[0] - base, flow[1] - base)] = len(found) - 1
+    own, cores = _cores_of(columns, reorders=model.reorders)
+    mine = np.array([each.engine for each in found], np.int64)[which]
+    for each in range(cores):
+        balance(which, found, mine, np.flatnonzero(own == each))
+    occupied, durations = _times_on(which, found, mine)
+    by_line = model.is_profiled and not model.reorders
+    reused = reuse_edges(columns, model.chip, own)
+    later, readers = _ahead(columns, flow, base, own) if by_line else (none, none)
+    return _Part(
+        cores=cores,
+        engines=mine + (core + own) * len(ENGINES),
+        occupied=occupied,
+        durations=durations,
+        shared=np.array([each.shared for each in found])[which],
+        rows=np.array([each.rows for each in found])[which],
+        lanes=_lanes(columns, mine, which, found, by_line=by_line),
+        targets=np.concatenate((again, reused[0])) + base,
+        sources=np.concatenate((originals, reused[1])) + base,
+        later=later,
+        readers=readers,
+        left_out=loads + base,
+        meetings=np.array([base + each.position for each in record.beside.transfers], np.int64),
+    )
 
 
 def _order(flow: tuple[Array, Array], engines: Array) -> Array:
