@@ -15,7 +15,7 @@ from nkitools.chip.layout import LAYOUTS, forget_unused, layout_of
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.record import kept_layouts
+from nkitools.record import kept_layouts, source_sites
 from nkitools.record.kept_layouts import layouts_in_use
 from tests.cases import cases
 
@@ -45,6 +45,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_layouts._kept, "most", 0)
     monkeypatch.setattr(programs, "_MAX_PLANS", 8)
     monkeypatch.setattr(programs, "_plans", {})
+    monkeypatch.setattr(source_sites, "_MOST_LINES", 8)  # else a kernel's lines keep their plans for its later runs
 
 
 def other_shapes(count: int, first: int = 2000) -> None:
