@@ -32,7 +32,10 @@ def how_sure(bench: Bench, right: Sequence[Told], seed: int, seconds: float, end
     for number, said in chosen:
         if time.monotonic() >= end:
             break
-        if _is_caught(bench, right, number, seconds):
+        is_caught = _is_caught(bench, right, number, seconds)
+        if is_caught is None:
+            break
+        if is_caught:
             caught += 1
         else:
             missed.append(said)
@@ -42,13 +45,13 @@ def how_sure(bench: Bench, right: Sequence[Told], seed: int, seconds: float, end
     return {"caught": caught, "mutants": tried, "missed": missed[:6], "never_met": never, "says": says}
 
 
-def _is_caught(bench: Bench, right: Sequence[Told], number: int, seconds: float) -> bool:
-    """Return whether a mutant breaks a rule, raises, does not end, or gives another result."""
+def _is_caught(bench: Bench, right: Sequence[Told], number: int, seconds: float) -> bool | None:
+    """Return whether a mutant breaks a rule, raises, does not end, or gives another result; None if it was not run."""
     for told in right:
         try:
             ran = bench.run(told.given, "mutant", number, seconds=max(_LEAST_SECONDS, _TIMES * seconds))
-        except (Gone, Raised):
-            return True
+        except (Gone, Raised) as error:
+            return True if isinstance(error, Gone) and bench.left > 0 else None
         if ran.half is None or ran.broken:
             return True
         results = {**ran.half.arguments, **ran.half.outputs}

@@ -41,7 +41,6 @@ class Options:
     seconds: float = SECONDS
     seed: int = 0
     fail_fast: bool = False
-    mutants: bool = True
 
 
 def verify(

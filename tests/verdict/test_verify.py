@@ -6,7 +6,9 @@ import json
 import shlex
 import shutil
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,10 @@ from nkitools.cli import main
 from nkitools.processes import output_of
 from nkitools.serve.verified_file import verified
 from nkitools.typing import RunKernel
+from nkitools.verdict.cases import Given
+from nkitools.verdict.child import Gone
 from nkitools.verdict.rows import ROWS
+from nkitools.verdict.sureness import how_sure
 from tests.verdict import cheats
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "example"
@@ -183,3 +188,18 @@ def test_the_loop_of_the_documents_ends_with_a_kernel_that_is_right(tmp_path: Pa
     prompts = (tmp_path / "prompts.txt").read_text().split("=====")
     assert '"row": "shapes"' in prompts[2]
     assert len((EXAMPLE / "agent_loop.py").read_text().splitlines()) <= 41
+
+
+@pytest.mark.parametrize(("left", "says"), [(0.0, "no mutant was tried"), (9.0, "these rows catch 1 of 1 ")])
+def test_a_mutant_that_has_no_time_is_not_caught(left: float, says: str) -> None:
+    """Where all seconds are over nothing was tried; one that does not end in its own time is caught."""
+
+    def lost(*_: Any, **_named: Any) -> None:
+        raise Gone("it did not end", is_time=True)
+
+    said = {"met": "", "some_mutants": [(0, "line 3: + for -")]}
+    bench: Any = SimpleNamespace(
+        ask=lambda name, *_: said[name], described=SimpleNamespace(kind="nki"), run=lost, left=left
+    )
+    right: Any = [SimpleNamespace(given=Given((np.ones(4, np.float32),), {}), outputs=())]
+    assert how_sure(bench, right, 0, 0.1, time.monotonic() + 9)["says"].startswith(says)
