@@ -54,7 +54,7 @@ def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
     written = tensor.storage.box[1] > 0 or tensor.storage.written is not None or tensor.storage.full
     if missing.all() and not tensor.storage.holds_anything and (copied := _remedy_of_earlier_copy(core, tensor)):
         return copied
-    if missing.all() and (idle := empty_loop(core.record, tensor if cause is None else cause.source)):
+    if missing.all() and (idle := empty_loop(tensor if cause is None else cause.source)):
         return idle
     if missing.all() and written and cause is None:
         return (

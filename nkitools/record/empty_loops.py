@@ -20,7 +20,7 @@ _PLAIN = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Sub
           ast.expr_context)  # fmt: skip
 
 
-def empty_loop(record: Record, tensor: NkiTensor | int) -> str:
+def empty_loop(tensor: NkiTensor | int) -> str:
     """Return the remedy for a tensor, or the number of its storage, that a loop without turns should fill; else ''."""
     frame, storage = authors_frame(), tensor if isinstance(tensor, int) else tensor.storage.id
     names = set(names_in_kernel(frame, storage))
