@@ -67,7 +67,7 @@ def _verdict(cheat: Cheat, **options: Any) -> Verdict:
     cheats.CACHE.clear()
     given = cheat.inputs(np.random.default_rng(0))
     subject = OfProcess(cheat.kernel, (given, {}), cheat.reference)
-    return verdict_of(subject, Options(mutants=False, **options), {}, is_here=not cheat.needs_process)
+    return verdict_of(subject, Options(**options), {}, is_here=not cheat.needs_process)
 
 
 @pytest.mark.process
