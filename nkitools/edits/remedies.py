@@ -62,11 +62,12 @@ def other_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
     yield from (replaced(node, each) for each in texts)
 
 
+SOLVED = "solved-number"
 UNKNOWN = "?"
 """The text of an edit whose number is to be found by runs of the kernel."""
 
 
-@kind("solved-number", "a number is another one, which runs tell", ast.Constant, REMEDIES)
+@kind(SOLVED, "a number is another one, which runs tell", ast.Constant, REMEDIES)
 def solved_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
     """A number that is computed with: an operand, a part of a sum or product, an argument of a function of tensors."""
     around = source.parents[node]

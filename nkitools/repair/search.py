@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from nkitools.chip.numerics import Array
-from nkitools.edits.remedies import UNKNOWN
+from nkitools.edits.remedies import SOLVED, UNKNOWN
 from nkitools.platforms import alarm, available_cores, workers_context
 from nkitools.processes import FunctionChild, Limits
 from nkitools.repair.case import Case
@@ -62,10 +62,15 @@ class Result:
     """The end of a search."""
 
     trials: list[Trial]
-    tried: int = 0
+    numbers: set[int] = field(default_factory=set)  # of the edits that were tried
     seconds: float = 0.0
     found: list[Found] = field(default_factory=list)
     failed: list[Found] = field(default_factory=list)  # right on the test's case alone
+
+    @property
+    def tried(self) -> int:
+        """Return how many edits were tried."""
+        return len(self.numbers)
 
     @property
     def best(self) -> Found | None:
@@ -74,9 +79,18 @@ class Result:
 
     @property
     def is_done(self) -> bool:
-        """Return whether an edit holds on all that was tried."""
-        known = [each.verified for each in self.found if each.verified.is_repaired]
-        return any(each.error <= SHARP and not each.doubts for each in known)
+        """Return whether an edit holds on all that was tried, and any that may be likelier was tried."""
+        known = [each for each in self.found if each.verified.is_repaired]
+        return any(one.verified.error <= SHARP and not one.verified.doubts and self._is_alone(one) for one in known)
+
+    def _is_alone(self, one: Found) -> bool:
+        """Return whether no number of the same line is left that can be solved for as well."""
+        trial = self.trials[one.number]
+        return trial.kind != SOLVED or not any(
+            each.kind == SOLVED and (each.part, each.line) == (trial.part, trial.line)
+            for number, each in enumerate(self.trials)
+            if number not in self.numbers
+        )
 
 
 class _Late(BaseException):
@@ -178,7 +192,7 @@ def _tried(hunt: Hunt, end: float, workers: int, result: Result) -> Iterator[Fou
 def _here(hunt: Hunt, result: Result) -> Iterator[Found | None]:
     """Try the edits in this process, without limits and in silence."""
     for number in range(len(hunt.trials)):
-        result.tried += 1
+        result.numbers.add(number)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             found = hunt.tried(number)
         yield found
@@ -205,9 +219,8 @@ def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterat
                 except (EOFError, OSError):
                     open_pipes.remove(pipe)
                     continue
-                if isinstance(said, int):
-                    result.tried += said
-                else:
+                result.numbers.add(said if isinstance(said, int) else said.number)
+                if not isinstance(said, int):
                     yield said
             yield None
     finally:
@@ -225,9 +238,7 @@ def _work(hunt: Hunt, first: int, step: int, pipe: Connection) -> None:
         hunt.is_limited = True
         for number in range(first, len(hunt.trials), step):
             found = hunt.tried(number)
-            pipe.send(1)
-            if found is not None:
-                pipe.send(found)
+            pipe.send(number if found is None else found)
 
 
 @contextmanager

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nkitools.repair.answers import Answer, bisect
+from nkitools.repair.answers import Answer, answer_of, bisect
+from nkitools.why.targets import Expected
+from nkitools.why.traced_calls import Call
 from tests import cases
 
 pytestmark = pytest.mark.process
@@ -197,6 +199,15 @@ def test_numbers_are_solved_for(number: str, right: Any, kind: str, change: str 
     found = bisect(kernel_of(tmp_path, HEADER + SHARED.replace("NUMBER", number)), X, reference=right, seconds=20)
     assert (found.kind, None if found.trial is None else found.trial.change) == (kind, change), str(found)
     assert kind != "doubt" or ("0.031 -> 0.0123" in found.said and "0.0123 -> 0.031" in found.said)
+
+
+def test_the_likelier_number_is_waited_for(tmp_path: Path) -> None:
+    """One process alone finds ``1 -> 0.66667`` first; the answer is what two processes find."""
+    kernel = kernel_of(tmp_path, HEADER + SHARED.replace("NUMBER", "1 / 32"))
+    call = Call(kernel, (X,), {}, grid=None, chip=None, nki_version=None)
+    found = answer_of(call, Expected(by_columns, {}, {}), 20, workers=1)
+    assert found.trial is not None
+    assert found.trial.change == "32 -> 48"
 
 
 def test_a_random_reference_is_noticed(tmp_path: Path) -> None:
