@@ -89,6 +89,7 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and complains of a
 
 explain_failing_imports()
 offer("estimate", lambda: import_module("nkitools.timing.estimate").estimate)
+offer("latency", lambda: import_module("nkitools.timing.estimate").latency_of)
 offer("estimate_text", lambda: import_module("nkitools.report.estimate_text").estimate_text)
 offer("notebook_frame", lambda: import_module("nkitools.report.page.document").in_frame)
 offer("slice", lambda: import_module("nkitools.why.element_slices").slice_of)

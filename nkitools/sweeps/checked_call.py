@@ -24,6 +24,7 @@ from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of, with_full
 from nkitools.precision.tied_choices import TiedChoices
 from nkitools.record.explained_errors import ExplainedError
+from nkitools.record.offers import answer
 from nkitools.record.run import Run
 from nkitools.rules.finding import Finding, KernelError, NotModelled
 from nkitools.sweeps.argument_recipe import ArgumentRecipe
@@ -351,7 +352,7 @@ def _most(differences: Iterable[Difference | None]) -> float | None:
 
 def _estimate(run: Run) -> float | None:
     """Return the estimated latency; None for a run without instructions."""
-    return run.estimate().latency_us if any(record.count for record in run.all_records) else None
+    return answer("latency", run) if any(record.count for record in run.all_records) else None
 
 
 def _estimate_of_calls(run: Any) -> float | None:

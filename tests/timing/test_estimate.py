@@ -19,7 +19,7 @@ from nkitools.facts.generations import GENERATIONS
 from nkitools.record.columns import Columns
 from nkitools.record.run import Run
 from nkitools.timing.durations import DMA, ENGINES
-from nkitools.timing.estimate import estimate
+from nkitools.timing.estimate import estimate, latency_of
 from nkitools.timing.knobs import knobs_of
 from nkitools.timing.timeline import Timeline, timeline_of
 
@@ -111,6 +111,7 @@ def test_an_estimate_has_its_bounds_and_adds_up() -> None:
     run = product_run(1024)
     found, made = run.estimate(), timeline(run)
     assert found.latency_us == pytest.approx(made.span_ns / 1e3 + KNOBS.launch_us)
+    assert found.latency_us == latency_of(run)
     assert found.busiest_us == max(use.busy_us for use in found.engines)
     assert found.busiest_us < found.latency_us - found.launch_us < found.serial_us
     assert found.lower_us < found.latency_us < found.upper_us
@@ -166,6 +167,8 @@ def test_a_run_without_instructions_has_no_estimate() -> None:
     """A run that nkitools has not simulated is refused with a sentence."""
     with pytest.raises(ValueError, match="no instructions"):
         Run(kernel="k", target="hw", chip="trn2").estimate()
+    with pytest.raises(ValueError, match="no instructions"):
+        latency_of(Run(kernel="k", target="hw", chip="trn2"))
 
 
 @nki.jit

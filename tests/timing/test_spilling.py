@@ -18,6 +18,7 @@ from nkitools.facts.generations import GENERATIONS
 from nkitools.record.time_estimate import Estimate
 from nkitools.report.estimate_text import estimate_text, side_by_side
 from nkitools.timing.durations import LEFT_OUT
+from nkitools.timing.estimate import latency_of
 from nkitools.timing.knobs import knobs_of
 from nkitools.timing.timeline import timeline_of
 
@@ -58,6 +59,7 @@ def test_the_estimate_carries_the_traffic_and_its_time(chip: str, fit: int, rate
     """What does not fit goes and comes once; after the busiest engine its bytes take their time."""
     run = nkitools.simulate(kept, X, chip=chip)
     found, beyond = run.estimate(), (9 - fit) * TILE
+    assert found.latency_us == latency_of(run)
     assert spilled(found) == [("tile", beyond, beyond, beyond)]
     assert found.spilled_bytes == 2 * beyond
     assert found.latency_us == pytest.approx(busy_us(run)[0] + 2 * beyond / rate * 1e6 + found.launch_us)
