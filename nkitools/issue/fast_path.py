@@ -24,6 +24,7 @@ from nkitools.issue.commit import COMMITTING, quick_commit_lines
 from nkitools.issue.form import is_classed, may_be_sequence
 from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 from nkitools.issue.value_rules import judge_call
+from nkitools.record.source_sites import known_internal
 from nkitools.rules.finding import StopRun
 
 Named = list[tuple[Parameter, int]]
@@ -67,10 +68,12 @@ def _defaults(parameters: Sequence[Parameter]) -> dict[str, Any]:
     return {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
 
 
-def caller(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int], *, depth: int = 1) -> FunctionType:
+def caller(
+    instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int], *, depth: int | None = 1
+) -> FunctionType:
     """Return the function that authors call. Its source is generated at the third call, which most never see.
 
-    ``depth``: the number of frames from the function out to the author's.
+    ``depth``: the number of frames from the function out to the author's; None for calls out of our own functions.
 
     A list of operands has no fast path, as it may have any length; nor has an exchange, in which undefined elements may
     come from the other core.
@@ -79,7 +82,7 @@ def caller(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
     namespace = {"__name__": __name__, "T": NkiTensor, "SELF": instruction, "take": instruction.take, "M": MISSING}
     namespace |= {"HANDLE": instruction.usual_handle}
     namespace |= {"judge_call": judge_call, "note_accesses": note_accesses, "running": CORE.get} | COMMITTING
-    namespace |= {"getframe": sys._getframe, "StopRun": StopRun} | _defaults(parameters)
+    namespace |= {"getframe": sys._getframe, "internal": known_internal, "StopRun": StopRun} | _defaults(parameters)
 
     def complete() -> None:
         whole = compiled(
@@ -114,7 +117,19 @@ def _early_call(*args: Any, **kwargs: Any) -> Any:  # the globals are the genera
     return SELF.refuse_call(wrong)  # type: ignore[name-defined]  # noqa: F821
 
 
-def _call_source(instruction: Any, named: Named, depth: int) -> str:
+def _place_lines(depth: int | None) -> list[str]:
+    """Return the source of the author's frame and of the place in his code; of our own functions, theirs is a part."""
+    if depth is not None:
+        # A code object holds its instructions: no two have the same place.
+        return [f"frame = getframe({depth})", "at = id(frame.f_code) + frame.f_lasti"]
+    return [
+        "frame = ours = getframe(2)",  # which has called the instruction's `__call__`
+        "while internal(frame.f_code.co_filename) and frame.f_back is not None: frame = frame.f_back",
+        "at = id(frame.f_code), frame.f_lasti, id(ours.f_code), ours.f_lasti",
+    ]
+
+
+def _call_source(instruction: Any, named: Named, depth: int | None) -> str:
     """Return the source of the function that authors call."""
     form = [f"{p.name}={'M' if p.default is p.empty else f'_{p.name}'}" for p, _ in named]
     values = "".join(f"{p.name}, " for p, _ in named)
@@ -133,8 +148,7 @@ def _call_source(instruction: Any, named: Named, depth: int) -> str:
             "record = core.record",
             *[line for name in tensors for line in _operand(name)],
             *[line for name in maybe for line in _optional(name)],
-            f"frame = getframe({depth})",
-            "at = id(frame.f_code) + frame.f_lasti",  # a code object holds its instructions: no two have the same place
+            *_place_lines(depth),
             *_plan_lines(named),
             f"if plan is None{_unready(named)}{_partly(outputs)}: {taken}",
             "if record.open is not None: record.begin_instruction()",

@@ -171,7 +171,12 @@ class Instruction(InstructionForm, Generic[P]):
         return f"<instruction nisa.{self.name}{self.signature}>"
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NkiInstruction:
-        return self.call(*args, **kwargs)
+        return self.inner(*args, **kwargs)
+
+    @cached_property
+    def inner(self) -> Callable[P, NkiInstruction]:
+        """Return the function that our own functions call: as `call`, for an author's line further out."""
+        return cast("Callable[P, NkiInstruction]", caller(self, self.form, self.roles, depth=None))
 
     def take(
         self, core: Core | None, values: tuple[Any, ...], more: tuple[Any, ...], unknown: dict[str, Any]

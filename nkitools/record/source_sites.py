@@ -25,6 +25,9 @@ _MOST_LINES = 4096  # sites, tiles and plans: of a kernel that makes its code or
 _internal = Kept[str, bool]("whether files are of nkitools itself", 16_384, "a large environment's files")
 
 
+known_internal = _internal.get
+
+
 def is_internal(filename: str) -> bool:
     """Return whether a source file belongs to nkitools itself (generated code included)."""
     known = _internal.get(filename)

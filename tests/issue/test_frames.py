@@ -83,3 +83,16 @@ def test_the_careful_path_takes_more() -> None:
     """The count above can fail."""
     with carefully():
         assert len(frames_of(tensor_tensor, 10)) > 200
+
+
+@pytest.mark.usefixtures("fast")
+def test_an_instruction_out_of_the_language_finds_its_line() -> None:
+    """A function of the language adds the row as the author's own call does: nothing looks for the author's site."""
+
+    def copied(tile: Any) -> None:
+        nisa.tensor_copy(dst=nl.copy(tile), src=tile)
+
+    frames = frames_of(copied, 10)
+    last = frames[-frames[::-1].index("copy") :]
+    assert last[-5:] == ["__call__", "tensor_copy", "mark_written", "_fill", "tensor_copy"]
+    assert not {"site", "commit", "issued_before"} & set(last)
