@@ -82,6 +82,8 @@ class Core:
     random_states: dict[str, Array] = field(default_factory=dict)
     host: HostMemory | None = None  # counts what tensors in HBM take of the host
     careful: bool = False  # every instruction is issued carefully from here on
+    # Of calls that break a rule, by all that the reports about them depend on (`nkitools.issue.broken_plans`).
+    broken_plans: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     # The instruction that wrote each lane of an engine's state last, by the state's name; -1 for none.
     state_writers: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)

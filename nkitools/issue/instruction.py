@@ -193,7 +193,8 @@ class Instruction(InstructionForm, Generic[P]):
         if core.record.open is not None:
             core.record.begin_instruction()
         try:
-            if not (self.touches_in_part or any(map(_is_special, values))) or not self._issue_warm(core, values):
+            may_be_warm = self.touches_in_part or core.broken_plans or any(map(_is_special, values))
+            if not may_be_warm or not self._issue_warm(core, values):
                 self.issue_carefully(core, values)
         except StopRun:
             self.leave_undone(core, values)

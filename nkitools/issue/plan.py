@@ -16,7 +16,7 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.facts.versions import LanguageVersion
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
@@ -56,7 +56,7 @@ DATA = frozenset(ROLES.values())
 _plan_ids = itertools.count()
 
 # Rules about a tensor itself: reported once for a storage, not again by every later instruction.
-_ABOUT_STORAGE = frozenset({"NK101", "NK107", "NK110"})
+ABOUT_STORAGE = frozenset({"NK101", "NK107", "NK110"})
 
 
 @dataclass(slots=True)
@@ -103,6 +103,22 @@ class Plan(RecordedPlan):
         return spread_out(rows, math.prod(shape) // rows.size).reshape(shape)
 
 
+class Reported(NamedTuple):
+    """A report of guards, but for the tensors that it is about."""
+
+    rule: str
+    message: str
+    remedy: str
+    facts: dict[str, Fact]
+    severity: str = ""
+
+    def about(self, *tensors: NkiTensor) -> bool:
+        """Report it about some tensors; return whether a run has recorded it."""
+        return report(
+            self.rule, self.message, about=tensors, remedy=self.remedy, facts=self.facts, severity=self.severity
+        )
+
+
 class Check:
     """The interface of an instruction's guards: the tables of chip and NKI version, and the report of a broken rule."""
 
@@ -124,6 +140,7 @@ class Check:
         self.broken = False
         self.said = False
         self.is_beyond = False  # the call is reported again at each line: its plan is not kept
+        self.reports: list[tuple[Reported, tuple[NkiTensor, ...]]] = []  # so far, each with what it is about
 
     def fail(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "", **facts: Fact) -> None:
         """Report a broken rule; one cause gives one finding, so that later guards of the same call keep silent."""
@@ -131,12 +148,12 @@ class Check:
             self.broken = True
             return
         self.broken = True
-        if rule in _ABOUT_STORAGE:
+        if rule in ABOUT_STORAGE:
             for tensor in about:
                 tensor.storage.excused |= {rule}
         facts = {"instruction": self.instruction, **facts}
         message = f"{self.instruction}: {sentence}"
-        self.said = report(rule, message, about=about, remedy=self._remedy(rule, remedy), facts=facts)
+        self.said = self._report(Reported(rule, message, self._remedy(rule, remedy), facts), about)
 
     def goes_beyond(
         self, sentence: str, *about: NkiTensor, remedy: str, rule: str = "NK621", severity: str = ""
@@ -148,7 +165,11 @@ class Check:
         self.is_beyond = True
         if not self.broken:
             message, facts = f"{self.instruction}: {sentence}", {"instruction": self.instruction}
-            report(rule, message, about=about, remedy=remedy, facts=facts, severity=severity)
+            self._report(Reported(rule, message, remedy, facts, severity), about)
+
+    def _report(self, said: Reported, about: tuple[NkiTensor, ...]) -> bool:
+        self.reports.append((said, about))
+        return said.about(*about)
 
     @property
     def keeps_plan(self) -> bool:

@@ -12,13 +12,14 @@ from nkitools.chip.runtime_views import COMPUTED, DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import oob_mode
-from nkitools.issue import indirection
+from nkitools.issue import broken_plans, indirection
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.full_precision import in_full_precision
 from nkitools.issue.plan import DATA, WRITTEN, Check, Plan
 from nkitools.issue.refused_instructions import refuse_undefined_places
-from nkitools.rules.finding import refuse
+from nkitools.record.reporter import Reporter
+from nkitools.rules.finding import REPORTER, refuse
 
 Use = Callable[[Plan], Callable[[], None]]
 
@@ -88,7 +89,8 @@ def _planned(
     plans = core.plans if core.full_plans is None else core.full_plans
     if key in plans:
         return plans[key], None
-    check = form.check(core, Check)
+    check, reporter = form.check(core, Check), REPORTER.get()
+    before = reporter.reports if isinstance(reporter, Reporter) else 0
     _check_elements(check, form, values)
     if not form.takes_64_bits:
         _check_widths(check, form, values)
@@ -105,6 +107,8 @@ def _planned(
     plan.number()
     if check.keeps_plan:
         plans[key] = plan
+    elif core.full_plans is None and isinstance(reporter, Reporter) and reporter.reports == before + len(check.reports):
+        broken_plans.keep(form, core, values, plan, check)
     return plan, check
 
 

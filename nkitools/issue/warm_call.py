@@ -1,5 +1,7 @@
 """The way of a call whose form is known, with views that registers, scalars or an index move, or touched in part.
 
+So do calls that break a rule and are computed all the same: see `nkitools.issue.broken_plans`.
+
 The fast path takes plain views alone, and no lists, which no key has. Here each view is moved to where it lies now, and
 what is left of the careful way is what such a call can need: its plan, whether its inputs have values, and what stands
 beside its row.
@@ -16,6 +18,7 @@ from nkitools.chip.masked_out import UNMODIFIED, leave_out
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds, VectorTensor
 from nkitools.chip.tensor import NkiTensor
+from nkitools.issue import broken_plans
 from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.instruction_names import label
@@ -36,12 +39,18 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
     tensors = [(value, role) for value, role in pairs if role in DATA and isinstance(value, NkiTensor)]
     if not _are_settled(form, tensors):
         return False
-    plan = _plan(form, core, values)
+    key = form.key(values)
+    plan = _plan(core, key)
+    broken = broken_plans.known(form, core, values, key) if plan is None and core.broken_plans else None
+    plan = plan if broken is None else broken.plan
     if plan is None or not _are_ready(tensors):
         return False
     touches = plan.touches or (None,) * len(tensors)
     is_listed = any(one is not other for one, other in zip(given, values, strict=True))
-    if not (plan.touches or is_listed) and all(tensor.__class__ is NkiTensor for tensor, _ in tensors):
+    is_plain = not (plan.touches or is_listed) and all(tensor.__class__ is NkiTensor for tensor, _ in tensors)
+    if broken is not None:
+        broken.report(values)
+    elif is_plain:
         return False
     data = [value for value, role in zip(values, form.roles, strict=True) if role in DATA]
     plan.compute(*(value.read() if isinstance(value, NkiTensor) else value for value in data))
@@ -78,10 +87,10 @@ def _is_gathered(tensor: NkiTensor) -> bool:
     return tensor.__class__ is VectorTensor and tensor.index.unwritten() is None and tensor.first_invalid() is None
 
 
-def _plan(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> Plan | None:
+def _plan(core: Core, key: tuple[Any, ...]) -> Plan | None:
     """Return the plan of a call; None if it is unknown, or depends on the operands' values."""
     try:
-        plan: Plan | None = core.plans.get(form.key(values))
+        plan: Plan | None = core.plans.get(key)
     except TypeError:  # an argument that no key has
         return None
     asks = plan is None or plan.wants_fresh or plan.names_only or plan.chooses is not None or plan.unique_rows
