@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import float32, tfloat32
-from nkitools.chip.numerics import Array, to_float32, working
+from nkitools.chip.numerics import Array, room, to_float32, working
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines import lost_integers
@@ -169,7 +169,7 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
     dtype, shape, ndim = dst.dtype, data.shape, data.ndim
 
     def activate(destination: Array, values: Array, bias: Value, scale: Value, result: None = None) -> Array:
-        out = destination if direct else np.empty(shape, working(destination, values))
+        out = destination if direct else room(shape, working(destination, values))
         value = values if direct else to_float32(values)
         added = _column(bias, ndim)
         if isinstance(scale, np.ndarray) or scale != 1:

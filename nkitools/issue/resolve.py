@@ -12,7 +12,7 @@ from nkitools.chip.runtime_views import COMPUTED, DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import oob_mode
-from nkitools.issue import broken_plans, indirection
+from nkitools.issue import indirection
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.full_precision import in_full_precision
@@ -108,6 +108,8 @@ def _planned(
     if check.keeps_plan:
         plans[key] = plan
     elif core.full_plans is None and isinstance(reporter, Reporter) and reporter.reports == before + len(check.reports):
+        from nkitools.issue import broken_plans  # for calls that break a rule
+
         broken_plans.keep(form, core, values, plan, check)
     return plan, check
 

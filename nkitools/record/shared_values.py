@@ -9,6 +9,8 @@ from __future__ import annotations
 from weakref import WeakValueDictionary
 from zlib import crc32
 
+import numpy as np
+
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.record.beside_rows import Part
 from nkitools.record.record import Observer, Record
@@ -42,6 +44,7 @@ def _keep(record: Record, storage: Storage, access: Access, part: Part | None) -
     array = storage.window(layout.shape, layout.dtype, access.byte_offset, layout.strides)
     place = Access(storage.id, layout, access.byte_offset, written=True)
     written = record.values.setdefault((len(record.meetings), record.programs[-1][1], place, part), [])
-    checksum = crc32((array if part is None else part.of(array)).tobytes())
+    values = np.ascontiguousarray(array if part is None else part.of(array))  # without a copy, if it can be
+    checksum = crc32(values.reshape(-1).view(np.uint8))
     if not written or written[-1] != checksum:
         written.append(checksum)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES, DType, as_dtype
-from nkitools.chip.numerics import cast, round_to_tfloat32, through_float32, to_float32
+from nkitools.chip.numerics import _rooms, cast, room, round_to_tfloat32, through_float32, to_float32
 from tests.chip.models import refused
 
 # Overflow and signalling NaN are results here; a launch runs under np.errstate(all="ignore").
@@ -223,3 +224,54 @@ def test_float32_goes_through_float32_as_it_is() -> None:
     big = np.array([2**24 + 1, 2**31 - 1], np.int32)
     assert through_float32(big, DTYPES["int32"]).tolist() == [2**24, 2**31 - 1]
     assert as_dtype(through_float32(big, DTYPES["float32"]).dtype) is DTYPES["float32"]
+
+
+WIDE = (128, 4096)  # two MiB in float32
+
+
+def test_memory_of_the_last_results_is_given_again() -> None:
+    """Once no array is on it any more, not even a part of one; an array that is in use keeps its own."""
+    first = room(WIDE, np.float32)
+    place, part = first.ctypes.data, first[3:5, 7]
+    second = room(WIDE, np.float32)
+    assert second.ctypes.data != place
+    part[:] = 7.0
+    del first
+    second[:] = 1.0
+    third = room(WIDE, np.float32)
+    third[:] = 2.0
+    assert (part == 7.0).all()
+    assert (second == 1.0).all()
+    del part
+    fourth = room((64, 2048), np.float32)
+    assert place in (fourth.ctypes.data, room(WIDE, np.float32).ctypes.data)
+    assert (fourth.shape, fourth.dtype) == ((64, 2048), np.float32)
+
+
+def test_few_buffers_are_kept_and_none_across_threads() -> None:
+    """Four of a thread, each of at most 32 MiB: what lived at once is freed but for these."""
+    living = [room(WIDE, np.float32) for _ in range(9)]
+    assert len({each.ctypes.data for each in living}) == 9
+    places = {each.ctypes.data for each in living}
+    del living
+    assert len({id(each) for each in _rooms.buffers}) <= 4
+    assert not any(each.nbytes > 1 << 25 for each in _rooms.buffers)
+    kept = room(WIDE, np.float32)
+    assert kept.ctypes.data in places
+    del kept
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: len(_rooms.buffers)).result() == 0
+    assert room((1, (1 << 25) + 1), np.uint8).base is None
+    assert room((4, 4), np.float32).base is None
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float8_e4m3", "int32", "int8"])
+def test_large_tiles_become_float32_as_small_ones_do(name: str) -> None:
+    """Also views: every second column, transposed, one row for all, backwards; in the layout that NumPy gives them."""
+    dtype = DTYPES[name].dtype
+    whole = np.random.default_rng(3).integers(-100, 100, (128, 8192)).astype(np.float32).astype(dtype)
+    row = np.broadcast_to(whole[:1], whole.shape)
+    for view in (whole, whole[:, ::2], whole.T, row, whole[::-1], whole.reshape(128, 2, 4096)[:, 1]):
+        found, expected = to_float32(view), view.astype(np.float32)
+        assert found.tobytes() == expected.tobytes()
+        assert found.strides == expected.strides
