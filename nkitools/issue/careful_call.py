@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.core import Core
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.light_classes import dataclass
-from nkitools.issue.full_precision import FullPrecision
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
+
+if TYPE_CHECKING:
+    from nkitools.issue.full_precision import FullPrecision
 
 
 @dataclass(slots=True, eq=False)

@@ -15,7 +15,6 @@ from nkitools.engines.enums import oob_mode
 from nkitools.issue import indirection
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.form import InstructionForm
-from nkitools.issue.full_precision import in_full_precision
 from nkitools.issue.plan import DATA, WRITTEN, Check, Plan
 from nkitools.issue.refused_instructions import refuse_undefined_places
 from nkitools.record.reporter import Reporter
@@ -39,7 +38,11 @@ def resolve(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> Caref
     key = form.key(values)
     plan, check = _planned(form, core, key, values)
     release = None if use is None else use(plan)
-    full = None if core.full_plans is None else in_full_precision(form, core, key, values, plan, check)
+    full = None
+    if core.full_plans is not None:
+        from nkitools.issue.full_precision import in_full_precision  # for runs in that precision
+
+        full = in_full_precision(form, core, key, values, plan, check)
     return CarefulCall(core, plan, roles, operands, plan, skip, full, release)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,13 +13,15 @@ from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Function, Operator, token
-from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
 from nkitools.language.assertion import assertable
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse, report
+
+if TYPE_CHECKING:
+    from nkitools.issue.instruction import Instruction
 
 _NUMBERS = (int, float, np.generic)
 # No tokens: the reference names them as functions only (see nkitools.language.modulo).
@@ -92,17 +95,17 @@ def binary_into(dst: NkiTensor, what: str, x: TileOrNumber, y: TileOrNumber) -> 
     operator = _BINARY[what]
     if isinstance(x, _NUMBERS):
         assert isinstance(y, NkiTensor)  # two numbers are refused before a result is allocated
-        tensor_scalar.call(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
+        tensor_scalar.inner(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
     elif isinstance(y, _NUMBERS):
-        tensor_scalar.call(dst=dst, data=x, op0=operator, operand0=y)
+        tensor_scalar.inner(dst=dst, data=x, op0=operator, operand0=y)
     elif x.shape == y.shape:
-        tensor_tensor.call(dst=dst, data1=x, data2=y, op=operator)
+        tensor_tensor.inner(dst=dst, data1=x, data2=y, op=operator)
     elif operator.kind == "arithmetic" and _is_vector(y) and x.shape == dst.shape:
-        tensor_scalar.call(dst=dst, data=x, op0=operator, operand0=y)
+        tensor_scalar.inner(dst=dst, data=x, op0=operator, operand0=y)
     elif operator.kind == "arithmetic" and _is_vector(x) and y.shape == dst.shape:
-        tensor_scalar.call(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
+        tensor_scalar.inner(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
     else:
-        tensor_tensor.call(dst=dst, data1=spread(x, dst.shape), data2=spread(y, dst.shape), op=operator)
+        tensor_tensor.inner(dst=dst, data1=spread(x, dst.shape), data2=spread(y, dst.shape), op=operator)
 
 
 def _simulated_broadcast(what: str, x: NkiTensor, y: NkiTensor) -> None:
@@ -208,9 +211,16 @@ def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]
     return token(name)(tile_function(name, f"{sentence} Also an operator token.", into))
 
 
+@cache
+def _activation() -> Instruction[...]:
+    from nkitools.isa.activation import activation  # for kernels that activate
+
+    return activation
+
+
 def _activated(name: str, sentence: str) -> OfOne:
     function = ACTIVATIONS[name]
-    return _unary(name, sentence, lambda dst, x: activation(dst=dst, op=function, data=x))
+    return _unary(name, sentence, lambda dst, x: _activation()(dst=dst, op=function, data=x))
 
 
 exp = _activated("exp", "``e ** x``.")

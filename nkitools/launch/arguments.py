@@ -9,7 +9,6 @@ import numpy as np
 
 from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float32
-from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -212,6 +211,8 @@ class Arguments:
     def _array(self, tensor: NkiTensor) -> Any:
         storage = tensor.storage
         if self.widens_results and is_widened(tensor.dtype):
+            from nkitools.chip.full_precision_shadow import digits_of  # for runs in full precision
+
             return self.framework.from_numpy(np.array(digits_of(tensor), WIDE.get().dtype, order="C"), float32)
         if storage.origin is None:
             return self.framework.from_numpy(np.ascontiguousarray(tensor.read()), tensor.dtype)

@@ -15,7 +15,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.memory import POISON_INTEGER, Layout, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -164,7 +163,8 @@ class WatchedValues(Observer):
         *,
         scattered: bool = False,
     ) -> Written:
-        from nkitools.record.prints.summaries import numbers_only, summary_of  # for runs that are watched
+        from nkitools.chip.full_precision_shadow import digits_of  # for runs that are watched
+        from nkitools.record.prints.summaries import numbers_only, summary_of
         from nkitools.record.watch.written import Written
 
         storage, place = view.storage, record.sites[site]
