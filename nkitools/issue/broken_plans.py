@@ -38,7 +38,7 @@ def known(form: InstructionForm, core: Core, values: tuple[Any, ...], plan: tupl
     """Return the plan of an earlier call like this one, whose plan would have the key ``plan``."""
     key = _key(form, values, plan)
     try:
-        return core.broken_plans.get(key)
+        return None if key is None else core.broken_plans.get(key)
     except TypeError:  # an argument that no key has
         return None
 

@@ -123,9 +123,11 @@ def _place_lines(depth: int | None) -> list[str]:
         # A code object holds its instructions: no two have the same place.
         return [f"frame = getframe({depth})", "at = id(frame.f_code) + frame.f_lasti"]
     return [
-        "frame = ours = getframe(2)",  # which has called the instruction's `__call__`
-        "while internal(frame.f_code.co_filename) and frame.f_back is not None: frame = frame.f_back",
-        "at = id(frame.f_code), frame.f_lasti, id(ours.f_code), ours.f_lasti",
+        "frame, at = getframe(2), None",  # which has called the instruction's `__call__`
+        "if record.only_adds:",  # else no row is added here
+        "    ours = frame",
+        "    while internal(frame.f_code.co_filename) and frame.f_back is not None: frame = frame.f_back",
+        "    at = id(frame.f_code), frame.f_lasti, id(ours.f_code), ours.f_lasti",
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -109,7 +109,7 @@ class Reported(NamedTuple):
     rule: str
     message: str
     remedy: str
-    facts: dict[str, Fact]
+    facts: Mapping[str, Fact]
     severity: str = ""
 
     def about(self, *tensors: NkiTensor) -> bool:

@@ -45,6 +45,6 @@ def _keep(record: Record, storage: Storage, access: Access, part: Part | None) -
     place = Access(storage.id, layout, access.byte_offset, written=True)
     written = record.values.setdefault((len(record.meetings), record.programs[-1][1], place, part), [])
     values = np.ascontiguousarray(array if part is None else part.of(array))  # without a copy, if it can be
-    checksum = crc32(values.reshape(-1).view(np.uint8))
+    checksum = crc32(values.reshape(-1).view(np.uint8).data)
     if not written or written[-1] != checksum:
         written.append(checksum)
