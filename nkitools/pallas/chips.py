@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -51,6 +52,8 @@ _TABLE = (
 )
 
 DEFAULT = "v5e"
+_SLICE = re.compile(r"-\d+$")  # the number of cores or chips of a slice
+_WITHOUT_COMPILER = frozenset({"v2", "v3"})
 CHIPS = {chip.name: chip for chip in _TABLE}
 
 
@@ -66,8 +69,18 @@ ACCUMULATORS = Part("accumulators (pltpu.ACC)", "tpu7x")
 
 
 def chosen(names: str | Iterable[str]) -> tuple[Chip, ...]:
-    """Return the chips named in a sequence or a text with commas, without repeats. ValueError for an unknown name."""
-    return tuple(CHIPS[name] for name in dict.fromkeys(known_names("chips", names, CHIPS, " (TPU generations)")))
+    """Return the chips named in a sequence or a text with commas, without repeats. ValueError for an unknown name.
+
+    The name of a slice, such as ``v5litepod-8``, is that of its chips.
+    """
+    wanted = [_SLICE.sub("", each.strip()) for each in (names.split(",") if isinstance(names, str) else names)]
+    wanted = ["v5e" if each == "v5litepod" else each for each in wanted]
+    if not _WITHOUT_COMPILER.isdisjoint(wanted):
+        raise ValueError(
+            "TPU v2 and v3 cannot be checked for, since libtpu compiles for v4 and newer: check for v4, and compute in "
+            "float32 inside of the kernel (`nkitools explain bfloat16-on-tpu-v3`)."
+        )
+    return tuple(CHIPS[name] for name in dict.fromkeys(known_names("chips", wanted, CHIPS, " (TPU generations)")))
 
 
 def in_topology(text: str) -> Chip:

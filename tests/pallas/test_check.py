@@ -198,6 +198,7 @@ def test_a_checks_programs_are_its_own() -> None:
     ("how", "said"),
     [
         ({"chips": "v7"}, r"chips has 'v7'; choose of v4, v5e, v5p, v6e, tpu7x"),
+        ({"chips": "v3-8"}, r"libtpu compiles for v4 and newer: check for v4"),
         ({"chips": ()}, r"chips has none; choose of v4"),
         ({"modes": ("interpret", "hardware")}, r"modes has 'hardware'; choose of interpret, tpu_interpret, lower, aot"),
         ({"cores": 3}, r"cores is 3; a TPU's device has 1 or 2"),

@@ -15,14 +15,13 @@ from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 import nkitools  # noqa: E402
-from nkitools.pallas import check, libtpu  # noqa: E402
+from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.one_check import CheckedRun  # noqa: E402
 from nkitools.rules.catalogue import RULES, Rule  # noqa: E402
 from tests.pallas.measured import takes  # noqa: E402
 
 RULES_OF_PALLAS = [rule for rule in RULES.values() if rule.id.startswith("PL")]
 TAKEN = {"PL102": "libtpu 0.0.50"}  # the rules that a newer compiler has no more
-BROUGHT = {"PL303": (0, 0, 43)}  # the rules that a newer libtpu brought, with its version
 each_rule = pytest.mark.parametrize("rule", RULES_OF_PALLAS, ids=lambda rule: rule.id)
 
 
@@ -40,15 +39,11 @@ def marked_line(rule: Rule) -> int:
 
 
 @each_rule
-def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
-    rule: Rule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(rule: Rule, tmp_path: Path) -> None:
     """One cause gives one finding, at the line that the author has to change; as an error it is raised.
 
     Where the compiler of here takes what older ones refuse, there is nothing to report.
     """
-    if rule.id in BROUGHT:
-        monkeypatch.setattr(libtpu, "version", lambda: BROUGHT[rule.id])
     path = tmp_path / "example.py"
     run = played(rule.bad, path)
     if takes(TAKEN.get(rule.id, "")):
