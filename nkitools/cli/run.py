@@ -68,13 +68,14 @@ def run_script(
     calls no kernel. --save keeps the run in a file; if several kernels run, FILE.json becomes FILE-1.json, FILE-2.json,
     ...
     """
+    plain = plain and plain.absolute()  # the script may go elsewhere
     said = {"rules": rules, "precision": precision}
     said["watch"] = ",".join(watch) or None
     with options.override(**{name: value for name, value in said.items() if value is not None}), saving(save) as saved:
         code, tally, runs = _run_watched(script, args, _stand_in_policy())
+    _show(tally)
     if plain is not None:
         _write_plain(plain, runs)
-    _show(tally)
     is_idle = not code and not tally.kernels and _has_kernels(script)
     if is_idle:
         console(stderr=True).print(

@@ -135,7 +135,7 @@ def run_sweep(
             where = make_engine(engine, workers, timeout, int(memory * 2**30), address)
         except (ValueError, ImportError) as error:
             raise click.UsageError(str(error)) from None
-        with progress_line() as progress:
+        with progress_line() as progress, told_in_a_line(store):
             found = run_cases(call, [Case(point, each) for point in points for each in chips], where, store, progress)
     if as_json:
         say_json(_plain(found), allow_nan=False, default=str)
@@ -222,12 +222,25 @@ def progress_line(what: str = "cases") -> Iterator[Progress | None]:
 
 def open_store(path: str) -> Store:
     """Return a store that is there; FileError, exit code 2, for another file."""
-    from nkitools.sweeps.store import Store, StoreError
+    from nkitools.sweeps.store import Store
+
+    with told_in_a_line(path):
+        return Store(path, must_exist=True)
+
+
+@contextmanager
+def told_in_a_line(path: str | None) -> Iterator[None]:
+    """Raise FileError, exit code 2, for a store that cannot be opened, or be written any more."""
+    import sqlite3
+
+    from nkitools.sweeps.store import StoreError
 
     try:
-        return Store(path, must_exist=True)
+        yield
     except StoreError as error:
         raise FileError(str(error)) from None
+    except sqlite3.Error as error:
+        raise FileError(f"{path} cannot be read or written: {error}") from None
 
 
 @sweep_kernel.command("merge")
@@ -235,14 +248,11 @@ def open_store(path: str) -> Store:
 @click.argument("others", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 def merge_stores(store: str, others: tuple[str, ...]) -> None:
     """Take the cases of OTHERS over into STORE, which is made where it is not there. A case is there once."""
-    from nkitools.sweeps.store import Store, StoreError
+    from nkitools.sweeps.store import Store
 
-    try:
-        with Store(store) as opened:
-            for other in others:
-                say(f"{other}: {opened.merge(other)} new cases")
-    except StoreError as error:
-        raise FileError(str(error)) from None
+    with told_in_a_line(store), Store(store) as opened:
+        for other in others:
+            say(f"{other}: {opened.merge(other)} new cases")
 
 
 @sweep_kernel.command("export")

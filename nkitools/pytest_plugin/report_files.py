@@ -51,6 +51,12 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
     return failed
 
 
+def has_report(directory: str, nodeid: str, since: float) -> bool:
+    """Return whether the report of a test has been written since a time, one second of the clock aside."""
+    path = Path(directory) / file_name(nodeid)
+    return path.is_file() and path.stat().st_mtime > since - 1
+
+
 def _differing(run: Run, *, passed: bool) -> int | None:
     """Return the number of output elements that differ from the reference on the page; None without a reference."""
     if run.reference is None:

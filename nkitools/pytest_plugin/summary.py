@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from nkitools.facts import options
 from nkitools.pytest_plugin.recording import SUMMARY
+from nkitools.pytest_plugin.report_files import has_report
 
 if TYPE_CHECKING:
     from nkitools.report.run_counts import Tally
@@ -19,6 +21,7 @@ class Summary:
     """Adds up the tests' reports; with xdist in the controller, from the workers' reports."""
 
     def __init__(self) -> None:
+        self._began = time.time()
         self._failed: set[str] = set()
         self._told: list[tuple[str, dict[str, Any]]] = []
 
@@ -43,7 +46,10 @@ class Summary:
             terminalreporter.write_line(f"nki: {said}", yellow=True)
         _show_watches(terminalreporter, [plain["watched"] for _, plain in self._told if plain["watched"] is not None])
         directory = options.value("report")
-        where = f"; report in {directory}" if directory else ""
+        is_written = isinstance(directory, str) and any(
+            has_report(directory, nodeid, self._began) for nodeid, _ in self._told
+        )
+        where = f"; report in {directory}" if is_written else ""
         total = self._sum(self._told)
         terminalreporter.write_line(f"nki: {total.sentence()}{where}")
         for sentence in dict.fromkeys(each for _, plain in self._told for each in plain["outside"]):

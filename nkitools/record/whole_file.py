@@ -16,11 +16,11 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes | memoryview)
     """
     data = content.encode("utf-8", errors="replace") if isinstance(content, str) else content
     path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)  # a pipe, a device
-        return
     beside = path.with_name(f".{path.name[:100]}-{uuid.uuid4().hex}")
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)  # a pipe, a device
+            return
         with open(beside, "xb") as file:
             file.write(data)
         if path.exists():

@@ -74,6 +74,20 @@ def test_a_script_runs_unmodified_and_its_prints_come_out() -> None:
     assert done.stderr == "nkitools: 1 kernel run, 0 findings, 1 device print\n"
 
 
+def test_json_that_cannot_be_written_costs_no_summary() -> None:
+    """Exit code 2 behind the summary, with the file's name; a script that changes the folder does not move the file."""
+    done = run(KERNEL + "nki.simulate(copy)(x)\n", options=("--json", "missing/runs.json"))
+    said = "nkitools: 1 kernel run, 0 findings, 1 device print\n"
+    path = Path("missing/runs.json").absolute()
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"{said}Error: {path} cannot be read or written: No such file or directory\n",
+    )
+    Path("other").mkdir()
+    done = run(KERNEL + "import os\nos.chdir('other')\nnki.simulate(copy)(x)\n", options=("--json", "runs.json"))
+    assert (done.returncode, Path("runs.json").exists()) == (0, True)
+
+
 def test_a_file_of_kernels_that_calls_none_says_so() -> None:
     """The exit code is 1; a script of other things stays its own master."""
     done = run(KERNEL)

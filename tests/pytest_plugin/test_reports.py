@@ -323,6 +323,7 @@ def test_it(run_kernel, request):
     result.assert_outcomes(passed=1, warnings=2)
     result.stdout.fnmatch_lines(["*PytestWarning: page test_it.py_test_it_sim-*.html in *out cannot be written:*"])
     result.stdout.fnmatch_lines(["*PytestWarning: test_it.py_test_it_sim-*.json in *out cannot be written:*"])
+    result.stdout.no_fnmatch_line("*report in *")
 
 
 def test_pages_of_passing_tests_and_beyond_the_limit_are_left_out(author: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,54 @@ def test_many_rows(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["sweep", "report", str(tmp_path / "s.db")])
     print(f"written in {written:.2f} s, reported in {time.process_time() - began:.2f} s of processor time")
     assert done.output.startswith(f"kernel: {count} cases: {count} pass")
+
+
+KERNEL_FILE = """
+import nki
+import nki.language as nl
+import numpy as np
+
+@nki.jit
+def copied(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x))
+    return out
+
+space = {"n": [4]}
+arguments = lambda n: (np.ones((4, n), np.float32),)
+reference = lambda x: x
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "kernel.py::copied", "--workers", "1", "--store", "text.db"), "text.db is no store of sweeps: "),
+        (("run", "kernel.py::copied", "--workers", "1", "--store", "none/s.db"), "none/s.db cannot be opened: "),
+        (("report", "text.db"), "text.db is no store of sweeps: "),
+        (("merge", "none/s.db", "text.db"), "none/s.db cannot be opened: "),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_a_store_that_cannot_be_used_is_one_line(
+    words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 2; whichever command opens it says the same."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.db").write_text("no database\n" * 100)
+    Path("kernel.py").write_text(KERNEL_FILE)
+    done = CliRunner().invoke(main, ["sweep", *words])
+    assert (done.exit_code, done.stderr.startswith(f"Error: {said}"), done.stderr.count("\n")) == (2, True, 1)
+
+
+def test_a_store_that_finds_no_room_later_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What SQLite says of a full disk, with the name of the store and exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    Path("kernel.py").write_text(KERNEL_FILE)
+
+    def full(*_: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Store, "begin", full)
+    done = CliRunner().invoke(main, ["sweep", "kernel.py::copied", "--workers", "1", "--store", "s.db"])
+    assert (done.exit_code, done.stderr) == (2, "Error: s.db cannot be read or written: database or disk is full\n")
