@@ -249,11 +249,11 @@ def asked(
     with constants_set(kernel, rest, vars(loaded.module)):
         args, kwargs = loaded.inputs(arrays, said) if arguments is None else ((), dict(arguments))
         args, kwargs = with_keywords(kernel, args, kwargs, said)
-        _check_call(name, kernel, args, kwargs)
+        check_call(name, kernel, args, kwargs)
         yield Asked(loaded, kernel, args, kwargs)
 
 
-def _check_call(name: str, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_call(name: str, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """BadRequest where the arguments do not fit the parameters of the kernel."""
     try:
         signature = inspect.signature(kernel)

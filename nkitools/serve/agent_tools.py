@@ -7,7 +7,7 @@ import hashlib
 import json
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,9 +45,11 @@ estimate for time. Ask verify whether a kernel is done: it is hard to fool."""
 
 
 _FUNCTIONS = 3  # of a search, in full
-_MOST_CHARACTERS = 4_000  # of an answer, as JSON
-# What may lose its end for that.
-_LONG = frozenset({"costs", "error", "findings", "printed", "prints", "text", "tiles", "traceback"})
+_MOST_BYTES = 4_000  # of an answer, as JSON
+# What may lose its end for that, wherever it stands in an answer.
+_LONG = frozenset(
+    {"costs", "doubted", "engines", "error", "findings", "printed", "prints", "text", "tiles", "traceback", "why"}
+)
 
 
 @dataclass
@@ -65,10 +67,17 @@ Told = Annotated[CallToolResult, Answer]
 
 def _told(answer: Answer) -> CallToolResult:
     plain = asdict(answer)
-    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=plain, is_error=not answer.ok
+        content=[TextContent(type="text", text=_compact(plain))], structured_content=plain, is_error=not answer.ok
     )
+
+
+def _compact(plain: Any) -> str:
+    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+
+
+def _size(plain: Any) -> int:
+    return len(_compact(plain).encode("utf-8", "surrogatepass"))
 
 
 class Refused(Exception):
@@ -123,9 +132,21 @@ class Workplace:
         return request
 
 
+class _Server(MCPServer):
+    """A server whose tools refuse parameters that they do not have, which the protocol's package leaves out."""
+
+    async def call_tool(self, name: str, arguments: Plain, context: Context[Any] | None = None) -> Any:
+        """Call a tool by name."""
+        takes = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}.get(name, arguments)
+        if unknown := arguments.keys() - takes:
+            error = f"{name} takes {', '.join(takes)}, and is given {', '.join(sorted(unknown))}"
+            return _told(Answer(ok=False, error=sendable(error)))
+        return await super().call_tool(name, arguments, context)
+
+
 def make_server(root: Path) -> MCPServer:
     """Return a server of the files below ``root``."""
-    server = MCPServer("nkitools", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR")
+    server = _Server("nkitools", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR")
     workplace = Workplace(root)
     warm().start()
     _reading_tools(server, workplace)
@@ -345,7 +366,7 @@ async def _awaited(work: Any) -> CallToolResult:
     except (Refused, Ended, ValueError, OSError) as error:
         return _told(Answer(ok=False, error=sendable(str(error))))
     found = sendable(_bounded(found))
-    said = found.get("error") or ""
+    said = found.pop("error", "") or ""
     return _told(Answer(ok=not said, error=said, result=found))
 
 
@@ -367,19 +388,30 @@ async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: f
 
 
 def _bounded(found: Plain) -> Plain:
-    """Return an answer of at most `_MOST_CHARACTERS` where `_LONG` allows it, the longest one losing its end.
+    """Return an answer of at most `_MOST_BYTES` where `_LONG` allows it, the longest one losing its end.
 
     How many elements or characters went is in ``left_out``.
     """
-    kept, cut = dict(found), Counter[str]()
-    while len(json.dumps(kept, default=str)) > _MOST_CHARACTERS:
-        name = max(_LONG & kept.keys(), key=lambda each: len(json.dumps(kept[each], default=str)), default="")
-        value = kept.get(name, "")
-        if len(value) < 2:
+    kept: Plain = json.loads(json.dumps(found, default=str))
+    cut = Counter[str]()
+    while _size(kept) > _MOST_BYTES:
+        holder, name = max(_long_parts(kept), key=lambda part: _size(part[0][part[1]]), default=({}, ""))
+        if not name:
             break
-        kept[name] = value[: len(value) // 2]
+        value = holder[name]
+        holder[name] = value[: len(value) // 2]
         cut[name] += len(value) - len(value) // 2
     return kept | ({"left_out": dict(cut)} if cut else {})
+
+
+def _long_parts(part: Any) -> Iterator[tuple[Plain, str]]:
+    """Yield the objects within an answer, each with the name of a text or a list that may become shorter."""
+    if isinstance(part, dict):
+        yield from (
+            (part, name) for name in _LONG & part.keys() if isinstance(part[name], list | str) and len(part[name]) > 1
+        )
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _long_parts(each)
 
 
 def _explained(name: str) -> Plain:
@@ -400,7 +432,7 @@ def _searched(query: str, *, legacy: bool) -> Plain:
     others: dict[str, str] = {}
     for each in search(query, legacy=legacy):
         full = {"name": each.name, "call": each.call, "says": each.says, "rules": each.rules, "versions": each.versions}
-        if others or len(functions) == _FUNCTIONS or len(json.dumps([*functions, full])) > _MOST_CHARACTERS // 5 * 4:
+        if others or len(functions) == _FUNCTIONS or len(json.dumps([*functions, full])) > _MOST_BYTES // 5 * 4:
             others[each.name] = each.sentence
         else:
             functions.append(full)

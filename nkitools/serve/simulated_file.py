@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Plain = dict[str, Any]
 _MOST_PRINTS = 50
 _MOST_TILES = 2000
+# What an estimate has as data, and its text too.
+_IN_TEXT = frozenset({"assumed", "critical_path", "gaps", "how_good", "named_bounds", "roofline", "traffic"})
 
 
 def simulated(request: Plain) -> Plain:
@@ -62,7 +64,10 @@ def simulated(request: Plain) -> Plain:
 
 
 def estimated(request: Plain) -> Plain:
-    """Simulate a kernel of a file and estimate its time on ``chips``: ``estimates``, and ``text`` of the first."""
+    """Simulate a kernel of a file and estimate its time on ``chips``: ``estimates``, and ``text`` of the first.
+
+    The estimates leave out what the text says in fewer letters, and engines that are idle.
+    """
     from nkitools.report.estimate_text import estimate_text
 
     found: Plain = {"estimates": [], "text": ""}
@@ -70,7 +75,9 @@ def estimated(request: Plain) -> Plain:
         answer = answered(request | {"chip": chip}, lambda run, _: {"estimate": run.estimate()})
         if "estimate" not in answer:
             return answer
-        found["estimates"].append(answer["estimate"].as_plain())
+        plain = {name: each for name, each in answer["estimate"].as_plain().items() if name not in _IN_TEXT}
+        plain["engines"] = [each for each in plain["engines"] if each["busy_us"]]
+        found["estimates"].append(plain)
         found["text"] = found["text"] or estimate_text(answer["estimate"])
     return found
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from nkitools.facts.case_space import Space
-from nkitools.kernel_file import BadRequest, KernelFile, check_settings, load
+from nkitools.kernel_file import BadRequest, KernelFile, check_call, check_settings, load
 from nkitools.kernel_settings import VARIABLE, constants_set, parameters_of, without_settings
 from nkitools.sweeps.named_function import NamedFunction, named
 
@@ -71,6 +71,8 @@ class OfFile:
             check_settings(loaded, kernel, self.settings, taken)
         except ValueError as error:
             raise BadRequest(str(error)) from None
+        if self.arguments is not None:
+            check_call(self.name, kernel, (), dict(self.arguments))
         rest = {name: value for name, value in self.settings.items() if name not in taken}
         stack.enter_context(constants_set(kernel, rest, vars(loaded.module)))
         return kernel, self._reference(loaded)
