@@ -91,9 +91,10 @@ def outcomes(items: list[pytest.Item], limits: Limits, jobs: int) -> Iterator[Ou
 
 
 def outcomes_here(items: list[pytest.Item], limits: Limits) -> Iterator[Outcome]:
-    """Yield the outcomes of tests that run in this process one by one, since JAX's threads survive no fork.
+    """Yield the outcomes of tests that run in this process one by one.
 
-    A test beyond its limit ends the session, as JAX cannot be interrupted: before it begins it counts as such a one.
+    JAX's threads survive no fork, macOS has none, and tests are no pickles. A test beyond its limit ends the session,
+    as JAX cannot be interrupted: before it begins it counts as such a one.
     """
     for item in items:
         yield Outcome(item.nodeid, "timeout", "the session ended in this test, or because it was late; see --resume")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import sys
 from collections.abc import Iterator
@@ -20,12 +19,12 @@ class Script(pytest.Item):
     """A script; it passes where it ends without an exception or an exit code."""
 
     def runtest(self) -> None:
-        """Run it in its own folder, with that folder first on the path."""
-        folder = str(self.path.parent)
-        os.chdir(folder)
-        sys.path.insert(0, folder)
-        sys.argv = [str(self.path)]
-        runpy.run_path(str(self.path), run_name="__main__")
+        """Run it in its own folder, with that folder first on the path; other tests have theirs."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.path.parent)
+            patch.syspath_prepend(str(self.path.parent))
+            patch.setattr(sys, "argv", [str(self.path)])
+            runpy.run_path(str(self.path), run_name="__main__")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return the place of the script."""

@@ -13,6 +13,7 @@ from nkitools.field.file_command import modules_in
 from nkitools.field.outcomes import GOOD, Outcome
 from nkitools.field.processes import Limits, outcomes, outcomes_here
 from nkitools.field.scripts import ScriptFile, Uncalled, script_in
+from nkitools.platforms import workers_context
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,5 @@ class Field:
         return True
 
     def _outcomes(self, items: list[pytest.Item]) -> Iterator[Outcome]:
-        if "jax" in sys.modules:
-            return outcomes_here(items, self._limits)
-        return outcomes(items, self._limits, self._jobs)
+        is_fork = workers_context(has_threads="jax" in sys.modules).get_start_method() == "fork"
+        return outcomes(items, self._limits, self._jobs) if is_fork else outcomes_here(items, self._limits)

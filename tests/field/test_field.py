@@ -200,6 +200,21 @@ def test_resume(suite: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.process
+def test_where_no_process_is_a_fork(suite: Path, tmp_path: Path) -> None:
+    """On macOS tests share the session's process, as tests beside JAX's threads do, and have the same outcomes."""
+    program = "import sys, nkitools.platforms as here; here.IS_MACOS = True; from nkitools.cli import main; main()"
+    sample, kept = tmp_path / "sample.txt", tmp_path / "outcomes.json"
+    names = ("test_passes", "test_refused", "test_wrong", "test_error")
+    sample.write_text("".join(f"test/test_double.py::{name}\n" for name in names), encoding="utf-8")
+    words = ["try", str(suite / "test"), "--sample", str(sample), "--json", str(kept)]
+    done = subprocess.run([sys.executable, "-c", program, *words], cwd=REPOSITORY, timeout=120, check=False)
+    tests = json.loads(kept.read_text(encoding="utf-8"))["tests"]
+    assert done.returncode == 1
+    assert {each["test"].partition("::")[2]: each["kind"] for each in tests} == {name: EXPECTED[name] for name in names}
+    assert [each["refusal"]["place"] for each in tests if each["refusal"]] == ["src/doubles/double.py:10"]
+
+
 CALL = """
 import sys
 from pathlib import Path
