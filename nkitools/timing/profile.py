@@ -1,7 +1,8 @@
 """A profile of Neuron Explorer, as far as its published schema says what its tables mean.
 
 The fields are those of version 7.4.0 of the schema (SDK 2.31, *Profile Parquet Schema Reference*). Another major
-version may have other tables: that of SDK 2.33 is read where it has the same fields with the same units.
+version may have other tables: that of SDK 2.33 is read where it has the same fields with the same units, as a profile
+says of itself in its table SchemaFields.
 """
 
 from __future__ import annotations
@@ -17,6 +18,34 @@ from typing import Any, TypeAlias
 from nkitools.timing.what_if import covered_ns
 
 SCHEMAS = {7: "2.31", 12: "2.33"}  # known major versions of the schema, and the SDK of each
+# The fields that are read of each table: those that every row has, and those that may be left out.
+_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "Metadata": (("profile_schema_version",), ("instance_type", "is_simulation")),
+    "Instruction": (
+        ("start_ts", "end_ts", "duration_ns", "engine", "opcode"),
+        (
+            "pcore_idx",
+            "kernel_instruction_name",
+            "nki_source_location",
+            "bir_debug_info_source_location",
+            "dma_trigger_start_ts",
+            "dma_trigger_end_ts",
+        ),
+    ),
+    "DmaPacket": (("start_ts", "end_ts"), ("pcore_idx",)),
+    "Summary": ((), ("total_time", "hbm_read_bytes", "hbm_write_bytes")),
+    "ActiveTime": (("engine", "duration_ns"), ("pcore_idx",)),
+    "KernelInstructions": (("kernel_instruction_name",), ("file_path", "line_number")),
+    "SchemaFields": (("table_name", "field_name", "field_unit"), ()),
+}
+_UNITS = {
+    ("Instruction", "duration_ns"): "nanoseconds",
+    ("DmaPacket", "start_ts"): "nanoseconds",
+    ("ActiveTime", "duration_ns"): "nanoseconds",
+    ("Summary", "total_time"): "seconds",
+    ("Summary", "hbm_read_bytes"): "bytes",
+    ("Summary", "hbm_write_bytes"): "bytes",
+}
 _WAITS = "EVENT_SEMAPHORE"  # the opcode of instructions that wait for a semaphore only
 _PLACE = re.compile(r"([^\s\[\]\"',]+):(\d+)")
 
@@ -49,27 +78,12 @@ def read_profile(folder: str | os.PathLike[str]) -> Profile:
     missing; ModuleNotFoundError with what to install where the package ``pyarrow`` is not there.
     """
     tables = _Tables(Path(folder))
-    (facts,) = tables.rows("Metadata", "profile_schema_version", optional=("instance_type", "is_simulation"))[:1] or [
-        {}
-    ]
+    facts = tables.rows("Metadata")[0]
     schema = str(facts.get("profile_schema_version"))
     _must_be_known(schema)
-    tables.check_units()
-    instructions = tables.rows(
-        "Instruction",
-        *("start_ts", "end_ts", "duration_ns", "engine", "opcode"),
-        optional=(
-            "pcore_idx",
-            "kernel_instruction_name",
-            "nki_source_location",
-            "bir_debug_info_source_location",
-            "dma_trigger_start_ts",
-            "dma_trigger_end_ts",
-        ),
-    )
-    packets = tables.rows("DmaPacket", "start_ts", "end_ts", optional=("pcore_idx",), may_miss=True)
-    summary = tables.rows("Summary", optional=("total_time", "hbm_read_bytes", "hbm_write_bytes"), may_miss=True)
-    active = tables.rows("ActiveTime", "engine", "duration_ns", optional=("pcore_idx",), may_miss=True)
+    tables.check(schema)
+    instructions = tables.rows("Instruction")
+    packets, summary, active = (tables.rows(each, may_miss=True) for each in ("DmaPacket", "Summary", "ActiveTime"))
     return Profile(
         schema=schema,
         instance=facts.get("instance_type") or "",
@@ -96,9 +110,10 @@ class _Tables:
                 f"{folder} has no Metadata.parquet: give a folder that `neuron-explorer` wrote.{of_json}"
             )
 
-    def rows(self, table: str, *fields: str, optional: Sequence[str] = (), may_miss: bool = False) -> list[Row]:
-        """Return the rows of a table with these fields; None stands for an optional one that is not there."""
+    def rows(self, table: str, *, may_miss: bool = False) -> list[Row]:
+        """Return the rows of a table with the fields of `_FIELDS` that are there."""
         parquet = _parquet()
+        fields, optional = _FIELDS[table]
         files = self._files.get(table, [])
         found = list[Row]()
         for file in files:
@@ -112,21 +127,18 @@ class _Tables:
             raise ProfileError(f"{self._folder} has no rows of the table {table}")
         return found
 
-    def check_units(self) -> None:
-        """Raise ProfileError where the profile itself says other units than the published ones."""
-        known = {
-            ("Instruction", "duration_ns"): "nanoseconds",
-            ("DmaPacket", "start_ts"): "nanoseconds",
-            ("ActiveTime", "duration_ns"): "nanoseconds",
-            ("Summary", "total_time"): "seconds",
-            ("Summary", "hbm_read_bytes"): "bytes",
-            ("Summary", "hbm_write_bytes"): "bytes",
-        }
-        for row in self.rows("SchemaFields", "table_name", "field_name", "field_unit", may_miss=True):
-            table, field = row["table_name"], row["field_name"]
-            unit = known.get((table, field), row["field_unit"])
-            if row["field_unit"] != unit:
-                raise ProfileError(f"{field} of {table} is in {row['field_unit']} there, and in {unit} as published")
+    def check(self, schema: str) -> None:
+        """Raise ProfileError where the profile itself says other fields or units than the published ones."""
+        said: dict[str, dict[str, str]] = defaultdict(dict)  # units by table and field
+        for row in self.rows("SchemaFields", may_miss=True):
+            said[row["table_name"]][row["field_name"]] = row["field_unit"]
+        for table, units in said.items():
+            for field in (each for kind in _FIELDS.get(table, ()) for each in kind):
+                if field not in units:
+                    raise ProfileError(f"{table} of schema {schema} has no field {field}, which is read here")
+                unit = _UNITS.get((table, field), units[field])
+                if units[field] != unit:
+                    raise ProfileError(f"{field} of {table} is in {units[field]} there, and in {unit} as published")
 
 
 def _parquet() -> Any:
@@ -203,10 +215,8 @@ def _lines(instructions: Sequence[Row], tables: _Tables) -> dict[tuple[str, int,
     """
     named = {
         row["kernel_instruction_name"]: (Path(row["file_path"]).name, int(row["line_number"]))
-        for row in tables.rows(
-            "KernelInstructions", "kernel_instruction_name", "file_path", "line_number", may_miss=True
-        )
-        if row["file_path"] and row["line_number"] is not None
+        for row in tables.rows("KernelInstructions", may_miss=True)
+        if row.get("file_path") and row.get("line_number") is not None
     }
     found: dict[tuple[str, int, str], float] = defaultdict(float)
     for row in instructions:

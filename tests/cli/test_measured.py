@@ -36,6 +36,11 @@ def instruction(start: int, end: int, engine: str, place: str | None, **more: An
     }
 
 
+def schema_of(table: str, **units: str) -> list[dict[str, Any]]:
+    """Return what a profile says of a table's fields."""
+    return [{"table_name": table, "field_name": field, "field_unit": unit} for field, unit in units.items()]
+
+
 def tables(**changes: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return a profile of 20 us: the Vector Engine works for 6 us, and packets are under way for 9 us of them."""
     dma = {"dma_trigger_start_ts": START + 1000, "dma_trigger_end_ts": START + 6000}
@@ -60,7 +65,7 @@ def tables(**changes: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         "KernelInstructions": [
             {"kernel_instruction_name": "inst.7:0", "file_path": "/home/me/squares.py", "line_number": 18}
         ],
-        "SchemaFields": [{"table_name": "Summary", "field_name": "total_time", "field_unit": "seconds"}],
+        "SchemaFields": schema_of("Summary", total_time="seconds", hbm_read_bytes="bytes", hbm_write_bytes="bytes"),
         **changes,
     }
 
@@ -162,9 +167,14 @@ def test_what_cannot_be_read_is_refused_by_name(file: str, tmp_path: Path) -> No
     assert "major version 9 is not known here, 7 (SDK 2.31) and 12 (SDK 2.33) are" in refusal(
         file, written(tmp_path / "major", Metadata=schema)
     )
-    units = [{"table_name": "Summary", "field_name": "total_time", "field_unit": "milliseconds"}]
+    units = schema_of("Summary", total_time="milliseconds", hbm_read_bytes="bytes", hbm_write_bytes="bytes")
     assert "total_time of Summary is in milliseconds there, and in seconds as published" in refusal(
         file, written(tmp_path / "units", SchemaFields=units)
+    )
+    newer = [{"profile_schema_version": "12.0.1"}]
+    places = schema_of("KernelInstructions", kernel_instruction_name="", path="", line_number="")
+    assert "KernelInstructions of schema 12.0.1 has no field file_path, which is read here" in refusal(
+        file, written(tmp_path / "unread", Metadata=newer, SchemaFields=places)
     )
     renamed = [{"start_ts": START, "end_ts": START + 1, "length_ns": 1, "engine": "Vector", "opcode": "NOP"}]
     assert "has no field duration_ns" in refusal(file, written(tmp_path / "field", Instruction=renamed))
