@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 import shlex
-import tokenize
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from nkitools.dialects.import_hint import imports_nki
 from nkitools.facts.options import FIXTURES
-from nkitools.lint.module import Module
+from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Project
+from nkitools.lint.scope import Definition
 from nkitools.rules.top_level import bound_names
 
 _INPUTS = frozenset({"inputs", "arguments"})
@@ -24,32 +23,30 @@ def command_for(file: Path, *, is_test: bool = True) -> str:
 
     ``is_test``: whether functions named as tests are tests.
     """
+    name, project = shlex.quote(str(file)), Project()
     try:
-        with tokenize.open(file) as source:
-            text = source.read()
-        tree = ast.parse(text, str(file))
-    except (SyntaxError, ValueError, OSError) as error:
+        module = project.module(file.absolute())
+    except (Unreadable, OSError) as error:
         raise click.UsageError(f"{file} cannot be read as Python: {error}") from None
-    name, modules = shlex.quote(str(file)), frozenset(_modules(tree))
-    project = Project()
-    module = project.module(file.absolute())
+    text, tree = module.text, module.scope.node
     is_nki = _reaches_nki(project, module, set())
     functions = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name not in _INPUTS]
     if is_test and _has_tests(tree):
-        knows_us = _has(modules, "nkitools") or not _parameters(tree).isdisjoint(FIXTURES)
+        roots = {each.partition(".")[0] for each in module.imported}
+        knows_us = "nkitools" in roots or not _parameters(tree).isdisjoint(FIXTURES)
         return f"pytest {name}" if knows_us or not is_nki else f"pytest -o nki_stand_in=always {name}"
     if any(_runs(each, {*functions}) for each in tree.body):
         return f"nkitools run {name}" if is_nki else f"python {name}"
     says_inputs = bool(_INPUTS & {*(bound_names(text) or ())})
     kernel = _kernel_of(tree) or (_imported_kernel(project, module) if says_inputs else "")
-    if not (kernel or functions) or not (is_nki or _has(modules, "jax.experimental.pallas")):
+    if not (kernel or functions) or not (is_nki or _names_kernels(text)):
         return f"python {name}"
     kernel = f"{name}::{kernel or functions[0]}"
     needs = "" if says_inputs else "   # once the file has `inputs = (array, ...)`"
     return f"nkitools estimate {kernel}{needs}"
 
 
-def _has_tests(tree: ast.Module) -> bool:
+def _has_tests(tree: ast.Module | Definition) -> bool:
     """Return whether pytest finds tests in a file: functions or classes with their names, or `unittest`'s."""
     classes = [each for each in tree.body if isinstance(each, ast.ClassDef)]
     return (
@@ -61,7 +58,10 @@ def _has_tests(tree: ast.Module) -> bool:
 
 def has_kernels(file: Path) -> bool:
     """Return whether a file itself imports what kernels are written in."""
-    text = file.read_text(encoding="utf-8", errors="replace")
+    return _names_kernels(file.read_text(encoding="utf-8", errors="replace"))
+
+
+def _names_kernels(text: str) -> bool:
     return imports_nki(text) or "jax.experimental" in text
 
 
@@ -77,19 +77,7 @@ def modules_in(file: Path) -> set[str]:
     return {part for name in names for part in name.split(".")}
 
 
-def _modules(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from (node.module, *(f"{node.module}.{each.name}" for each in node.names))
-
-
-def _has(modules: frozenset[str], root: str) -> bool:
-    return any(f"{module}.".startswith(f"{root}.") for module in modules)
-
-
-def _parameters(tree: ast.Module) -> set[str]:
+def _parameters(tree: ast.AST) -> set[str]:
     return {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
 
@@ -107,12 +95,9 @@ def _runs(statement: ast.stmt, functions: set[str]) -> bool:
     return False
 
 
-def _kernel_of(tree: ast.Module) -> str:
+def _kernel_of(tree: ast.Module | Definition) -> str:
     """Return the first function with a decorator that makes a kernel; '' for none."""
-    for each in tree.body:
-        if isinstance(each, ast.FunctionDef) and _is_kernel(each):
-            return each.name
-    return ""
+    return next((each.name for each in tree.body if isinstance(each, ast.FunctionDef) and _is_kernel(each)), "")
 
 
 def _reaches_nki(project: Project, module: Module, seen: set[str]) -> bool:
@@ -120,8 +105,7 @@ def _reaches_nki(project: Project, module: Module, seen: set[str]) -> bool:
     seen.add(module.path)
     if imports_nki(module.text):
         return True
-    targets = {target for scope in module.scope.all() for found in scope.imports.values() for target in found}
-    for target in (*targets, *module.scope.stars):
+    for target in module.imported:
         own = project.find(target, module) or project.find(target.rpartition(".")[0], module)
         if own is not None and own.path not in seen and _reaches_nki(project, own, seen):
             return True

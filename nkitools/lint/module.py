@@ -46,10 +46,14 @@ class Module:
     @cached_property
     def dialects(self) -> frozenset[str]:
         """The dialects of NKI that the file imports."""
-        targets = [target for scope in self.scope.all() for found in scope.imports.values() for target in found]
-        targets += self.scope.stars
-        roots = {target.partition(".")[0] for target in targets if _is_nki(target)}
+        roots = {target.partition(".")[0] for target in self.imported if _is_nki(target)}
         return frozenset(dialect for root, dialect in DIALECTS.items() if root in roots)
+
+    @property
+    def imported(self) -> set[str]:
+        """The dotted names that the file imports, in any scope."""
+        names = {target for scope in self.scope.all() for found in scope.imports.values() for target in found}
+        return names | set(self.scope.stars)
 
     def column(self, node: ast.AST) -> int:
         """Return the column of a node, in characters from 1 (ast counts bytes from 0)."""
