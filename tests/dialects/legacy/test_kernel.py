@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import neuronxcc.nki as nki
@@ -155,6 +156,30 @@ def test_grids(grid: Any) -> None:
     np.testing.assert_array_equal(kernel[grid](x), expected)
     np.testing.assert_array_equal(nki.simulate_kernel(kernel[grid], x), expected)
     np.testing.assert_array_equal(nkitools.simulate(kernel, x, grid=(4, 2)).outputs, expected)
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        (-1, "sizes must be at least 1, they are [-1]"),
+        ((2, -3), "sizes must be at least 1, they are [2, -3]"),
+        (1.5, "must be an integer or integers, it has 1.5"),
+        ("2", "must be an integer or integers, it has '2'"),
+        (None, "must be an integer or integers, it has None"),
+    ],
+)
+def test_brackets_that_are_no_grid(grid: Any, said: str) -> None:
+    """NK609 at the line of the brackets, with the kernel's name."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        return x
+
+    line = sys._getframe().f_lineno + 2
+    with pytest.raises(nkitools.KernelError) as caught:
+        kernel[grid]
+    finding = caught.value.finding
+    assert (finding.rule, finding.line, finding.message) == ("NK609", line, f"kernel kernel: launch grid: {said}")
 
 
 @pytest.mark.parametrize(("grid", "programs"), [(0, 1), ((0,), 1), ([0, 2], 2), (np.int64(0), 1)])

@@ -67,7 +67,11 @@ class Kernel(KernelObject[P]):
 
     def __getitem__(self, grid: int | tuple[int, ...]) -> KernelObject[P]:
         with AuthorsTraceback():
-            return self.with_grid(grid)
+            try:
+                return self.with_grid(grid)
+            except (TypeError, ValueError) as error:
+                remedy = "Write an integer of at least 1 for each dimension of the grid, kernel[4, 2]."
+                refuse("NK609", f"kernel {self.__name__}: launch {error}", remedy=remedy)
 
     def with_grid(self, grid: int | tuple[int, ...]) -> KernelObject[P]:
         """Return the same kernel under a launch grid; a size of 0 is one program, as on the chip (NK621)."""
