@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from nkitools.facts.kept import forget_many
 from nkitools.facts.known_faults import fault_named
 from nkitools.processes import checked_seconds
 from nkitools.rules.catalogue import rule_named
+from nkitools.serve.bounded_answers import MOST_BYTES, bounded, compact
 from nkitools.serve.child_process import Ended, call, warm
 from nkitools.serve.instruction_cards import rule_as_markdown
 from nkitools.serve.instruction_search import search
@@ -45,11 +46,6 @@ estimate for time. Ask verify whether a kernel is done: it is hard to fool."""
 
 
 _FUNCTIONS = 3  # of a search, in full
-_MOST_BYTES = 4_000  # of an answer, as JSON
-# What may lose its end for that, wherever it stands in an answer.
-_LONG = frozenset(
-    {"costs", "doubted", "engines", "error", "findings", "printed", "prints", "text", "tiles", "traceback", "why"}
-)
 
 
 @dataclass
@@ -68,16 +64,8 @@ Told = Annotated[CallToolResult, Answer]
 def _told(answer: Answer) -> CallToolResult:
     plain = asdict(answer)
     return CallToolResult(
-        content=[TextContent(type="text", text=_compact(plain))], structured_content=plain, is_error=not answer.ok
+        content=[TextContent(type="text", text=compact(plain))], structured_content=plain, is_error=not answer.ok
     )
-
-
-def _compact(plain: Any) -> str:
-    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
-
-
-def _size(plain: Any) -> int:
-    return len(_compact(plain).encode("utf-8", "surrogatepass"))
 
 
 class Refused(Exception):
@@ -353,7 +341,7 @@ def _chips(chips: list[str] | None) -> list[str]:
 
 def _answered(find: Callable[[], Plain]) -> CallToolResult:
     try:
-        return _told(Answer(ok=True, result=sendable(_bounded(find()))))
+        return _told(Answer(ok=True, result=sendable(bounded(find()))))
     except (Refused, ValueError, OSError) as error:
         return _told(Answer(ok=False, error=sendable(str(error))))
     finally:
@@ -365,7 +353,7 @@ async def _awaited(work: Any) -> CallToolResult:
         found: Plain = await work
     except (Refused, Ended, ValueError, OSError) as error:
         return _told(Answer(ok=False, error=sendable(str(error))))
-    found = sendable(_bounded(found))
+    found = sendable(bounded(found))
     said = found.pop("error", "") or ""
     return _told(Answer(ok=not said, error=said, result=found))
 
@@ -387,33 +375,6 @@ async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: f
         stop.set()
 
 
-def _bounded(found: Plain) -> Plain:
-    """Return an answer of at most `_MOST_BYTES` where `_LONG` allows it, the longest one losing its end.
-
-    How many elements or characters went is in ``left_out``.
-    """
-    kept: Plain = json.loads(json.dumps(found, default=str))
-    cut = Counter[str]()
-    while _size(kept) > _MOST_BYTES:
-        holder, name = max(_long_parts(kept), key=lambda part: _size(part[0][part[1]]), default=({}, ""))
-        if not name:
-            break
-        value = holder[name]
-        holder[name] = value[: len(value) // 2]
-        cut[name] += len(value) - len(value) // 2
-    return kept | ({"left_out": dict(cut)} if cut else {})
-
-
-def _long_parts(part: Any) -> Iterator[tuple[Plain, str]]:
-    """Yield the objects within an answer, each with the name of a text or a list that may become shorter."""
-    if isinstance(part, dict):
-        yield from (
-            (part, name) for name in _LONG & part.keys() if isinstance(part[name], list | str) and len(part[name]) > 1
-        )
-    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        yield from _long_parts(each)
-
-
 def _explained(name: str) -> Plain:
     try:
         rule = rule_named(name)
@@ -432,7 +393,7 @@ def _searched(query: str, *, legacy: bool) -> Plain:
     others: dict[str, str] = {}
     for each in search(query, legacy=legacy):
         full = {"name": each.name, "call": each.call, "says": each.says, "rules": each.rules, "versions": each.versions}
-        if others or len(functions) == _FUNCTIONS or len(json.dumps([*functions, full])) > _MOST_BYTES // 5 * 4:
+        if others or len(functions) == _FUNCTIONS or len(json.dumps([*functions, full])) > MOST_BYTES // 5 * 4:
             others[each.name] = each.sentence
         else:
             functions.append(full)
