@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from nkitools.facts import options, versions
 from nkitools.lint.changed_results import changed_results
 from nkitools.lint.context import Interface
 from nkitools.lint.engine import lint
-from nkitools.lint.modern_lines import modern_line
+from nkitools.lint.modern_lines import Writer, Written
 from nkitools.lint.module import Module, Unreadable, parse
 from nkitools.lint.project import Project
 from nkitools.lint.rewriting import line_to_write
@@ -56,7 +56,17 @@ def migration(paths: Sequence[Path], interface: Interface) -> list[Finding]:
     found += [each for path in paths for each in _harness(path) if (each.file, each.line) not in lines]
     kept = [each for each in found if each.rule in _ALWAYS or _place(each) not in before]
     texts = {file: Path(file).read_text(encoding="utf-8") for file in {each.file for each in kept}}
-    written = [replace(each, remedy=_written(each, texts[each.file]) or each.remedy) for each in kept]
+    modern = {file: _modern_lines(Path(file), kept, interface) for file in legacy & texts.keys()}
+    written = [replace(each, remedy=_written(each, texts[each.file], modern) or each.remedy) for each in kept]
+    for file in (file for file, lines in modern.items() if _lacks_isa(texts[file], lines)):
+        at = next((at for at, each in enumerate(written) if each.file == file and _is_legacy_import(each)), None)
+        if at is not None and written[at].remedy.startswith("Write `"):
+            written[at] = replace(written[at], remedy=f"{written[at].remedy[:-1]}, then `import nki.isa as nisa`.")
+    named = {(each.file, each.line) for each in kept}
+    written += [
+        _of_indices(file, each) for file, lines in modern.items() for each in lines
+        if not any((file, line) in named for line in range(each.first, each.last + 1))
+    ]  # fmt: skip
     written += [each for path in paths for each in _other_results(path)]
     return sorted(written, key=lambda each: (each.file, each.line, each.column or 0, each.rule))
 
@@ -126,25 +136,44 @@ def _place(found: Finding) -> tuple[str, str, int, int]:
     return found.rule, found.file, found.line, found.column or 0
 
 
-def _written(found: Finding, text: str) -> str:
+def _modern_lines(path: Path, found: Sequence[Finding], interface: Interface) -> list[Written]:
+    """Return what to write for the statements of a legacy file."""
+    newest = [*versions.versions_of()][-1]
+    with options.override(nki_version=newest):
+        own = [each for each in found if each.file == str(path)]
+        return list(Writer(_AsModern().module(path), own, lambda name: _parameters(interface.form(name))).statements())
+
+
+def _lacks_isa(text: str, lines: list[Written]) -> bool:
+    """Return whether the new lines of a file call instructions, and the file imports none."""
+    uses = any("nisa." in said for each in lines for said in (*each.before, each.text))
+    return uses and not re.search(r"nki\.isa|nki import .*\bisa\b|\bnisa\b", text)
+
+
+def _parameters(form: str) -> tuple[str, ...]:
+    """Return the parameters of a call form: ``The call form is nisa.memset(dst, value).``"""
+    inside = re.sub(r"=(?=, |$)", "=0", form.partition("(")[2].rpartition(")")[0])  # an empty text is written so
+    arguments = ast.parse(f"def f({inside}): 0").body[0].args  # type: ignore[attr-defined]
+    return tuple(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def _of_indices(file: str, written: Written) -> Finding:
+    """Return the finding at a line that is fine by itself, but not with the slices and tiles of the lines before."""
+    message = "NKI has slices in the place of index tensors and masks, and instructions write into a destination"
+    return Finding.of("NK608", message, (file, written.first, ""), remedy=written.sentence())
+
+
+def _written(found: Finding, text: str, modern: Mapping[str, list[Written]]) -> str:
     """Return the line to write as a sentence; '' if it does not follow from the old line."""
-    if _is_legacy_import(found):
-        return _import_to_write(Text(text).lines[found.line - 1].strip())
+    old = Text(text).lines[found.line - 1].strip()
+    if _is_legacy_import(found) or re.match(rf"(from|import) {LEGACY}\b", old):
+        return _import_to_write(old)
+    here = [each for each in modern.get(found.file, ()) if each.first <= found.line <= each.last]
+    if here:
+        measures = f" {found.remedy}" if "kernel_benchmark" in found.remedy and not here[-1].supposes else ""
+        return here[-1].sentence() + measures
     line = line_to_write(text, found.file, found.line)
-    if not line and _is_legacy(text):
-        line = modern_line(found, _as_modern(text), _language_in(text))
-    measures = f" {found.remedy}" if "kernel_benchmark" in found.remedy else ""
-    return f"Write `{line}`.{measures}" if line else ""
-
-
-def _is_legacy(text: str) -> bool:
-    return f"{LEGACY}.nki" in text or _FROM.search(text) is not None
-
-
-def _language_in(text: str) -> str:
-    """Return the name under which a file imports ``nki.language``."""
-    found = re.search(r"nki\.language as (\w+)", text)
-    return found[1] if found else "nl"
+    return f"Write `{line}`." if line else ""
 
 
 def _import_to_write(line: str) -> str:
