@@ -146,13 +146,18 @@ def _show(findings: list[Finding], form: str, files: int, *, remedies: bool) -> 
     from nkitools.facts import __version__
 
     if form == "json":
-        from nkitools.report.findings import as_json
+        import json
 
-        click.echo(as_json(findings, version=__version__, files=files))
+        from nkitools.report.findings import with_suggestions
+        from nkitools.serve.tried_edits import tried_by_lint
+
+        plain = with_suggestions(findings, tried_by_lint(findings))
+        click.echo(json.dumps({"version": __version__, "files": files, "findings": plain}, indent=2))
     elif form == "sarif":
         from nkitools.report.sarif import as_sarif
+        from nkitools.serve.tried_edits import tried_by_lint
 
-        click.echo(as_sarif(findings, Path.cwd(), __version__))
+        click.echo(as_sarif(findings, Path.cwd(), __version__, tried_by_lint(findings)))
     elif form == "github":
         from nkitools.report.github import annotation
 

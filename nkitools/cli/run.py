@@ -127,8 +127,10 @@ def _write_plain(path: Path, runs: list[Run]) -> None:
     from nkitools.record.whole_file import write_whole
     from nkitools.report.findings import SCHEMA
     from nkitools.report.run_json import described
+    from nkitools.serve.tried_edits import findings_of_run
 
-    write_whole(path, json.dumps({"schema": SCHEMA, "runs": [described(each) for each in runs]}, indent=2))
+    plain = [{**described(each), "findings": findings_of_run(each)} for each in runs]
+    write_whole(path, json.dumps({"schema": SCHEMA, "runs": plain}, indent=2))
 
 
 def _has_kernels(script: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 
 # Grows when a key is renamed or leaves; new keys may come at any time.
 SCHEMA = 1
+Plain = dict[str, Any]
+Tried = dict[tuple[int, int], str]  # what became of a suggested edit, by the places of a finding and its suggestion
 
 
 def finding_as_plain(finding: Finding) -> dict[str, Any]:
@@ -38,7 +39,9 @@ def finding_from_plain(plain: Mapping[str, Any]) -> Finding:
     return Finding(**{**known, "places": tuple(places), "last": last})
 
 
-def as_json(findings: Iterable[Finding], **about: Any) -> str:
-    """Return a JSON object with the keys of ``about`` and the list ``findings`` (docs/reference/json.md)."""
+def with_suggestions(findings: Iterable[Finding], tried: Tried | None = None) -> list[Plain]:
+    """Return findings as plain data with their suggestions, and what became of those that were ``tried``."""
     plain = [{**finding_as_plain(each), "suggestions": suggestions_as_plain(each)} for each in findings]
-    return json.dumps({**about, "findings": plain}, indent=2)
+    for (at, number), said in (tried or {}).items():
+        plain[at]["suggestions"][number]["tried"] = said
+    return plain

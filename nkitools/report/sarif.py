@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from nkitools.report.findings import Tried
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.finding import Finding
 from nkitools.suggestions.plain import suggestions_as_plain
@@ -19,10 +20,11 @@ _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
 _ROOT = "SRCROOT"
 
 
-def sarif_log(findings: Sequence[Finding], root: Path, version: str) -> dict[str, Any]:
+def sarif_log(findings: Sequence[Finding], root: Path, version: str, tried: Tried | None = None) -> dict[str, Any]:
     """Return a log with one run. Files below the directory ``root`` are named relative to it.
 
-    ``version``: of nkitools. The log describes the rules that are broken.
+    ``version``: of nkitools. ``tried``: what became of edits, by the places of a finding and of its suggestion. The log
+    describes the rules that are broken.
     """
     ids = sorted({finding.rule for finding in findings})
     driver = {"name": "nkitools", "version": version, "rules": [_described(RULES[each]) for each in ids]}
@@ -30,14 +32,14 @@ def sarif_log(findings: Sequence[Finding], root: Path, version: str) -> dict[str
         "tool": {"driver": driver},
         "originalUriBaseIds": {_ROOT: {"uri": f"{root.resolve().as_uri()}/"}},
         "columnKind": "unicodeCodePoints",
-        "results": list(_results(findings, ids, root)),
+        "results": list(_results(findings, ids, root, tried or {})),
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def as_sarif(findings: Sequence[Finding], root: Path, version: str) -> str:
+def as_sarif(findings: Sequence[Finding], root: Path, version: str, tried: Tried | None = None) -> str:
     """Return the log as text."""
-    return json.dumps(sarif_log(findings, root, version), indent=2)
+    return json.dumps(sarif_log(findings, root, version, tried), indent=2)
 
 
 def _described(rule: Rule) -> dict[str, Any]:
@@ -51,12 +53,13 @@ def _described(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _results(findings: Iterable[Finding], ids: list[str], root: Path) -> Iterable[dict[str, Any]]:
+def _results(findings: Iterable[Finding], ids: list[str], root: Path, tried: Tried) -> Iterable[dict[str, Any]]:
     seen: dict[str, int] = {}
-    for finding in findings:
+    for at, finding in enumerate(findings):
         print_of = sha256(f"{finding.rule} {_uri(finding.file, root)[0]} {finding.message}".encode()).hexdigest()
         seen[print_of] = seen.get(print_of, 0) + 1
-        fixes = [_fix(each, finding, root) for each in suggestions_as_plain(finding)]
+        made = enumerate(suggestions_as_plain(finding))
+        fixes = [_fix(each, finding, root, tried.get((at, number), "")) for number, each in made]
         yield {
             "ruleId": finding.rule,
             "ruleIndex": ids.index(finding.rule),
@@ -71,7 +74,7 @@ def _results(findings: Iterable[Finding], ids: list[str], root: Path) -> Iterabl
         }
 
 
-def _fix(suggestion: dict[str, Any], finding: Finding, root: Path) -> dict[str, Any]:
+def _fix(suggestion: dict[str, Any], finding: Finding, root: Path, tried: str) -> dict[str, Any]:
     replacements = [
         {
             "deletedRegion": {
@@ -85,7 +88,8 @@ def _fix(suggestion: dict[str, Any], finding: Finding, root: Path) -> dict[str, 
         for each in suggestion["edits"]
     ]
     change = {"artifactLocation": _file(finding, root), "replacements": replacements}
-    return {"description": {"text": suggestion["title"]}, "artifactChanges": [change]}
+    text = f"{suggestion['title']} (tried: {tried})" if tried else suggestion["title"]
+    return {"description": {"text": text}, "artifactChanges": [change]}
 
 
 def _file(finding: Finding, root: Path) -> dict[str, str]:

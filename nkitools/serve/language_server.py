@@ -55,6 +55,7 @@ class _Simulated:
     findings: list[Finding] = field(default_factory=list)
     tiles: list[dict[str, Any]] = field(default_factory=list)
     costs: list[dict[str, Any]] = field(default_factory=list)
+    tried: dict[tuple[str, int, str], str] = field(default_factory=dict)  # by rule, line and title of a suggestion
 
 
 class Server(LanguageServer):
@@ -142,13 +143,18 @@ class Server(LanguageServer):
         lines = Text(path.read_text(encoding="utf-8", errors="replace")).lines
         shown, answers = _Simulated(lines), {}
         for name in names:
-            request = {"file": str(path), "kernel": name, "chip": self.settings.chip}
+            request = {"file": str(path), "kernel": name, "chip": self.settings.chip, "try_edits": True}
             try:
                 answer = call(simulated, request, seconds=self.settings.seconds, cancelled=stop)
             except (Ended, ValueError) as error:
                 answer = {"error": f"{name}: {error}"}
             answers[name] = answer
             shown.findings += [finding_from_plain(each) for each in answer.get("findings", []) if _is_of(each, path)]
+            shown.tried |= {
+                (each["rule"], each["line"], one["title"]): f" (tried: {one['tried']})"
+                for each in answer.get("findings", []) if _is_of(each, path)
+                for one in each["suggestions"] if "tried" in one
+            }  # fmt: skip
             shown.tiles += [each for each in answer.get("tiles", []) if _is_of(each, path)]
             shown.costs += [each for each in answer.get("costs", []) if _is_of(each, path)]
         if not stop.is_set():
@@ -339,6 +345,8 @@ def _actions(server: Server, params: types.CodeActionParams) -> Any:
         return
     document = server.workspace.get_text_document(uri)
     findings = [*server._of_the_run(file), *file.findings]
+    run = server.simulated.get(file.path)
+    tried = run.tried if run is not None and run.lines == Text(file.text).lines else {}
     for diagnostic in params.context.diagnostics:
         rule, line = diagnostic.code, diagnostic.range.start.line + 1
         same = [each for each in findings if each.rule == rule and each.line == line]
@@ -347,7 +355,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> Any:
                 types.OptionalVersionedTextDocumentIdentifier(uri, document.version), server.edits(document, suggestion)
             )
             yield types.CodeAction(
-                suggestion.title,
+                suggestion.title + tried.get((str(rule), line, suggestion.title), ""),
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=[diagnostic],
                 is_preferred=number == 0,

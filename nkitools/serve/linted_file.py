@@ -1,4 +1,4 @@
-"""A file linted for a coding agent: its findings and their suggestions, as plain data."""
+"""A file linted for a coding agent: its findings and their suggestions, tried by lint, as plain data."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from nkitools.lint.module import Unreadable, read
-from nkitools.report.findings import finding_as_plain
+from nkitools.report.findings import with_suggestions
 from nkitools.serve.open_files import OpenFiles
-from nkitools.suggestions.plain import suggestions_as_plain
+from nkitools.serve.tried_edits import tried_by_lint
 
 Plain = dict[str, Any]
 
@@ -20,10 +20,5 @@ def linted(request: Plain) -> Plain:
         text = read(file)
     except Unreadable as error:
         return {"error": f"{request['path']}: {error}"}
-    found = OpenFiles().put(file, text)
-    return {
-        "findings": [
-            {**finding_as_plain(each), "suggestions": suggestions_as_plain(each, text, found.module)}
-            for each in found.findings
-        ]
-    }
+    found = OpenFiles().put(file, text).findings
+    return {"findings": with_suggestions(found, tried_by_lint(found))}

@@ -22,11 +22,11 @@ from nkitools.precision.judgement import Judged, judged
 from nkitools.precision.runs import copied
 from nkitools.precision.tied_choices import TiedChoices
 from nkitools.record.saved.encoding import leaves
+from nkitools.report.findings import with_suggestions
 from nkitools.report.run_json import described
 from nkitools.rules.finding import KernelError
 from nkitools.serve.child_process import MEMORY
 from nkitools.serve.read_files import files_read
-from nkitools.suggestions.plain import suggestions_as_plain
 from nkitools.targets.imports import stand_in
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def simulated(request: Plain) -> Plain:
         if request.get("try_edits"):
             from nkitools.serve.tried_edits import tried
 
-            for (at, number), said in tried(run.findings, this.kernel, lambda: _run(this, request.get("chip"))).items():
-                found["findings"][at]["suggestions"][number]["tried"] = said
+            made = tried(run.findings, this.kernel, lambda: _run(this, request.get("chip")))
+            found["findings"] = with_suggestions(run.findings, made)
         return found
 
     with files_read() as files:
@@ -101,7 +101,7 @@ def compared(request: Plain) -> Plain:
         named = dict(leaves(expected))
         is_named = isinstance(expected, Mapping) and named.keys() == {name for name, _ in every}
         wanted = [named[name] for name, _ in every] if is_named else list(named.values())
-        findings = [_with_suggestions(each) for each in run.findings]
+        findings = with_suggestions(run.findings)
         if expected is None:
             return {"error": RETURNS_NONE.replace("the reference", request["against"]), "findings": findings}
         if len(every) != len(wanted):
@@ -199,7 +199,7 @@ def answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
     except SyntaxError as error:
         return {"error": f"{error.filename}:{error.lineno}: {error.msg}"}
     except KernelError as error:
-        return {"error": str(error), "findings": [_with_suggestions(error.finding)]}
+        return {"error": str(error), "findings": with_suggestions([error.finding])}
     except MemoryError as error:
         said = f"it needs more memory than a call may have ({MEMORY >> 30} GiB)"
         return {"error": f"{said}: {error}" if str(error) else said}
@@ -282,7 +282,7 @@ def of_run(run: Run) -> Plain:
     """Return a run for an agent: findings with suggestions, prints, outputs, and the tiles of each line."""
     found = described(run)
     prints = found["prints"]
-    found["findings"] = [_with_suggestions(each) for each in run.findings]
+    found["findings"] = with_suggestions(run.findings)
     found["prints"], found["prints_left_out"] = prints[:_MOST_PRINTS], max(0, len(prints) - _MOST_PRINTS)
     found["outputs"] = [
         _described_array(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)
@@ -290,12 +290,6 @@ def of_run(run: Run) -> Plain:
     found["tiles"], found["costs"] = _of_lines(run)
     found["error"] = found["error"] or ""
     return found
-
-
-def _with_suggestions(finding: Any) -> Plain:
-    from nkitools.report.findings import finding_as_plain
-
-    return {**finding_as_plain(finding), "suggestions": suggestions_as_plain(finding)}
 
 
 def _described_array(name: str, array: np.ndarray[Any, Any]) -> Plain:

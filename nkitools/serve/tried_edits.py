@@ -1,30 +1,75 @@
-"""Suggested edits, tried on the run that found the mistake: whether the finding goes, and what comes in its place."""
+"""Suggested edits, tried by what found the mistake, a run or lint: whether the finding goes, and what comes instead."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from nkitools.authors_code.source_text import text_of
 from nkitools.edits.in_place import in_place
 from nkitools.edits.source import Text
-from nkitools.suggestions.catalogue import suggestions
+from nkitools.lint.module import Unreadable, read
+from nkitools.report.findings import Tried, with_suggestions
+from nkitools.serve.open_files import OpenFiles
+from nkitools.suggestions.catalogue import mended, suggestions
+from nkitools.suggestions.plain import suggestions_as_plain
+from nkitools.why.traced_calls import Call
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
     from nkitools.rules.finding import Finding
 
 _MOST = 4  # edits of a run that are tried
+_MOST_OF_LINT = 32
 
 
-def tried(findings: Iterable[Finding], kernel: Any, again: Callable[[], Run]) -> dict[tuple[int, int], str]:
+def findings_of_run(run: Run) -> list[dict[str, Any]]:
+    """Return the findings of a run with suggestions as plain data; those of errors have ``tried``."""
+    call = Call.of_run(run) if any(suggestions_as_plain(each) for each in run.findings) else None
+    made: Tried = {}
+    if call is not None:
+        again = partial(call.run, precision="precise", rules="report")
+        made = tried(run.findings, call.launch.function, lambda: again().run)
+    return with_suggestions(run.findings, made)
+
+
+def tried_by_lint(findings: Sequence[Finding]) -> Tried:
+    """Return what lint says of files after an edit that it suggests, by the places of a finding and its suggestion."""
+    found = Tried()
+    for at, finding in enumerate(findings):
+        path = Path(finding.file)
+        made = suggestions(finding, _text(path)) if len(found) < _MOST_OF_LINT and path.is_file() else ()
+        before = _rules(path, _text(path)) if made else Counter[str]()
+        for number, each in enumerate(made):
+            after = _rules(path, mended(_text(path), each))
+            others = ", ".join(sorted(rule for rule in after - before))
+            gone = f"{finding.rule} {'gone' if after[finding.rule] < before[finding.rule] else 'stays'}"
+            found[at, number] = f"{gone}; {others} found" if others else gone
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return read(path)
+    except (Unreadable, OSError):
+        return ""
+
+
+def _rules(path: Path, text: str) -> Counter[str]:
+    return Counter(each.rule for each in OpenFiles().put(path, text).findings)
+
+
+def tried(findings: Iterable[Finding], kernel: Any, again: Callable[[], Run]) -> Tried:
     """Return what became of edits, by the places of a finding and of its suggestion: ``NK102 gone``, ``NK102 stays``.
 
     Errors in the kernel's own function are tried, by ``again()`` with the edited text in its place.
     """
-    function, found = inspect.unwrap(kernel), dict[tuple[int, int], str]()
+    function, found = inspect.unwrap(kernel), Tried()
     if not isinstance(function, FunctionType):
         return found
     for at, finding in enumerate(findings):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nkitools.report.findings import as_json
+from nkitools.report.findings import with_suggestions
 from nkitools.report.github import annotation
 from nkitools.report.sarif import as_sarif, sarif_log
 from nkitools.rules.catalogue import RULES
@@ -141,37 +141,34 @@ def test_a_finding_is_known_again_when_its_line_moves(tmp_path: Path) -> None:
 
 
 def test_json(tmp_path: Path) -> None:
-    """A finding of a source has the keys that those of a run have, beside what the caller adds."""
+    """A finding of a source has the keys that those of a run have, and suggestions."""
     file = tmp_path / "a.py"
     file.write_text("import nki\n\n    x = {1, 2}  \n")
-    told = json.loads(as_json([finding("NK601", str(file), column=None)], files=1))
+    told = json.loads(json.dumps(with_suggestions([finding("NK601", str(file), column=None)])))
     rule = RULES["NK601"]
-    assert told == {
-        "files": 1,
-        "findings": [
-            {
-                "rule": "NK601",
-                "slug": rule.slug,
-                "severity": "error",
-                "message": "a message",
-                "remedy": rule.remedy,
-                "file": str(file),
-                "line": 3,
-                "column": None,
-                "function": "kernel",
-                "source": "    x = {1, 2}",
-                "program": [],
-                "loops": {},
-                "rank": None,
-                "picture": None,
-                "facts": {},
-                "count": 1,
-                "places": [],
-                "last": None,
-                "suggestions": [],
-            }
-        ],
-    }
+    assert told == [
+        {
+            "rule": "NK601",
+            "slug": rule.slug,
+            "severity": "error",
+            "message": "a message",
+            "remedy": rule.remedy,
+            "file": str(file),
+            "line": 3,
+            "column": None,
+            "function": "kernel",
+            "source": "    x = {1, 2}",
+            "program": [],
+            "loops": {},
+            "rank": None,
+            "picture": None,
+            "facts": {},
+            "count": 1,
+            "places": [],
+            "last": None,
+            "suggestions": [],
+        }
+    ]
 
 
 def test_annotations() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import nkitools
-from nkitools.report.findings import as_json, finding_as_plain
+from nkitools.report.findings import finding_as_plain, with_suggestions
 from nkitools.report.page.page_data import Gathering
 from nkitools.report.run_counts import tally_of
 from nkitools.report.run_json import described
@@ -132,7 +132,7 @@ def test_facts_count_and_places_come_through_every_door(tmp_path: Path) -> None:
     run.save(tmp_path / "run.json")
     plain = [
         described(run)["findings"][0],
-        json.loads(as_json(run.findings))["findings"][0],
+        json.loads(json.dumps(with_suggestions(run.findings)))[0],
         of_run(run)["findings"][0],
         Gathering(run, None).tables["findings"][0],
         finding_as_plain(nkitools.load_run(tmp_path / "run.json").findings[0]),
