@@ -85,9 +85,9 @@ def _is_constant(node: ast.For) -> bool:
 def _sentence(node: ast.For, *others: ast.For) -> str:
     if others:
         told = ", ".join(f"line {each.lineno}, `{ast.unparse(each.iter)}`" for each in (node, *others))
-        return f"One of these loops runs no time: {told}. Look which range is empty, and mend its bounds."
+        return f"One of these loops runs zero times: {told}. Look which range is empty, and mend its bounds."
     return (
-        f"The loop at line {node.lineno} runs no time: `{ast.unparse(node.iter)}` is empty. Mend its bounds; a number "
+        f"The loop at line {node.lineno} runs zero times: `{ast.unparse(node.iter)}` is empty. Mend its bounds; a number "
         "of tiles that was rounded down is (size + tile - 1) // tile."
     )
 

@@ -253,7 +253,7 @@ def _mask_one_short(x: Any) -> Any:
 CASES: dict[Any, tuple[str, str]] = {
     _copy_exchanged_before: ("NK401", "are swapped: tensor_copy(dst, src), the destination comes first."),
     _returns_in_the_loop: ("NK403", "in its first turn: put it behind the loops."),
-    _one_of_two_loops: ("NK403", "One of these loops runs no time: "),
+    _one_of_two_loops: ("NK403", "One of these loops runs zero times: "),
     _same_start: ("NK403", "goes to the same elements each time"),
     _cut_operand: ("NK102", "Slice `second` as [128, 64]: dimension 0 is 64, it must be 128."),
     _vector_as_column: ("NK102", "load the vector as nl.load(v.reshape((1, 64)).broadcast(0, 128))."),
@@ -262,7 +262,7 @@ CASES: dict[Any, tuple[str, str]] = {
     _unnamed: ("NK102", "Make the tensor (line "),
     _result_in_sbuf: ("NK201", "with buffer=nl.shared_hbm; between tiles on chip assign"),
     _operand_in_hbm: ("NK102", "Load `x` first: it lies in HBM"),
-    _loop_of_no_turn: ("NK403", "runs no time: `range(x.shape[1] // 128)` is empty."),
+    _loop_of_no_turn: ("NK403", "runs zero times: `range(x.shape[1] // 128)` is empty."),
     _result_without_buffer: ("NK101", "with buffer=nl.shared_hbm, where results lie"),
     _operands_exchanged: ("NK104", "The operands are exchanged: pass `first` as `stationary` and `second` as `moving`"),
     _wide_stationary: ("NK104", "If the product is to be [32, 200], pass `first` as `stationary`"),
@@ -274,7 +274,7 @@ CASES: dict[Any, tuple[str, str]] = {
     _no_such_axis: ("NK112", "Write axis=1, the last dimension; the free dimensions are 1."),
     _float_count: ("NK609", "Compute each with // instead of /"),
     _mask_one_short: ("NK403", "The last tile is stored in part, up to 299 of 300 in dimension 0: mend the mask"),
-    _empty_loop: ("NK401", "runs no time: `range(x.shape[1] // 128)` is empty."),
+    _empty_loop: ("NK401", "runs zero times: `range(x.shape[1] // 128)` is empty."),
     _dma_exchanged: ("NK401", "The operands are swapped: dma_copy(dst, src)."),
     _in_sbuf: ("NK201", "or make it with buffer=nl.shared_hbm."),
     _number: ("NK602", "Pass the tile itself as an operand"),
@@ -353,4 +353,4 @@ def test_a_loop_that_has_run_is_not_blamed() -> None:
         nisa.dma_copy(dst=x[0:64], src=t)
         return x
 
-    assert "runs no time" not in finding_of(kernel).remedy
+    assert "runs zero times" not in finding_of(kernel).remedy
