@@ -82,7 +82,7 @@ def array_at(memory: mmap.mmap, offset: int, dtype: np.dtype[Any] | type, shape:
 
 
 def numpy_dtype(code: int) -> Any:
-    """NumPy's dtype of a tensor type."""
+    """Return the NumPy dtype for the code of a tensor type."""
     return as_dtype(SCALAR_TYPES[code][0]).dtype
 
 

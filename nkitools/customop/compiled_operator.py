@@ -132,7 +132,7 @@ class CompiledOperator:
 
     @property
     def content_key(self) -> str:
-        """The same for operators that do the same: of their library as it lies on disk."""
+        """Return a digest of name, settings and compiled library, which is equal for operators that do the same."""
         library = self.library
         settings = f"{self.name} {library.multicore} {library.stack_size}"
         return digest([settings, *contents_of((library.built.shape, library.built.compute))])

@@ -27,7 +27,7 @@ class _Line:
     values: list[tuple[int, int, Array]] = field(default_factory=list)
 
     def add(self, text: bytes, values: list[tuple[int, int, Array]]) -> None:
-        """Continue it."""
+        """Add text and numbers to the line."""
         self.values += [(begin + len(self.text), end + len(self.text), value) for begin, end, value in values]
         self.text += text
 

@@ -63,7 +63,7 @@ class Memory:
 
     @property
     def buffer(self) -> mmap.mmap:
-        """The bytes; an array over them keeps them for as long as it lives."""
+        """The bytes of the memory. An array over them keeps the memory alive."""
         return self._map
 
     def grow(self, size: int) -> Call:
@@ -103,7 +103,7 @@ class Worker:
         self.kernels: list[list[str]] = answer["kernels"]
 
     def call(self, timeout: float, memory_limit: int, *, only_shape: bool = False) -> dict[str, Any]:
-        """Run what is in the memory; how the child ended. Lost where no answer comes.
+        """Run the call in the memory, and return how the child ended. Raises Lost if no answer comes.
 
         ``timeout`` and ``memory_limit``: as of `Operator.run`. ``only_shape``: the shape function alone.
         """

@@ -40,8 +40,8 @@ class CoreCounters:
 class OperatorRun(Run):
     """The run of a custom operator: ``outputs`` is its result, ``cores`` what each core that ran did.
 
-    ``seconds`` is the time of the call, worker and all; a simulator's time says nothing of the device's. ``traces``:
-    inside `nkitools.watching()` what each core did, one after the other.
+    ``seconds``: the time of the call on this host, with its worker process; it says nothing of a device. ``traces``:
+    what each core did, one after the other, if the call was made inside of `nkitools.watching()`.
     """
 
     cores: tuple[CoreCounters, ...] = field(default=())

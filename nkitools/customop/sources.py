@@ -13,7 +13,7 @@ _NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:=.*)?$", re.DOTALL)
 
 
 def without_comments(text: str) -> str:
-    """C++ source, with a space for each comment."""
+    """Return a C++ source with a space in place of each comment."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
 
 
@@ -59,7 +59,7 @@ def _definition(body: str, kernel: str) -> re.Match[str] | None:
 
 
 def _split(parameters: str) -> list[str]:
-    """At commas that are in no brackets."""
+    """Split a text at the commas outside of brackets."""
     parts, depth = [""], 0
     for character in parameters:
         depth += _BRACKETS.get(character, 0)

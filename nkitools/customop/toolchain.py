@@ -64,7 +64,7 @@ class Compiler:
 
     @cached_property
     def key(self) -> str:
-        """Names all that is the same for every library: the compiler, its flags, our headers and the runtime."""
+        """Return a name for all that libraries share: the compiler, its flags, our headers and the runtime."""
         ours = sorted([*INCLUDE.rglob("*.h*"), *RUNTIME.iterdir()])
         return digest(
             [
@@ -79,12 +79,12 @@ class Compiler:
 
 @cache
 def processor() -> str:
-    """Names the kind of processor that code is tuned for: it may not run on another one."""
+    """Return the name of the processor that code is tuned for; the code may not run on another kind."""
     return digest(platforms.processor_words())
 
 
 def find_compiler() -> Compiler:
-    """``$CXX``, else the first of c++, g++ and clang++ on the path; BuildError says where to get one."""
+    """Return the compiler ``$CXX``, else the first of c++, g++ and clang++ on the path. BuildError if there is none."""
     return _found(os.environ.get("CXX") or "", os.environ.get("PATH", os.defpath))
 
 

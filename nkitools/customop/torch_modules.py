@@ -94,7 +94,7 @@ def torch_stand_in(prefer: str = "auto") -> Iterator[Any]:
 
 
 def install_torch_stand_in(prefer: str = "auto") -> None:
-    """Install it until `remove_torch_stand_in`; twice is as good as once.
+    """Install the stand-in for torch_neuronx until `remove_torch_stand_in`; a second call does nothing.
 
     Raises `RealPackage` where AWS's torch_neuronx with ``xla_impl.custom_op`` is installed (2.9 or lower), unless
     ``prefer`` is ``"builtin"``; ValueError for another ``prefer`` than that and ``"auto"``.
@@ -121,7 +121,7 @@ def _loads_for_the_device() -> bool:
 
 
 def remove_torch_stand_in() -> None:
-    """Remove it with all that was loaded through it; nothing happens where it is not installed."""
+    """Remove the stand-in for torch_neuronx, and the operators that were loaded by it; do nothing if there is none."""
     global _installed
     if _installed is not None:
         installed, _installed = _installed, None

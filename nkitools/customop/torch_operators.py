@@ -51,7 +51,7 @@ class Registration:
             raise
 
     def remove(self) -> None:
-        """Take the operators away; twice is as good as once."""
+        """Unregister the operators; a second call does nothing."""
         self._torch = None
         if _registered.get(self.name) is self:
             del _registered[self.name]
@@ -115,7 +115,7 @@ def _at_the_caller(run: Callable[..., Any], operator: Operator, *arguments: Pass
 
 
 def _on_host(operator: Operator, *arguments: Passed) -> Any:
-    """Run it. A device's tensors are dense and in order, whatever the strides of those that they were made of."""
+    """Run an operator on tensors in C order, as a device has them whatever the strides of the author's tensors."""
     __tracebackhide__ = True
     import torch
 

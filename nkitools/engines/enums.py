@@ -53,7 +53,7 @@ class oob_mode(_Member):  # noqa: N801
 
 
 class dependency(_Member):  # noqa: N801
-    """The kinds of a dependency between instructions; the page of NKI 0.7 shows no values, so the names are taken."""
+    """The kinds of a dependency between instructions. AWS's page (NKI 0.7) shows no values: each is its name here."""
 
     runtime = "runtime"
     schedule = "schedule"

@@ -40,7 +40,7 @@ def tensor_scalar_cumulative(
     reduce_cmd: reduce_cmds = reduce_cmds.reset_reduce,
     name: str | None = None,
 ) -> Plan:
-    """Return a running reduction on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before
+    """Write a running reduction, on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before
     it)``.
 
     ``op0``: arithmetic (of a unary one ``imm0`` is 0); ``op1``: add, subtract, multiply, maximum or minimum. ``imm0``

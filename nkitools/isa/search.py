@@ -39,13 +39,12 @@ def _rows(array: Array) -> Array:
 
 @instruction
 def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
-    """Return the 8 largest values of each partition of ``src``, in descending order, duplicates included; Vector
-    Engine.
+    """Write the 8 largest values of each partition of ``src`` into ``dst``, the largest first; Vector Engine.
 
-    ``src``: 8 to 16384 elements per partition in up to 5 dimensions, ``dst``: 8 in up to 3; before NKI 0.7 in up to 3
-    dimensions, and as [partitions, 8]. Compared in float32, then cast to ``dst.dtype``. Memory: SBUF or PSUM. A NaN
-    comes last, after every number: the reference is silent, and AWS's kernel library says that the hardware's maximum
-    returns the operand that is not NaN.
+    Equal values count each. ``src``: 8 to 16384 elements per partition in up to 5 dimensions, ``dst``: 8 in up to 3;
+    before NKI 0.7 in up to 3 dimensions, and as [partitions, 8]. Compared in float32, then cast to ``dst.dtype``.
+    Memory: SBUF or PSUM. A NaN comes last, after every number: the reference is silent, and AWS's kernel library says
+    that the hardware's maximum returns the operand that is not NaN.
     Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.max8 (NKI 0.7); SDK 2.26 took 5 dimensions too.
     """
     guards.tiles(check, dst=dst, src=src)
@@ -91,7 +90,7 @@ def _candidates(rows: Array) -> Array:
 
 @instruction
 def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | None = None) -> Plan:
-    """Return the index of each of the 8 ``vals`` of a partition in its ``data``; Vector Engine.
+    """Write the index in ``data`` of each of the 8 ``vals`` of a partition into ``dst``; Vector Engine.
 
     ``data``: up to 3 dimensions, 8 to 16384 elements per partition; ``vals``: up to 3 dimensions, 8 elements per
     partition; ``dst``: [partitions, 8], uint32 or uint16. Compared in float32. The index is that of the first
@@ -214,7 +213,7 @@ def _found(check: Check, role: str, tensor: NkiTensor, dimensions: int = 2) -> N
 def topk(
     check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: int, sorted: bool = False, name: str | None = None
 ) -> Plan:
-    """Return the K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
+    """Write the K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
 
     Each 16 partitions are one problem in "snake" layout: element i stands at partition ``i % 16``, free element ``i //
     16``. ``src``: bfloat16, at least ``ceil(n / 16)`` elements per partition, 8 <= n < 65536. ``val_dst`` (bfloat16)
@@ -327,7 +326,7 @@ def _falling(values: Array) -> Array:
 def nonzero_with_count(
     check: Check, dst: Dst, src: Src, index_offset: int = 0, padding_val: int = -1, name: str | None = None
 ) -> Plan:
-    """Return the indices of the elements of ``src`` that are not zero, and how many they are, on the GpSimd Engine.
+    """Write the indices of the elements of ``src`` that are not zero, and their number, into ``dst``; GpSimd Engine.
 
     Works on partitions 0, 16, 32, ... only, one for each GpSimd core; the others of ``dst`` are not modified. ``dst``
     has one element per partition more than ``src``: the indices (free dimensions flattened, from 0, plus

@@ -158,7 +158,7 @@ def estimate_of(function: str, calls: Mapping[str, Iterable[Call]], timeout: flo
 
 
 def nothing_to_estimate() -> Estimate:
-    """Stand in for an estimate of a check that traced no Pallas call."""
+    """Raise ValueError: the check has traced no Pallas call, so that no time can be estimated."""
     raise ValueError("no Pallas call of the check was traced, so there is nothing to estimate")
 
 

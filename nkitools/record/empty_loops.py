@@ -87,8 +87,8 @@ def _sentence(node: ast.For, *others: ast.For) -> str:
         told = ", ".join(f"line {each.lineno}, `{ast.unparse(each.iter)}`" for each in (node, *others))
         return f"One of these loops runs zero times: {told}. Look which range is empty, and mend its bounds."
     return (
-        f"The loop at line {node.lineno} runs zero times: `{ast.unparse(node.iter)}` is empty. Mend its bounds; a number "
-        "of tiles that was rounded down is (size + tile - 1) // tile."
+        f"The loop at line {node.lineno} runs zero times: `{ast.unparse(node.iter)}` is empty. Mend its bounds; a "
+        "number of tiles that was rounded down is (size + tile - 1) // tile."
     )
 
 

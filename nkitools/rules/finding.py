@@ -170,7 +170,7 @@ class Finding:
         return _NUMBER.sub("#", self.message)
 
     def again(self, other: Finding) -> Finding:
-        """Return the finding that stands for this one and for a later one of its kind."""
+        """Return one finding for this one and ``other``, a later one of its kind, with the places of both."""
         places = (*(self.places or (self.place,)), *(other.places or (other.place,)))[:MOST_PLACES]
         return replace(self, count=self.count + other.count, places=places, last=other.last or other.place)
 

@@ -24,7 +24,7 @@ class BuiltinSimulator(Target):
     prints = "recorded, and in the report"
 
     def available(self) -> Availability:
-        """Return that the simulator can always run: it is pure Python."""
+        """Return that the simulator is there: it is pure Python, and runs everywhere."""
         return Availability(True, "part of nkitools")
 
     def run(self, kernel: Kernel, /, *args: Any, **kwargs: Any) -> Run:

@@ -79,7 +79,7 @@ def devices(asked: Collection[str] = ()) -> tuple[Device, ...]:
 
 
 def missing_devices(asked: Collection[str] = ()) -> str:
-    """Empty where there is a device that may be used; else what was looked for and not found, kind by kind."""
+    """Return what was looked for and not found, kind by kind; '' if a device may be used."""
     candidates = devices(asked)
     if not candidates:
         return f"the test is for {' or '.join(sorted(asked))}, and --nki-target is {options.value('target')}"

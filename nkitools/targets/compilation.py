@@ -108,7 +108,7 @@ def compile_kernel(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 
 
 class _NotCompiled(Exception):
-    """The compiler has raised what is the cause of this."""
+    """The compiler has failed; its own error is the cause of this one."""
 
 
 def _by_call(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], neff: Path) -> None:

@@ -35,14 +35,14 @@ class JaxDevice(Device):
     prints = "jax.debug.print is captured; pl.debug_print goes to the device's log"
 
     def call(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Run it with all arrays on the first device; NumPy arrays in give NumPy arrays out."""
+        """Run the kernel with all arrays on the first device. With NumPy arguments the results are NumPy arrays."""
         from nkitools.pallas.launch import as_given, finished
 
         there, named = self._there((args, _own(kwargs)))
         return as_given(finished(kernel, there, named), (args, kwargs))
 
     def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
-        """Compiled by ``jax.jit`` as a function of its arrays, and called once."""
+        """Return the kernel, compiled by ``jax.jit`` as a function of its arrays and called once."""
         from nkitools.pallas.launch import as_given
 
         jax = jax_module()
@@ -57,7 +57,7 @@ class JaxDevice(Device):
         return Prepared(launch, lambda outputs: as_given(outputs, (args, kwargs)), time.perf_counter() - began)
 
     def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
-        """As `Device.run`; what the function prints by ``jax.debug.print`` is in the run."""
+        """Run the kernel as `Device.run` does. The run has what the function prints by ``jax.debug.print``."""
         __tracebackhide__ = True
         from nkitools.pallas.prints import hearing_prints, prints_can_be_heard
         from nkitools.record.prints.device_print import Print
@@ -95,7 +95,7 @@ class JaxDevice(Device):
         return {**kind, **{name: version for name, version in versions.items() if version}}
 
     def _opened(self) -> list[Any]:
-        """JAX's devices of this platform, where JAX has been imported for a run."""
+        """Return JAX's devices of this platform; [] in a process that has not imported JAX."""
         import sys
 
         jax = sys.modules.get("jax")
@@ -145,7 +145,7 @@ class TpuDevice(JaxDevice):
         return ("tpu",)
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """Nothing: libtpu finds its devices."""
+        """Return no variables: libtpu finds its devices."""
         return {}
 
 
@@ -160,7 +160,7 @@ class GpuDevice(JaxDevice):
     plugins = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 
     def available(self) -> Availability:
-        """Return a device node and JAX's plugin for CUDA."""
+        """Return whether there are a device node and JAX's plugin for CUDA."""
         if not is_installed("jax"):
             return Availability(False, "no GPU: module jax is not installed")
         found, plugins = machine.nodes(*self.nodes), [name for name in self.plugins if is_installed(name)]
@@ -182,11 +182,11 @@ class GpuDevice(JaxDevice):
         return tuple(f"gpu-{name}" for name in shown)
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """Return the one GPU."""
+        """Return the variable that shows JAX this GPU alone."""
         return {"CUDA_VISIBLE_DEVICES": unit.removeprefix("gpu-")}
 
     def defaults(self) -> Mapping[str, str]:
-        """No more of its memory than is used: others may be at work on it."""
+        """Return the variable that keeps JAX from taking memory that it does not use: others may work on the GPU."""
         return {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
     def unfit(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

@@ -124,7 +124,7 @@ class NeuronDevice(Device):
         return _ARCHITECTURES.get((machine.said(_CORE, "arch_type") or "").lower(), "")
 
     def facts(self) -> Mapping[str, str]:
-        """Device, instance and the versions of AWS's packages."""
+        """Return the device, the instance and the versions of AWS's packages."""
         said = {name: machine.said(NEURON_FILES, name) for name in ("device_name", "instance_type", "arch_type")}
         versions = {package: version_of(package) for package in _PACKAGES}
         return {name: value for name, value in {**said, **versions}.items() if value}
@@ -295,7 +295,7 @@ def own_keywords(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _range_of(cores: str) -> list[int]:
-    """``0``, ``0-3``, ``0,2-3`` as numbers."""
+    """Return the numbers in a text such as ``0``, ``0-3`` or ``0,2-3``."""
     numbers: list[int] = []
     for part in cores.split(","):
         first, _, last = part.strip().partition("-")

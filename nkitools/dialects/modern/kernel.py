@@ -63,7 +63,7 @@ class Kernel(KernelObject[P]):
         return Kernel(self.function, lnc_grid(self.__name__, grid), self.schedule, **self.options)
 
     def with_function(self, function: Callable[..., Any]) -> KernelObject[...]:
-        """Return the same launch of another function (a method bound to its object)."""
+        """Return this launch for another function, such as a method bound to its object: same grid and options."""
         return Kernel(function, self.grid, self.schedule, **self.options)
 
     def with_schedule(self, edges: Sequence[Edge]) -> KernelObject[P]:
