@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nkitools.lint.scope import Scope
 
-_AXES = ("p", "x", "y", "z", "w")  # of what nl.mgrid returns
+_AXES = ("p", "x", "y", "z", "w")  # of a grid of nl.mgrid
 _BELOW = {ast.Lt: 0, ast.LtE: 1}  # what is added to a bound so that it is the first place outside
 
 

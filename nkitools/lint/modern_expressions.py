@@ -23,7 +23,7 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.MatMult: "matmul",
     ast.LShift: "left_shift", ast.RShift: "right_shift", ast.USub: "negative", ast.Invert: "invert",
 }  # fmt: skip
-# Shape, dtype and memory of what an instruction returned; {0} and {1} are its first operands. The others: as {0}.
+# Shape, dtype and memory of an instruction's result; {0} and {1} are its first operands. The others: as {0}.
 RESULTS = {
     "nc_matmul": ("({0}.shape[1], {1}.shape[1])", "float32", "psum"),
     "nc_transpose": ("({0}.shape[1], {0}.shape[0])", "", "psum"),

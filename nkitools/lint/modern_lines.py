@@ -18,7 +18,7 @@ _GONE_WITH_DST = frozenset({"dtype", "mask"})  # keywords of the legacy dialect:
 
 
 class Written(NamedTuple):
-    """What to write for the lines of a statement: statements in front of it, its text, and what that supposes."""
+    """The modern text for the lines of a statement, with statements in front of it, and what the text supposes."""
 
     first: int
     last: int

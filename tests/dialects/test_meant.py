@@ -49,7 +49,8 @@ _COLUMN = {"dst": "c"}
 _OTHERS: dict[str, dict[str, str]] = {
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"), _INTEGERS),
     **dict.fromkeys(("sum", "max", "min", "prod", "reduce"), _COLUMN),
-    "cdiv": {"x": "7", "y": "2"}, "iota": {"dst": "q"}, "load": {"x": "x"}, "load_transpose": {"x": "x"}, "store": {"dst": "out"}, "dma": {"x": "x"},
+    "cdiv": {"x": "7", "y": "2"}, "iota": {"dst": "q"}, "load": {"x": "x"}, "load_transpose": {"x": "x"},
+    "store": {"dst": "out"}, "dma": {"x": "x"},
     "load_register": {"x": "x[0:1, 0:1]"},
     "matmul": {"x": "s", "y": "m", "stationary": "s", "moving": "m", "dst": "p[:, 0:64]"},
     "reshape": {"shape": "(128, 8, 8)"}, "transpose": {"x": "u", "dst": "p"}, "unsqueeze": {"axis": "1"},
