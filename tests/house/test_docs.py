@@ -235,3 +235,16 @@ def test_each_step_of_the_assignment_says_what_the_page_shows(tmp_path: Path) ->
             run = simulate(names["add_rows"], x, y, rules="report")
         first, *_ = tally_of([run], tmp_path).ranked()
         assert "\n".join(first.lines(blocks=True)) == shown.rstrip()
+
+
+def test_the_members_that_a_page_names_are_there() -> None:
+    """A missing one ends the build of the documentation."""
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
+    named = re.findall(r"^\.\. auto(?:class|exception):: ([\w.]+)\.(\w+).*\n   :members: (.+)", text, re.MULTILINE)
+    assert named
+    owners = [(getattr(import_module(module), name), members.split(", ")) for module, name, members in named]
+    assert [(owner, each) for owner, members in owners for each in members if not _has(owner, each)] == []
+
+
+def _has(owner: type, name: str) -> bool:
+    return hasattr(owner, name) or any(name in vars(each).get("__annotations__", {}) for each in owner.__mro__)
