@@ -59,7 +59,7 @@ def wrong_program(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 @kind("ignore-condition", "a condition is taken to hold always, or never", ast.AST)
 def ignore_condition(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Of statements and of conditional expressions."""
+    """Let an `if`, or a conditional expression, take one side whatever its condition says."""
     if isinstance(node, ast.If):
         for always in ("True", "False"):
             yield replaced(node.test, always)

@@ -109,7 +109,7 @@ def other_bound(source: Source, node: ast.Compare) -> Iterator[Edit]:
 
 @kind("swap-names", "two names mixed up wherever they stand", ast.AST, REMEDIES)
 def swap_names(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Of the indices of a tensor, or of a sum or product: ``x[a + i, b + j]`` becomes ``x[b + i, a + j]``."""
+    """Exchange two names in indices, a sum or a product: ``x[a + i, b + j]`` becomes ``x[b + i, a + j]``."""
     whole = node.slice if isinstance(node, ast.Subscript) else node
     if not isinstance(whole, ast.Tuple | ast.BinOp) or isinstance(source.parents[whole], ast.BinOp):
         return

@@ -31,7 +31,7 @@ _SHAPED = ("ndarray", "zeros", "ones", "full")
 
 @kind("swap-stationary", "the stationary and the moving operand mixed up", ast.Call)
 def swap_stationary(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """By keyword, and by position in the legacy dialect."""
+    """Exchange the stationary and the moving operand, given by keyword or, in the legacy dialect, by position."""
     if callee(node) in ("nc_matmul", "nc_matmul_mx"):
         if len(node.args) == 2:
             yield source.swap(*node.args)
@@ -40,7 +40,7 @@ def swap_stationary(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 @kind("swap-operands", "the operands of an instruction that are not interchangeable mixed up", ast.AST)
 def swap_operands(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Two inputs, or source and destination; ``x - y``, ``x / y`` and ``x // y``."""
+    """Exchange two inputs, source and destination, or the sides of ``x - y``, ``x / y`` and ``x // y``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)):
         left, right = source.says(node.left), source.says(node.right)
         yield replaced(node, f"({right}) {_sign(node.op)} ({left})")
@@ -53,7 +53,7 @@ def swap_operands(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def _swapped_neighbours(source: Source, call: ast.Call) -> Iterator[Edit]:
-    """Names that a function of the kernel's own is given side by side."""
+    """Exchange names that stand side by side in a call of one of the kernel's functions."""
     assert isinstance(call.func, ast.Name)
     if call.func.id not in {function.name for function in source.functions}:
         return
@@ -82,7 +82,7 @@ def _sign(op: ast.operator) -> str:
 
 @kind("change-operator", "another operator or function", ast.AST)
 def change_operator(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """``nl.add`` becomes ``nl.subtract`` and so on; ``+``, ``-``, ``*`` and ``//`` of numbers and tiles."""
+    """Replace an operator of numbers or tiles: ``nl.add`` by ``nl.subtract`` and so on, ``+``, ``-``, ``*``, ``//``."""
     if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
         for other in _OTHER.get(node.attr, ()):
             yield replaced(node, f"nl.{other}")
@@ -94,7 +94,7 @@ def change_operator(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def _rounds_up(source: Source, node: ast.BinOp) -> bool:
-    """Return whether it is part of ``(size + tile - 1) // tile``, which other operators change."""
+    """Return whether a node is part of ``(size + tile - 1) // tile``, which other kinds of edits change."""
     parent = source.parents[node]
     whole = parent if isinstance(parent, ast.BinOp) and isinstance(node.op, ast.Sub) else node
     return (
@@ -104,7 +104,7 @@ def _rounds_up(source: Source, node: ast.BinOp) -> bool:
 
 @kind("change-comparison", "a comparison is off by one, or the other way round", ast.AST)
 def change_comparison(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """``<`` becomes ``<=``, ``==`` becomes ``!=``, also among the operators of instructions."""
+    """Replace a comparison: ``<`` by ``<=``, ``==`` by ``!=``, also among the operators of instructions."""
     other = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in other:
         left, right = source.says(node.left), source.says(node.comparators[0])
@@ -115,7 +115,7 @@ def change_comparison(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 @kind("change-dtype", "a dtype that is narrower, or of another kind", ast.AST)
 def change_dtype(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """float32 becomes bfloat16 or float16, an integer dtype another one; a tensor's own dtype becomes bfloat16."""
+    """Replace a dtype: float32 by bfloat16 or float16, an integer by another one, a tensor's own by bfloat16."""
     if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
         for other in _DTYPES.get(node.attr, ()):
             yield replaced(node, f"nl.{other}")
@@ -125,7 +125,7 @@ def change_dtype(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 @kind("change-engine", "an engine that is not the one for it", ast.Call)
 def change_engine(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """GpSimd, which does not reach PSUM, where none is named; another one where one is."""
+    """Name GpSimd, which does not reach PSUM, as the engine; another engine in the place of one that is named."""
     if room(node) != "nisa":
         return
     engine = keyword(node, "engine")
@@ -138,7 +138,7 @@ def change_engine(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 @kind("change-buffer", "a tensor in the wrong memory", ast.Attribute)
 def change_buffer(source: Source, node: ast.Attribute) -> Iterator[Edit]:
-    """SBUF becomes PSUM or HBM, PSUM and HBM become SBUF."""
+    """Replace a memory: SBUF by PSUM or HBM, PSUM and HBM by SBUF."""
     if last_word(node.value) == "nl":
         for other in _BUFFERS.get(node.attr, ()):
             yield replaced(node, f"nl.{other}")
@@ -146,7 +146,7 @@ def change_buffer(source: Source, node: ast.Attribute) -> Iterator[Edit]:
 
 @kind("alias-buffers", "one buffer for two tensors", ast.Module)
 def alias_buffers(source: Source, _: ast.Module) -> Iterator[Edit]:
-    """Two names of a function whose buffers are made by the same call: the second one is the first one's."""
+    """Let two names share one buffer, if a function makes both buffers by the same call."""
     for function in source.functions:
         made = list(_buffers(source, function))
         for (one, text, _first), (two, same, statement) in combinations(made, 2):
@@ -155,7 +155,7 @@ def alias_buffers(source: Source, _: ast.Module) -> Iterator[Edit]:
 
 
 def _buffers(source: Source, function: ast.FunctionDef) -> Iterator[tuple[str, str, ast.stmt]]:
-    """Name, call and statement of each buffer that a function makes, of tuples too."""
+    """Yield name, call and statement of each buffer that a function makes, also in tuples."""
     for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
         target = node.targets[0]
         names = target.elts if isinstance(target, ast.Tuple) else [target]

@@ -21,14 +21,14 @@ def _slices(source: Source) -> Iterator[ast.Slice]:
 
 
 def _windows(source: Source) -> Iterator[ast.Call]:
-    """``nl.ds(start, size)``."""
+    """Yield the calls ``nl.ds(start, size)``."""
     for node in source.nodes:
         if isinstance(node, ast.Call) and callee(node) == "ds":
             yield node
 
 
 def _plus(source: Source, node: ast.expr, step: int) -> str:
-    """An expression and a number more; a plain number is added up."""
+    """Return an expression plus a number; a constant is added up."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return str(node.value + step)
     text = source.says(node)
@@ -50,7 +50,7 @@ def _slice_text(source: Source, node: ast.Slice, by_lower: int, by_upper: int) -
 
 @kind("shift-slice", "a slice, window or index is one further", ast.Module)
 def shift_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
-    """Both ends of a slice, the start of a window, one number or affine index among the indices."""
+    """Shift by one: both ends of a slice, the start of a window, a number or an affine index among the indices."""
     for part in _slices(source):
         yield replaced(part, _slice_text(source, part, 1, 1))
     for window in _windows(source):
@@ -65,7 +65,7 @@ def shift_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
 
 
 def _names_of_windows(source: Source) -> set[str]:
-    """The names that are given to slices and windows, which are added to no number."""
+    """Return the names of slices and windows, to which no number can be added."""
     return {
         last_word(target)
         for node in source.nodes
@@ -80,7 +80,7 @@ def _is_number(node: ast.AST) -> bool:
 
 @kind("narrow-slice", "a slice or window is one shorter", ast.Module)
 def narrow_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
-    """At its end."""
+    """End a slice or a window one element earlier."""
     for part in _slices(source):
         if part.upper is not None:
             yield replaced(part, _slice_text(source, part, 0, -1))
@@ -90,7 +90,7 @@ def narrow_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
 
 @kind("widen-slice", "a slice or window is one longer", ast.Module)
 def widen_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
-    """At its end."""
+    """End a slice or a window one element later."""
     for part in _slices(source):
         if part.upper is not None:
             yield replaced(part, _slice_text(source, part, 0, 1))
@@ -99,19 +99,19 @@ def widen_slice(source: Source, _: ast.Module) -> Iterator[Edit]:
 
 
 def _turns(node: ast.AST) -> ast.expr | None:
-    """The iterable of a loop or a comprehension; None for other nodes."""
+    """Return the iterable of a loop or a comprehension; None for other nodes."""
     return node.iter if isinstance(node, (ast.For, ast.comprehension)) else None
 
 
 def _range(node: ast.AST) -> ast.Call | None:
-    """The range that a loop goes over; None for other loops and nodes."""
+    """Return the range of a loop; None for other loops and nodes."""
     turns = _turns(node)
     return turns if isinstance(turns, ast.Call) and callee(turns) in _RANGES else None
 
 
 @kind("shorten-loop", "the last turn of a loop is left out", ast.AST)
 def shorten_loop(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """A range stops a step before, a list ends an element before."""
+    """Let a range stop a step earlier, or a list end an element earlier."""
     if (of_range := _range(node)) is not None:
         yield _range_until(source, of_range, -1)
     elif (turns := _turns(node)) is not None:
@@ -120,7 +120,7 @@ def shorten_loop(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 @kind("lengthen-loop", "a loop takes one turn too many", ast.AST)
 def lengthen_loop(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """A range stops a step later."""
+    """Let a range stop a step later."""
     if (turns := _range(node)) is not None:
         yield _range_until(source, turns, 1)
 
@@ -134,7 +134,7 @@ def _range_until(source: Source, turns: ast.Call, sign: int) -> Edit:
 
 @kind("start-late", "the first turn of a loop is left out", ast.AST)
 def start_late(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """A range begins a step later, a list an element later."""
+    """Let a range begin a step later, or a list an element later."""
     turns, of_range = _turns(node), _range(node)
     if turns is not None and of_range is None:
         yield replaced(turns, f"list({source.says(turns)})[1:]")
@@ -147,14 +147,14 @@ def start_late(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 @kind("wrong-range", "a loop whose steps depend on each other is declared independent", ast.AST)
 def wrong_range(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """``sequential_range`` becomes ``affine_range``."""
+    """Replace ``sequential_range`` by ``affine_range``."""
     if (turns := _range(node)) is not None and callee(turns) == "sequential_range":
         yield replaced(turns.func, "nl.affine_range")
 
 
 @kind("floor-division", "a size is rounded down to whole tiles", ast.BinOp)
 def floor_division(source: Source, node: ast.BinOp) -> Iterator[Edit]:
-    """``(size + tile - 1) // tile`` becomes ``size // tile``."""
+    """Replace ``(size + tile - 1) // tile`` by ``size // tile``."""
     if (
         isinstance(node.op, ast.FloorDiv)
         and isinstance(node.left, ast.BinOp)
@@ -167,7 +167,7 @@ def floor_division(source: Source, node: ast.BinOp) -> Iterator[Edit]:
 
 @kind("drop-minimum", "the last, shorter tile is taken for a whole one", ast.Call)
 def drop_minimum(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """``min(tile, rest)`` becomes either of them; ``max`` too."""
+    """Replace ``min(tile, rest)``, or a ``max``, by one of its arguments."""
     if isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
         for argument in node.args:
             yield replaced(node, source.says(argument))
@@ -175,7 +175,7 @@ def drop_minimum(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 @kind("wrong-tile-size", "another limit of the chip, or twice a tile", ast.Attribute)
 def wrong_tile_size(source: Source, node: ast.Attribute) -> Iterator[Edit]:
-    """``nl.tile_size.pmax`` becomes ``psum_bank_fmax``, or is doubled or halved."""
+    """Replace ``nl.tile_size.pmax`` by ``psum_bank_fmax``, its double or its half."""
     if node.attr in _TILE_SIZES and last_word(node.value) == "tile_size":
         yield replaced(node, f"nl.tile_size.{_TILE_SIZES[node.attr]}")
         yield replaced(node, f"(2 * nl.tile_size.{node.attr})")
@@ -183,7 +183,7 @@ def wrong_tile_size(source: Source, node: ast.Attribute) -> Iterator[Edit]:
 
 @kind("change-constant", "a number is off by one, or another one", ast.Module)
 def change_constant(source: Source, _: ast.Module) -> Iterator[Edit]:
-    """Integers one more; floats and the module's own constants doubled or of the other sign."""
+    """Add one to an integer; double a float or a constant of the module, or change its sign."""
     for node in source.nodes:
         if isinstance(node, ast.Constant) and not _is_index(source, node):
             if type(node.value) is int:
@@ -211,7 +211,7 @@ def _is_used(source: Source, constant: ast.expr) -> bool:
 
 
 def _is_index(source: Source, node: ast.Constant) -> bool:
-    """Return whether shift-slice changes it already."""
+    """Return whether the kind shift-slice changes a node already."""
     around = source.parents[node]
     if isinstance(around, ast.Tuple):
         around = source.parents[around]
@@ -220,14 +220,14 @@ def _is_index(source: Source, node: ast.Constant) -> bool:
 
 @kind("change-axis", "the other axis", ast.keyword)
 def change_axis(source: Source, node: ast.keyword) -> Iterator[Edit]:
-    """``axis=1`` becomes ``axis=0``."""
+    """Replace ``axis=1`` by ``axis=0``."""
     if node.arg in ("axis", "indirect_dim") and isinstance(node.value, ast.Constant) and _is_number(node.value):
         yield replaced(node.value, str(1 - int(str(node.value.value))))
 
 
 @kind("swap-indices", "rows and columns mixed up", ast.AST)
 def swap_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Neighbours among the indices of a tensor, and among the numbers of a shape."""
+    """Exchange neighbours among the indices of a tensor, or among the numbers of a shape."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         pairs = node.slice.elts
     elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Tuple) and _takes_shape(node):

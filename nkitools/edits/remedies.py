@@ -45,7 +45,7 @@ _FACTORS = (0.1, 10.0, 0.01, 100.0, 0.5, 2.0, 1e-3, 1e3, -1.0)
 
 @kind("other-number", "a number is another one", ast.Constant, REMEDIES)
 def other_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
-    """Neighbours of integers, powers of ten, halves, doubles, and the numbers of the rest of the function."""
+    """Replace a number by a neighbour, a power of ten, its half or double, or another number of the function."""
     if isinstance(node.value, bool) or not isinstance(node.value, int | float):
         return
     value = node.value
@@ -82,7 +82,7 @@ def solved_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
 
 @kind("other-operand", "an operand is another tensor, or another part of it", ast.expr, REMEDIES)
 def other_operand(source: Source, node: ast.expr) -> Iterator[Edit]:
-    """The operands that the function uses elsewhere, and its tensors, in the place of one of an instruction."""
+    """Replace an operand of an instruction by another operand or tensor of the function."""
     if not is_operand(source, node):
         return
     names = Names.of(source, node)
@@ -126,7 +126,7 @@ def is_operand(source: Source, node: ast.expr) -> bool:
 
 @kind("other-index", "an index or a slice is another one", ast.Subscript, REMEDIES)
 def other_index(source: Source, node: ast.Subscript) -> Iterator[Edit]:
-    """Each index becomes one that is used elsewhere in the function; indices in another order."""
+    """Replace an index by one that the function uses elsewhere, or bring indices into another order."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return
@@ -139,7 +139,7 @@ def other_index(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 
 @kind("shift-back", "a slice, a bound or an index is off by one", ast.AST, REMEDIES)
 def shift_back(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Either end of a slice, and each index, one less or more."""
+    """Move one end of a slice, or an index, by one."""
     ends: list[ast.expr | None] = []
     if isinstance(node, ast.Slice):
         ends = [node.lower, node.upper]
@@ -162,7 +162,7 @@ _RANGES = ("range", "affine_range", "sequential_range", "static_range")
 
 
 def _moved(source: Source, node: ast.Slice) -> Iterator[Edit]:
-    """A slice that begins and ends some elements earlier or later."""
+    """Return a slice that begins and ends some elements earlier or later."""
     if node.lower is None or node.upper is None:
         return
     steps = [-1, 2, -2]
@@ -185,7 +185,7 @@ def _plus(source: Source, node: ast.expr, step: int) -> str:
 
 @kind("other-name", "another size, counter or parameter", ast.Name, REMEDIES)
 def other_name(source: Source, node: ast.Name) -> Iterator[Edit]:
-    """A number that has a name, in the place of another one."""
+    """Replace the name of a number by that of another one."""
     if isinstance(node.ctx, ast.Load):
         names = Names.of(source, node)
         if node.id in names.sizes:
@@ -195,7 +195,7 @@ def other_name(source: Source, node: ast.Name) -> Iterator[Edit]:
 
 @kind("part-of-expression", "one side of an expression too much", ast.expr, REMEDIES)
 def part_of_expression(source: Source, node: ast.expr) -> Iterator[Edit]:
-    """``a + 1`` becomes ``a``; ``-a`` becomes ``a``; a call becomes one of its arguments."""
+    """Replace ``a + 1`` and ``-a`` by ``a``, and a call by one of its arguments."""
     parts: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
@@ -212,7 +212,7 @@ def part_of_expression(source: Source, node: ast.expr) -> Iterator[Edit]:
 
 @kind("other-sign", "another operator", ast.AST, REMEDIES)
 def other_sign(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Of sums, products and comparisons in Python, and names of the language of one class."""
+    """Replace the operator of a sum, a product or a comparison, or a function of nl by one of its class."""
     if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
         left, right = (says_closed(source, each) for each in (node.left, node.right))
         yield from (replaced(node, f"({left} {each} {right})") for each in _SIGNS.values() if each != sign_of(node.op))
@@ -278,7 +278,7 @@ def other_axis(source: Source, node: ast.keyword) -> Iterator[Edit]:
 
 @kind("exchange-nested", "two functions in the wrong order", ast.Call, REMEDIES)
 def exchange_nested(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """``nl.exp(nl.sum(x, axis=1))`` becomes ``nl.sum(nl.exp(x), axis=1)``."""
+    """Exchange nested calls: ``nl.exp(nl.sum(x, axis=1))`` becomes ``nl.sum(nl.exp(x), axis=1)``."""
     inner = node.args[0] if node.args else None
     if isinstance(inner, ast.Call) and inner.args and room(node) and room(inner):
         own = ", ".join(map(source.says, [*inner.args[1:], *inner.keywords]))
@@ -289,7 +289,7 @@ def exchange_nested(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 @kind("exchange-arguments", "two arguments mixed up", ast.AST, REMEDIES)
 def exchange_arguments(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Neighbours among the arguments of any call, the steps of an instruction of two, elements of tuples."""
+    """Exchange neighbours among arguments and elements of tuples, or the two steps of an instruction."""
     if isinstance(node, ast.Call):
         for first, second in pairwise(node.args):
             if not isinstance(first, ast.Starred) and source.says(first) != source.says(second):
@@ -319,7 +319,7 @@ def _with_keywords(source: Source, call: ast.Call, names: dict[str, str]) -> Edi
 
 @kind("other-flag", "a flag is set, or is not", ast.Call, REMEDIES)
 def other_flag(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """``True`` becomes ``False``; optional keywords are left out."""
+    """Replace ``True`` by ``False``, or leave out an optional keyword."""
     for argument in node.keywords:
         if isinstance(argument.value, ast.Constant) and isinstance(argument.value.value, bool):
             yield replaced(argument.value, str(not argument.value.value))
@@ -347,7 +347,7 @@ def one_more_keyword(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 @kind("other-dtype", "a tile of another dtype", ast.keyword, REMEDIES)
 def other_dtype(source: Source, node: ast.keyword) -> Iterator[Edit]:
-    """``dtype=`` becomes float32, or that of an argument."""
+    """Replace a ``dtype=`` by float32, or by the dtype of an argument."""
     if node.arg == "dtype":
         owner = "jnp" if "jnp" in source.says(node.value) else "nl"
         found = [f"{owner}.float32", *Names.of(source, node).dtypes]

@@ -51,7 +51,7 @@ def drop_barrier(source: Source, node: ast.Expr) -> Iterator[Edit]:
 
 @kind("drop-instruction", "an instruction, or a call of the kernel's own function, is forgotten", ast.Expr)
 def drop_instruction(source: Source, node: ast.Expr) -> Iterator[Edit]:
-    """All other calls that stand alone."""
+    """Drop a call that stands alone and is no copy, memset or barrier."""
     if isinstance(node.value, ast.Call) and callee(node.value) not in (*_COPIES, *_MEMSETS, *_BARRIERS):
         yield dropped(node)
 
@@ -134,6 +134,6 @@ def wrong_accumulate(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 @kind("forget-return", "the result is not returned", ast.Return)
 def forget_return(source: Source, node: ast.Return) -> Iterator[Edit]:
-    """Of kernels and of their functions."""
+    """Drop the ``return`` of a kernel or of a function that it calls."""
     if node.value is not None:
         yield dropped(node)
