@@ -66,7 +66,7 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
 
     @property
     def finding(self) -> Finding:
-        """The first of them."""
+        """The first of the expected findings that were reported."""
         return self.findings[0]
 
     def __enter__(self) -> Self:

@@ -28,7 +28,7 @@ from nkitools.suggestions.lint_interface import Dialects
 HERE = Path(__file__).parent
 _ORDER = ("edit", "error", "warning", "hint")  # an edit is looked for where no rule but these explains the values:
 _OF_VALUES = ("PL211", "PL213")
-_SECONDS = 40.0  # for the search of an edit
+_SECONDS = 120.0  # for the search of an edit, on a busy machine too
 _NUMBERS = re.compile(r"[\d.]+")
 Plain = dict[str, Any]
 

@@ -229,7 +229,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._indexed((*[slice(None)] * dim, window))
 
     def select(self, dim: int, index: int | Place) -> Self:
-        """One element of a dimension, which is removed. Requires 0 <= index < shape[dim].
+        """Return the view at one index of a dimension, without that dimension. Requires 0 <= index < shape[dim].
 
         A register, a scalar or a (1, 1) integer tensor in SBUF selects when the view is used; on chip not along
         dimension 0.
@@ -303,7 +303,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._reshaped((*self.shape[:dim], *sizes, *self.shape[dim + 1 :]), call)
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Self:
-        """Dimensions start_dim .. end_dim (inclusive) merged; they must be contiguous, on chip without dimension 0."""
+        """Merge dimensions start_dim to end_dim (inclusive), which must be contiguous; on chip not dimension 0."""
         first, last = view_checks.dimension(self, start_dim), view_checks.dimension(self, end_dim)
         call = ("flatten_dims", start_dim, end_dim)
         if first > last:

@@ -148,7 +148,7 @@ def all_to_all(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Part number n of a source goes to rank number n of the group, which has what it gets in the order of the senders.
+    """Send part n of each source to rank n of the group; a rank's ``dst`` has the parts in the order of the senders.
 
     ``srcs``, ``dsts``: lists of tensors in HBM. Shapes: equal; dimension 0 is a multiple of the number of ranks.
     Dtypes: equal, any. ``collective_dim``: 0.

@@ -24,7 +24,7 @@ from nkitools.rules.finding import refuse
 
 
 def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
-    """Return a register, with an integer in it where one is given.
+    """Return a new register; it holds ``x`` if that is given.
 
     A tensor of one element is loaded into it: undocumented, but public kernels do so.
     Errors: NK201, NK301, NK401, NK609. Source: nki.isa.register_alloc (NKI 0.6).

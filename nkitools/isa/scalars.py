@@ -46,7 +46,7 @@ def scalar_load(src: NkiTensor) -> NkiScalar:
 def scalar_store(dst: NkiTensor, value: NkiScalar) -> None:
     """Store a scalar into the one element of an HBM or SBUF tensor of the scalar's own dtype.
 
-    ``value`` is no Python integer, which nothing on the device would store.
+    ``value`` may not be a Python integer: no instruction stores one.
     Errors: NK109, NK201, NK301, NK609. Source: nki.isa.scalar_store (NKI 0.7).
     """
     current_core("nisa.scalar_store")

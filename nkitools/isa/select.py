@@ -211,7 +211,7 @@ def select_reduce(
     reverse_pred: bool = False,
     name: str | None = None,
 ) -> Plan:
-    """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``; and its maximum; on the Vector Engine.
+    """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``; optionally their maximum; Vector Engine.
 
     Equal partitions and elements per partition of ``dst``, ``predicate`` and ``on_true``. ``predicate``: int8, uint8,
     int16 or uint16, and bool, which AWS's own test passes; ``reverse_pred`` makes 0 select ``on_true``. ``on_true``:
@@ -331,7 +331,7 @@ def tensor_copy_predicated(
 
 @instruction
 def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: str | None = None) -> Plan:
-    """For each of n segment ids where its segment begins and where it ends (exclusive), on the GpSimd Engine.
+    """Write for each of n segment ids where its segment begins and where it ends (exclusive); GpSimd Engine.
 
     A segment is a run of equal ids. ``segment_ids``: [1, n], whole numbers from 0 on; ``dst``: [1, 2, n], the n starts,
     then the n ends; an id of 0 is padding and gives n and -1. Dtypes: float32 or int32 each. Memory: SBUF, as the

@@ -35,7 +35,7 @@ def program_id(axis: int = 0) -> int:
 
 
 def num_programs(axes: Axes | None = 0) -> int:
-    """Return number of programs along ``axes`` of the launch grid (an int or ints; None: in all of it); 1 where there
+    """Return the number of programs along ``axes`` of the launch grid (an int or ints; None: in all of it); 1 if there
     is none.
 
     Errors: NK609, NK611. Source: nki.language.num_programs (NKI 0.6).
@@ -50,7 +50,7 @@ def num_programs(axes: Axes | None = 0) -> int:
 
 
 def program_ndim() -> int:
-    """Return number of dimensions of the launch grid; 0 without a grid.
+    """Return the number of dimensions of the launch grid; 0 without a grid.
 
     Errors: NK611. Source: nki.language.program_ndim (NKI 0.6).
     """

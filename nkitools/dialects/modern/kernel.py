@@ -92,7 +92,7 @@ class Kernel(KernelObject[P]):
         return self.grid in ((), (1,))
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result inside a running kernel. A schedule and a grid belong to the outermost kernel (NK610).
+        """Run the kernel inside of another one, and return its result. Only the outermost has a schedule and a grid (NK610).
 
         So does a configuration: one that disagrees is NK610, a warning where the outermost kernel allows it.
         """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Token:
-    """An operator that is only a token, not a function."""
+    """An operator that instructions take as `op`; it is no function, and a call of it is refused."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -100,7 +100,7 @@ class Prints(PrintFilters, list["Print"]):
 
     @property
     def now(self) -> Prints:
-        """The sequence itself."""
+        """The prints so far: this sequence."""
         return self
 
     def _those(self, fits: Callable[[Print], bool], asked: str) -> Prints:
@@ -133,7 +133,7 @@ class Prints(PrintFilters, list["Print"]):
         super().append(one)
 
     def extend(self, prints: Iterable[Print]) -> None:
-        """Keep several."""
+        """Append each print of an iterable, see `append`."""
         for one in prints:
             self.append(one)
 
