@@ -92,9 +92,10 @@ class Kernel(KernelObject[P]):
         return self.grid in ((), (1,))
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the kernel inside of another one, and return its result. Only the outermost has a schedule and a grid (NK610).
+        """Run the kernel inside of another one, and return its result.
 
-        So does a configuration: one that disagrees is NK610, a warning where the outermost kernel allows it.
+        A schedule and a grid belong to the outermost kernel (NK610), and so does a configuration: one that disagrees is
+        NK610, a warning if the outermost kernel allows it.
         """
         if self.schedule is not None:
             message = f"kernel {self.__name__} is called with a schedule inside a running kernel"
