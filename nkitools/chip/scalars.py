@@ -66,7 +66,7 @@ class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
             refuse("NK301", f"{what} needs an integer of 32 bits, it is given a scalar of int64", remedy=remedy)
 
     def operand(self) -> int:
-        """Return the value for the arithmetic of registers, which have 32 bits (NK301)."""
+        """Return the value as a number of register arithmetic; NK301 for a scalar of 64 bits, as registers have 32."""
         return self.short_integer("register arithmetic")
 
     # --- arithmetic --------------------------------------------------------------------------------------------------

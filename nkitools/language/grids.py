@@ -60,12 +60,12 @@ class NkiGrid(NotAValue):
 
     @property
     def buffer(self) -> MemoryRegion:
-        """The memory of the tensor below."""
+        """The memory of the tensor that the grid divides."""
         return self._tensor.buffer
 
     @property
     def dtype(self) -> DType:
-        """The dtype of the tensor below."""
+        """The dtype of the tensor that the grid divides."""
         return self._tensor.dtype
 
     @property
@@ -85,12 +85,12 @@ class NkiGrid(NotAValue):
 
     @property
     def index_step_elements(self) -> tuple[int, ...]:
-        """The source elements from one coordinate to the next, for each dimension of ``shape``."""
+        """The distance of neighbouring coordinates in elements of the source, for each dimension of ``shape``."""
         return tuple(axis.step for axis in self._axes if not axis.taken)
 
     @property
     def is_remainder(self) -> bool:
-        """True where a selected tile or block is smaller than its nominal size, at the end of the source.
+        """Return whether a selected tile or block at the end of the source is smaller than its nominal size.
 
         AWS's page shows the name alone: this is our reading of it.
         """
@@ -98,15 +98,15 @@ class NkiGrid(NotAValue):
 
     @property
     def is_data_representable(self) -> bool:
-        """True where ``data`` has the selection exactly: a tensor of ``element_shape`` with one step a dimension.
+        """Return whether ``data`` can be the selection: a tensor of ``element_shape`` with one step for each dimension.
 
-        False where a slice leaves gaps between tiles, and where rows lie side by side in SBUF or PSUM.
+        It cannot if a slice leaves gaps between tiles, or if rows lie side by side in SBUF or PSUM.
         """
         return self._backing.view(self._axes) is not None
 
     @property
     def data(self) -> NkiTensor:
-        """The selection as one tensor of shape ``element_shape``, a view; refused (NK109) where there is none.
+        """The selection as a view of shape ``element_shape``; NK109 if no such view exists.
 
         AWS's page leaves open what happens then.
         """

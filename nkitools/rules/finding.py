@@ -157,7 +157,7 @@ class Finding:
 
     @property
     def place(self) -> Place:
-        """The program and the loop counters of its first time."""
+        """The program, the loop counters and the message of the first time that the finding came."""
         return Place(self.program, self.loops, self.message)
 
     def kind(self) -> tuple[Hashable, ...]:
