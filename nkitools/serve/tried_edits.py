@@ -45,7 +45,7 @@ def tried_by_lint(findings: Sequence[Finding]) -> Tried:
         path = Path(finding.file)
         made = suggestions(finding, _text(path)) if len(found) < _MOST_OF_LINT and path.is_file() else ()
         before = _rules(path, _text(path)) if made else Counter[str]()
-        for number, each in enumerate(made):
+        for number, each in enumerate(made if before[finding.rule] else ()):  # not what --migrate alone has found
             after = _rules(path, mended(_text(path), each))
             others = ", ".join(sorted(rule for rule in after - before))
             gone = f"{finding.rule} {'gone' if after[finding.rule] < before[finding.rule] else 'stays'}"
