@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 Plain = dict[str, Any]
+_SHORT = 3.0  # seconds of the processor for a run whose edits are tried: its process has a few times as many
 _MOST_PRINTS = 50
 _MOST_TILES = 2000
 # What an estimate has as data, and its text too.
@@ -46,12 +48,14 @@ def simulated(request: Plain) -> Plain:
     ``file``, ``kernel``; ``arguments``: what stands for the file's ``inputs``, see `arguments_of`; ``settings``, by
     name; ``chip`` and ``nki_version``. Returns ``error``, a sentence where there is no run, else an empty text; and of
     the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``, and
-    ``files`` that it has read. With ``try_edits`` suggestions of errors have ``tried``, see `tried_edits`.
+    ``files`` that it has read. With ``try_edits`` suggestions of errors have ``tried``, see `tried_edits`, if the run
+    was short.
     """
+    began = time.process_time()
 
     def look(run: Run, this: Asked) -> Plain:
         found = of_run(run)
-        if request.get("try_edits"):
+        if request.get("try_edits") and time.process_time() - began < _SHORT:
             from nkitools.serve.tried_edits import tried
 
             made = tried(run.findings, this.kernel, lambda: _run(this, request.get("chip")))

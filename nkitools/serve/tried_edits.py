@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from nkitools.rules.finding import Finding
 
 _MOST = 4  # edits of a run that are tried
+_SECONDS = 10.0  # after which no further one is
 _MOST_OF_LINT = 32
 
 
@@ -69,13 +71,13 @@ def tried(findings: Iterable[Finding], kernel: Any, again: Callable[[], Run]) ->
 
     Errors in the kernel's own function are tried, by ``again()`` with the edited text in its place.
     """
-    function, found = inspect.unwrap(kernel), Tried()
+    function, found, end = inspect.unwrap(kernel), Tried(), time.process_time() + _SECONDS
     if not isinstance(function, FunctionType):
         return found
     for at, finding in enumerate(findings):
         own = finding.file == function.__code__.co_filename and finding.function == function.__name__
         for number, each in enumerate(suggestions(finding, text_of(function.__code__)) if own else ()):
-            if finding.severity == "error" and len(found) < _MOST:
+            if finding.severity == "error" and len(found) < _MOST and time.process_time() < end:
                 text = Text(text_of(function.__code__)).edited(each.edits)
                 found[at, number] = _outcome(finding, function, text, again)
     return found
