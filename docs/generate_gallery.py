@@ -144,7 +144,7 @@ def _of_times() -> str:
     """Return what the times of Pallas kernels are, or why there are none."""
     missing = why_not()
     if missing:
-        return f"The times would be the TPU compiler's: {missing}."
+        return f"The times would be the TPU compiler's: {missing.partition(' (')[0]}."  # how to install it is elsewhere
     return (
         "The times are [the TPU compiler's](../how-to/pallas-kernels.md), of the Pallas calls alone, on chips that "
         "it has a profile for. The pages have the grid as JAX's TPU interpretation steps it."
