@@ -27,6 +27,7 @@ from nkitools.cli.sweep import sweep_kernel
 from nkitools.cli.sweep_report import report_sweeps
 from nkitools.cli.timeline import write_timeline
 from nkitools.cli.try_folder import try_folder
+from nkitools.cli.tune import tune_kernel
 from nkitools.cli.verify import verify_kernel
 from nkitools.cli.view import view_run
 from nkitools.cli.why import explain_element
@@ -46,7 +47,7 @@ _GROUPS = {
         diff_runs,
     ),
     "Explain": (explain_rule, list_rules, explain_element, print_guide),
-    "Measure": (estimate_kernel, compile_kernel),
+    "Measure": (estimate_kernel, tune_kernel, compile_kernel),
     "Save": (view_run, write_timeline, reproduce_run),
     "Serve": (serve_editor, serve_agent),
 }

@@ -14,7 +14,7 @@ import click
 from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.shared_options import chips_option, inputs_option, json_option, set_option, version_option
 from nkitools.cli.terminal import say, say_json
-from nkitools.facts.case_space import Space, choices_of
+from nkitools.cli.tune import print_variants
 from nkitools.kernel_file import asked, seen
 from nkitools.kernel_settings import texts_of
 
@@ -48,11 +48,11 @@ _Shown = tuple[list[dict[str, Any]], list[str]]  # the JSON objects, and the pag
 @click.option("--tune", is_flag=True, help="Rank the variants of FILE's `settings` instead.")
 @click.option(
     "--against",
-    "--since",
     "base",
     metavar="BASE",
     help="Show the estimate of FILE as this commit has it, beside, and the lines that differ.",
 )
+@click.option("--since", metavar="BASE", hidden=True)  # the earlier name of --against
 @json_option("Print one JSON object for each chip, in a list.")
 @click.pass_context
 def estimate_kernel(
@@ -66,6 +66,7 @@ def estimate_kernel(
     as_written: bool,
     tune: bool,
     base: str | None,
+    since: str | None,
     as_json: bool,
 ) -> None:
     """Estimate the time of KERNEL of FILE, the engine that bounds it, and the time of each line.
@@ -79,6 +80,7 @@ def estimate_kernel(
     FILE's repository; in GitHub Actions the table is added to the job's summary, too.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
+    base = since if base is None else base
     if as_written and (tune or base is not None or measured is not None):
         raise click.UsageError("--as-written goes without --tune, --against and --measured")
     if calibration is not None and measured is None:
@@ -87,8 +89,10 @@ def estimate_kernel(
         raise click.UsageError(
             "--against compares estimates of FILE's own inputs, without --tune, --measured and --inputs"
         )
+    if tune and measured is not None:
+        raise click.UsageError("--tune ranks variants by their estimates, without --measured")
     if tune:
-        _tune(file, name, inputs, chips, settings, as_json=as_json, is_measured=measured is not None)
+        print_variants(file, name, inputs, chips, settings, as_json=as_json)
         return
     if measured is None:
         plain, pages = _estimated(file, name, inputs, chips, settings, as_written=as_written)
@@ -199,50 +203,6 @@ def _add_to_summary(text: str) -> None:
     if summary:
         with open(summary, "a", encoding="utf-8") as file:
             file.write(f"{text}\n\n")
-
-
-def _tune(
-    file: str,
-    name: str,
-    inputs: str | None,
-    chips: tuple[str, ...],
-    settings: Settings,
-    *,
-    as_json: bool,
-    is_measured: bool,
-) -> None:
-    """Print the variants of the file's ``settings``, the fastest first. UsageError if they cannot be ranked."""
-    from nkitools.sweeps.tune import tune
-    from nkitools.targets.imports import stand_in
-
-    if is_measured or len(chips) > 1:
-        raise click.UsageError("--tune ranks variants on one chip, without --measured")
-    with stand_in("always"), asked(file, name, inputs, settings) as this:
-        space: Space | None = this.file.settings
-        if space is None:
-            raise click.UsageError(
-                f"{file} says no settings: give it `settings`, {{'BLOCK': [256, 512]}} say, or a TOML file"
-            )
-        try:
-            choices = choices_of(space)
-            space = {**choices, **{each: [value] for each, value in settings.items() if each in choices}}
-            found = tune(this.kernel, this.args, space=space, chip=next(iter(chips), None), **this.kwargs)
-        except (OSError, ValueError) as error:
-            raise click.UsageError(str(error)) from None
-    if not as_json:
-        say(str(found))
-        return
-    plain = [
-        {
-            "values": each.values,
-            "latency_us": None if each.estimate is None else each.latency_us,
-            "is_proposed": each in found.proposed,
-            "is_like_the_best": each in found.alike,
-            "refused": each.refused,
-        }
-        for each in found.variants
-    ]
-    say_json(plain, allow_nan=False, default=str)
 
 
 def runs_of(file: str, name: str, inputs: str | None, chips: Sequence[str | None], settings: Settings) -> list[Run]:

@@ -127,6 +127,8 @@ def test_the_variants_of_the_file_are_ranked(file: str) -> None:
     path.with_name("widths.toml").write_text("WIDTH = [512, 4096]\n")
     path.write_text(KERNEL + 'space = "widths.toml"\n')
     page = estimated(f"{file}::square", "--tune", "--chip", "trn2").output.splitlines()
+    verb = CliRunner().invoke(main, ["tune", f"{file}::square", "--chip", "trn2"])
+    assert (verb.exit_code, verb.output.splitlines()) == (0, page)
     assert sorted(line.partition(":")[0] for line in page[:2]) == ["* WIDTH=4096", "* WIDTH=512"]
     best, other = (each.split()[1].rstrip(":") for each in page[:2])
     assert page[2].startswith(f"chosen: {best}, ")

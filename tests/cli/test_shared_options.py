@@ -62,6 +62,7 @@ TABLE: dict[str, tuple[set[str], str]] = {
     "estimate": ({"chip", "nki-version", "set", "json", "inputs"}, "sums take as long in every order"),
     "bisect": ({"chip", "nki-version", "set", "json", "inputs"}, "it compares in float64"),
     "compare": ({"chip", "nki-version", "sum-order", "set", "json", "inputs"}, ""),
+    "tune": ({"chip", "nki-version", "set", "json", "inputs"}, "sums take as long in every order"),
     "verify": ({"chip", "nki-version", "sum-order", "set", "json", "inputs"}, ""),
     "compile": ({"chip", "nki-version", "set", "json", "inputs"}, "it adds nothing"),
     "sweep run": ({"chip", "nki-version", "sum-order", "set", "json"}, "its arguments are those of the space"),
