@@ -16,6 +16,7 @@ import nki  # noqa: E402 the stand-in comes first
 import nki.isa as nisa  # noqa: E402
 import nki.language as nl  # noqa: E402
 
+from nkitools.facts.laws import profiled  # noqa: E402
 from nkitools.record.run import Run  # noqa: E402
 from nkitools.timing.knobs import Knobs  # noqa: E402
 from nkitools.timing.timeline import Timeline  # noqa: E402
@@ -57,8 +58,9 @@ def _dependent_activation(timeline: Timeline, knobs: Knobs) -> float:
 
 
 def _one_transfer(timeline: Timeline, knobs: Knobs) -> float:
-    """Return the microseconds of a transfer, without the wait for its semaphore."""
-    return (float(timeline.work.durations[0]) - knobs.dma_latency_ns) / 1e3
+    """Return the microseconds of a transfer, without its issue and the wait for its semaphore."""
+    issue = profiled("gen3", "DMA", "DMA_DIRECT2D", "sync issue")
+    return (float(timeline.work.durations[0]) - (0.0 if issue is None else issue.fixed_ns) - knobs.dma_latency_ns) / 1e3
 
 
 def _issue(timeline: Timeline, knobs: Knobs) -> float:

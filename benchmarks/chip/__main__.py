@@ -71,7 +71,7 @@ def main() -> int:
     if different:
         print("run it with --all, which stores the results and writes the tables")
         return 1
-    for path, text in documents(figures(judged_rows(rows, results if options.all else stored))).items():
+    for path, text in documents(judged_rows(rows, results if options.all else stored)).items():
         path.write_text(text)
     return 0
 

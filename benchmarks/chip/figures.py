@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import correlation, median
+from statistics import quantiles as statistics_quantiles
 from typing import NamedTuple
 
 from benchmarks.chip.cases import Row
@@ -71,6 +72,30 @@ def figures(judged: list[Judged]) -> list[Figure]:
         *_laws(),
         *_times(_ran(parts["blocked"]), parts["time"]),
     ]
+
+
+def family_of(judged: Judged) -> str:
+    """Return the family of a row of times on trn2; '' for others. A matmul whose loads were removed did not spill."""
+    row = judged.row
+    if row.part == "blocked" and row.cells["verdict"] == "correct":
+        return "matmul, modern, spilled" if row.extra_bytes > 0 else "matmul, modern, no spill"
+    known = {"mlp": "MLP, legacy", "attention": "attention, legacy", "tiled": "tiled matmul, legacy"}
+    return known.get(row.family.split()[0], "") if row.part == "time" else ""
+
+
+def by_family(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
+    """Return the rows of each family that were timed."""
+    found: dict[str, list[Judged]] = {}
+    for each in judged:
+        if family := family_of(each):
+            found.setdefault(family, []).append(each)
+    return found
+
+
+def quantiles(ratios: Sequence[float]) -> tuple[float, float, float]:
+    """Return the tenth, the median and the ninetieth percentile."""
+    tenth, *_, ninetieth = statistics_quantiles(ratios, n=10)
+    return tenth, median(ratios), ninetieth
 
 
 def _laws() -> list[Figure]:
@@ -180,10 +205,10 @@ def _times(ran: list[Judged], timed: list[Judged]) -> list[Figure]:
         cells = each.row.cells
         label = f"{_FAMILIES.get(each.row.family, each.row.family)} ({cells['dialect']}, {cells['dtype']})"
         groups.setdefault((label, each.chip), []).append(each)
-    return [_time(label, chip, each) for (label, chip), each in groups.items()]
+    return [time_of(label, chip, each) for (label, chip), each in groups.items()]
 
 
-def _time(label: str, chip: str, judged: list[Judged]) -> Figure:
+def time_of(label: str, chip: str, judged: list[Judged]) -> Figure:
     """Return how far estimates are off, and how many pairs of one problem stand in the measured order."""
     known = [each for each in judged if all(result.us for result in each.results)]
     ratios = [mine / theirs for theirs, mine in (each.times for each in known)]
@@ -203,7 +228,7 @@ def _order(judged: list[Judged]) -> str:
     """
     problems: dict[str, list[tuple[float, float]]] = {}
     for each in judged:
-        problems.setdefault(_problem(each), []).append(each.times)
+        problems.setdefault(problem_of(each), []).append(each.times)
     pairs = [pair for times in problems.values() for pair in combinations(times, 2)]
     text = ""
     for name, least, most in (("order", FAR, float("inf")), ("of nearer ones", FAR / 2, FAR)):
@@ -219,7 +244,7 @@ def _order(judged: list[Judged]) -> str:
     return text
 
 
-def _problem(judged: Judged) -> str:
+def problem_of(judged: Judged) -> str:
     """Return what the settings of one kernel have in common."""
     cells = judged.row.cells
     return cells["shapes"] if judged.row.family == "tiled matmul" else judged.row.family

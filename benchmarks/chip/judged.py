@@ -13,6 +13,7 @@ import numpy as np
 
 import nkitools
 from benchmarks.chip.cases import GENERATOR, Case, Filled, plan
+from nkitools.record.run import Run
 
 STORED = Path(__file__).parent / "results.tsv"
 
@@ -35,7 +36,6 @@ class Result(NamedTuple):
 
 def judged(key: str) -> Result:
     """Run a case. A kernel that cannot be computed is refused, by the error's rule or type."""
-    nkitools.install_stand_in(prefer="builtin")
     case = plan()[1][key]
     try:
         return _judged(key, case)
@@ -44,12 +44,18 @@ def judged(key: str) -> Result:
         return Result("refused", type(error).__name__ if finding is None else finding.rule)
 
 
-def _judged(key: str, case: Case) -> Result:
+def run_of(case: Case) -> Run:
+    """Return the run of a case."""
+    nkitools.install_stand_in(prefer="builtin")
     kernel = getattr(import_module(f"benchmarks.chip.kernels.{case.module}"), case.name)
     kernel = kernel(*case.made_by) if case.made_by else kernel
     random = np.random.default_rng(0)
     arguments = [made(each, random) if isinstance(each, Filled) else each for each in case.arguments]
-    run = nkitools.simulate(kernel, *arguments, chip=case.chip, rules="report", sum_order=case.sum_order)
+    return nkitools.simulate(kernel, *arguments, chip=case.chip, rules="report", sum_order=case.sum_order)
+
+
+def _judged(key: str, case: Case) -> Result:
+    run = run_of(case)
     found = {
         severity: " ".join(sorted({each.rule for each in run.findings if each.severity == severity}))
         for severity in ("error", "warning")

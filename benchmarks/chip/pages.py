@@ -1,14 +1,17 @@
-"""The tables of the README and of the page about fidelity, written between two marks."""
+"""The tables of the README and of the page about fidelity, written between two marks, and the picture of times."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from benchmarks.chip.figures import Figure
+from benchmarks.chip.figures import Figure, Judged, by_family, figures, quantiles
+from benchmarks.chip.picture import picture
 
 ROOT = Path(__file__).parents[2]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "explanation" / "fidelity.md"
+BANDS = ROOT / "nkitools" / "timing" / "families.tsv"
+PICTURE = PAGE.with_name("time-by-family.svg")
 _BLOCK = re.compile(r"(<!-- written by make chip -->\n).*?(<!-- until here -->)", re.DOTALL)
 _KINDS = ("verdicts", "bytes", "bits", "laws")
 
@@ -51,7 +54,33 @@ def rewritten(text: str, table: str) -> str:
     return _BLOCK.sub(lambda found: f"{found[1]}\n{table}\n\n{found[2]}", text)
 
 
-def documents(figures: list[Figure]) -> dict[Path, str]:
+_CONTENTS = {
+    "matmul, modern, no spill": "modern, matmul",
+    "matmul, modern, spilled": "modern, matmul, spilled",
+    "tiled matmul, legacy": "legacy, matmul",
+    "MLP, legacy": "legacy, matmul and activation",
+    "attention, legacy": "legacy, matmul and activation",
+}  # of a family of measured kernels, as nkitools.timing.likeness says it
+
+
+def bands(judged: list[Judged]) -> str:
+    """Return the table of the band of each family: measured over estimated time of eight in ten."""
+    ratios: dict[str, list[float]] = {}
+    for family, rows in by_family(judged).items():
+        ratios.setdefault(_CONTENTS[family], []).extend(chip / mine for chip, mine in (each.times for each in rows))
+    lines = ["generation\tfamily\trows\tlower\tupper"]
+    for contents, each in ratios.items():
+        lower, _, upper = quantiles(each)
+        lines.append(f"gen3\t{contents}\t{len(each)}\t{lower:.3f}\t{upper:.3f}")
+    return "\n".join(lines) + "\n"
+
+
+def documents(judged: list[Judged]) -> dict[Path, str]:
     """Return the documents as they should be, by their paths."""
-    made = ((README, readme_table(figures)), (PAGE, page_tables(figures)))
-    return {path: rewritten(path.read_text(), table) for path, table in made}
+    found = figures(judged)
+    made = ((README, readme_table(found)), (PAGE, page_tables(found)))
+    return {
+        PICTURE: picture(judged),
+        BANDS: bands(judged),
+        **{path: rewritten(path.read_text(), table) for path, table in made},
+    }

@@ -74,7 +74,7 @@ class Gap:
 class Advice:
     """A hint about speed with its price."""
 
-    rule: str  # its id, NK701 to NK708
+    rule: str  # its id, of NK701 to NK710
     file: str  # of the author
     line: int  # in that file
     message: str  # what is slow there

@@ -30,11 +30,12 @@ def _page(estimate: Estimate) -> Iterator[str]:
     yield f"  {estimate.how_good}"
     yield f"  bounds: the busiest engine alone {us(estimate.busiest_us)}, in series {us(estimate.serial_us)}"
     yield f"  launch {us(estimate.launch_us)}; {estimate.instructions:,} instructions"
-    named = (f"{name} {us(value)}" for name, value in estimate.named_bounds.items())
-    yield f"  at least, each alone: {', '.join(named)}"
+    yield "  at least, each alone, and the distance to it:"
+    for name, value in estimate.named_bounds.items():
+        yield f"    {name:28} {us(value):>8}  {us(estimate.latency_us - value):>8}"
     for gap in estimate.gaps:
         place = f" ({shown_file(gap.file, whole=False)}:{gap.line})" if gap.line else ""
-        yield f"  gap: {us(gap.us)} ({gap.share:.0%}) to {gap.bound}{place}"
+        yield f"  gap: {gap.bound} would save {us(gap.us)} ({gap.share:.0%}){place}"
     if estimate.left_out_bytes:
         yield (
             f"  loads counted once: {estimate.left_out_bytes:,} of {estimate.loaded_bytes:,} bytes are in SBUF since "

@@ -1,4 +1,4 @@
-"""Hints about speed with their prices: what the schedule would save if a line were mended (NK701 to NK708).
+"""Hints about speed with their prices: what the schedule would save if a line were mended (NK701 to NK708, NK710).
 
 Each hint is a change of the work: shorter times, edges that go, another engine. The change is scheduled, and the
 hint is given where the whole run gets shorter by a twentieth or more. The price is an estimate: a mended kernel may
@@ -21,6 +21,7 @@ from nkitools.rules.catalogue import RULES
 from nkitools.timing.critical_path import path_of
 from nkitools.timing.durations import DMA, ENGINES, SYNC
 from nkitools.timing.operations import Operations
+from nkitools.timing.tables import load_ns, table_loads
 from nkitools.timing.timeline import Timeline, pairs_of
 from nkitools.timing.what_if import Change, covered_ns
 
@@ -92,6 +93,7 @@ class _Changes:
         yield from self.no_overlap()
         yield from self.evacuations()
         yield from self.one_engine()
+        yield from self.table_loads()
 
     def slow_kinds(self) -> Iterator[Change]:
         """NK701 to NK704: the definitions of the rules, without their thresholds."""
@@ -207,6 +209,19 @@ class _Changes:
             message,
             engines=np.full(moved.size, other + core * len(ENGINES)),
         )
+
+    def table_loads(self) -> Iterator[Change]:
+        """NK710: activations that load another table of functions each time."""
+        loading, cores = load_ns(self.chip), self.timeline.core_numbers[self.base : self.base + self.record.count]
+        if not loading:
+            return
+        durations = self.timeline.work.durations[self.base : self.base + self.record.count]
+        for site, positions in self._by_site(table_loads(self.columns, self.engines, cores)):
+            message = (
+                f"{positions.size:,} activations of this line load another table of functions, {loading / 1e3:.3g} us "
+                "each: the Scalar Engine has called another function in between"
+            )
+            yield self._change("NK710", site, positions, 1 - loading / durations[positions], message)
 
     def _by_site(self, positions: Array) -> Iterator[tuple[int, Array]]:
         sites = self.columns.sites[positions]

@@ -21,19 +21,23 @@ def named_bounds(
     """Return the microseconds that a kernel takes at least, each bound alone.
 
     Memory by the bytes that the kernel moves, and by each byte once; compute by its flops at the peak of bfloat16, and
-    by the Tensor Engine's own time; a perfect pipeline, whose busiest engine never waits; the launch.
+    by each engine's own time; a perfect pipeline, whose busiest engine never waits; the launch.
     """
     bandwidth = chip.hbm_bytes_per_second * cores / 1e6
     once = sum(
         min(each.read_bytes, each.nbytes) + min(each.written_bytes, each.nbytes) for each in traffic if not each.spilled
     )
     peak = 2 * chip.partitions * chip.stationary_fmax * chip.clocks.tensor * 1e3 * cores
-    tensor = max((each.busy_us for each in engines if each.engine == "tensor"), default=0.0)
+    busy: dict[str, float] = {}
+    for each in engines:
+        if each.engine not in ("dma", "sync") and (each.busy_us or each.engine == "tensor"):
+            busy[each.engine] = max(each.busy_us, busy.get(each.engine, 0.0))
     return {
         "memory as written": roof.hbm_bytes / bandwidth,
         "memory with each byte once": once / bandwidth,
         "compute, ideal flops": roof.flops / peak,
-        "compute, useful flops": tensor,
+        "compute, useful flops": busy.pop("tensor", 0.0),
+        **{f"compute, {name} engine": us for name, us in busy.items()},
         "perfect pipeline": max(each.busy_us for each in engines),
         "launch": launch_us,
     }

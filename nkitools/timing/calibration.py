@@ -11,7 +11,7 @@ from itertools import combinations
 from math import ceil
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nkitools.facts.generations import Generation
 from nkitools.record.whole_file import write_whole
@@ -68,6 +68,14 @@ class Quality:
     rank: float  # rank correlation of estimates and published latencies
     not_fitted: int  # how many other rows there are of variants, which no fit has used
     not_fitted_median: float  # of the errors of these rows
+
+
+class FamilyBand(NamedTuple):
+    """The measured kernels of a family: how many, and between which factors of the estimate eight of ten lie."""
+
+    rows: int
+    lower: float
+    upper: float
 
 
 @cache
@@ -185,6 +193,35 @@ def band(chip: Generation, points: int = 0) -> tuple[float, float]:
     tenth = len(ratios) // 10
     lower, upper = min(ratios[tenth], 1.0), max(ratios[-1 - tenth], 1.0)
     return lower / factor, upper * factor
+
+
+@cache
+def family_bands() -> dict[tuple[str, str], FamilyBand]:
+    """Return the measured families by the short name of a generation and what their kernels contain."""
+    text = files("nkitools.timing").joinpath("families.tsv").read_text()
+    rows = csv.DictReader(text.splitlines(), delimiter="\t")
+    return {
+        (row["generation"], row["family"]): FamilyBand(
+            rows=int(row["rows"]), lower=float(row["lower"]), upper=float(row["upper"])
+        )
+        for row in rows
+    }
+
+
+def family_band(chip: Generation, family: str, points: int = 0) -> tuple[float, float, str]:
+    """Return the factors of an estimate as `band` does, for kernels of a family, and what they are of.
+
+    They are those of the measured kernels of the family. A family that was not measured on a generation on which others
+    were has a wider band than all kernels together.
+    """
+    found = family_bands().get((chip.short_name, family))
+    if found is not None:
+        factor = UNSEEN_FACTOR * OUTSIDE_FACTOR**points
+        said = f"the band is that of {found.rows} measured kernels ({family})"
+        return min(found.lower, 1.0) / factor, max(found.upper, 1.0) * factor, said
+    if chip.short_name not in {generation for generation, _ in family_bands()}:
+        return *band(chip, points), ""
+    return *band(chip, points + 1), f"the band is wider: no kernel of this family ({family}) was measured"
 
 
 def _rank_correlation(first: list[float], second: list[float]) -> float:

@@ -13,7 +13,6 @@ from nkitools.record.time_estimate import PathLine
 from nkitools.timing.durations import ENGINES
 
 if TYPE_CHECKING:
-    from nkitools.record.record import Record
     from nkitools.timing.schedule import Schedule
     from nkitools.timing.timeline import Timeline
 
@@ -26,11 +25,11 @@ def path_of(schedule: Schedule) -> list[int]:
     return path
 
 
-def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: float) -> tuple[PathLine, ...]:
+def critical_path(timeline: Timeline, columns: Sequence[Columns], latency_us: float) -> tuple[PathLine, ...]:
     """Return the lines of the critical path, the largest share first."""
     schedule = timeline.schedule
     path = np.array(path_of(schedule)[::-1], np.int64)
-    lines, numbers = _lines_of(path, timeline, records)
+    lines, numbers = _lines_of(path, timeline, columns)
     ends = np.maximum.accumulate(schedule.ends[path])
     spans = np.diff(ends, prepend=0.0)
     of_lines = np.bincount(numbers, spans, minlength=len(lines)) / 1e3
@@ -57,13 +56,13 @@ def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: flo
 
 
 def _lines_of(
-    path: Array, timeline: Timeline, records: Sequence[Record]
+    path: Array, timeline: Timeline, columns: Sequence[Columns]
 ) -> tuple[list[tuple[str, int, str, str]], Array]:
     """Return the lines of some instructions in the order of their first ones, and the number of each one's line.
 
     A line is its file, its number, the name of the instruction and the engine.
     """
-    columns = [Columns(record) for record in records]
+    records = [each.record for each in columns]
     words = np.stack(
         (
             np.repeat(np.arange(len(records)), [record.count for record in records])[path],

@@ -25,6 +25,8 @@ from nkitools.timing.schedule import Clock
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma", "left out")
 TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA, LEFT_OUT = range(len(ENGINES))
 DMA_COMPLETION_NS = 1300.0  # the share of completion in the documented nanoseconds of a DMA (NKI DMA overview)
+# Between two transfers of a queue: hardware makes the descriptors of a modern kernel, software those of a legacy one.
+SPACING = "sync issue", "gpsimd spacing"
 DMA_ENGINES = 16  # of a core (nki-dma-overview)
 _PARTITIONS_PER_DMA_ENGINE = 8  # "a 4-partition load keeps 15 engines idle" (nki-dma-overview)
 
@@ -41,7 +43,6 @@ class Time:
     other_duration: float = 0.0  # from start to end there
     rows: float = 0.0  # of the Tensor Engine: the share of its rows that are used
     shared: float = 0.0  # of the DMA engines, which all queues share
-    lane: int = 0  # the queue of a transfer: loads have one, and stores
 
 
 def times(columns: Columns, chip: Generation, knobs: Knobs, *, reorders: bool) -> tuple[Array, list[Time]]:
@@ -161,16 +162,15 @@ def _clock(chip: Generation, engine: int) -> float:
 
 def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, knobs: Knobs, *, reorders: bool) -> Time:
     data = max(plan.nanoseconds - DMA_COMPLETION_NS, 0.0) / knobs.dma_bandwidth
-    engines, descriptors, stores = DMA_ENGINES, 1, False
+    engines, descriptors = DMA_ENGINES, 1
     if layouts:
         on_chip = [each for each in layouts if each.on_chip]
         rows = min((each.partitions for each in on_chip), default=chip.partitions)
         engines = min(DMA_ENGINES, ceil(rows / _PARTITIONS_PER_DMA_ENGINE))
         run = min(each.run // each.dtype.itemsize for each in layouts[:2])
         descriptors = max(1, layouts[0].elements // max(run, 1))
-        stores = not layouts[0].on_chip
     packet = profiled(chip.short_name, "DMA", "DMA_PACKET", "packet")
-    queue = profiled(chip.short_name, "DMA", *(("DMA_DIRECT2D", "gpsimd spacing") if reorders else ("QUEUE", "")))
+    queue = profiled(chip.short_name, "DMA", "DMA_DIRECT2D", SPACING[reorders])
     issue = profiled(chip.short_name, "DMA", "DMA_DIRECT2D", "sync issue")
     if packet is None or queue is None or issue is None or not layouts:
         of_descriptors = descriptors * knobs.descriptor_ns
@@ -185,10 +185,9 @@ def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, k
     own = all_engines / engines
     return Time(
         engine=DMA,
-        occupied=queue.fixed_ns + (0.0 if reorders else own),
+        occupied=queue.fixed_ns if reorders else max(own, queue.fixed_ns),
         duration=(max(own, queue.fixed_ns) if reorders else issue.fixed_ns + own) + knobs.dma_latency_ns,
         shared=all_engines / DMA_ENGINES,
-        lane=int(stores),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nkitools.chip.numerics import Array
@@ -11,11 +12,11 @@ from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.advice import advice
 from nkitools.timing.bounds import gaps, named_bounds
-from nkitools.timing.calibration import band, outside, quality
+from nkitools.timing.calibration import family_band, outside, quality
 from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import is_calibrated, knobs_of
-from nkitools.timing.likeness import likeness
+from nkitools.timing.likeness import family_of, likeness
 from nkitools.timing.spilling import spilled_traffic, time_with_spills
 from nkitools.timing.timeline import Timeline, is_legacy, timeline_of
 from nkitools.timing.traffic import bytes_of_loads, matmul_flops, roofline, traffic
@@ -47,16 +48,18 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
     generation = generation_of(run.chip)
     timeline = _timeline(run, generation, as_written=as_written)
     records, knobs, busy = run.all_records, knobs_of(generation), timeline.busy_ns() / 1e3
-    latency, spilled = _latency(run, timeline, generation)
+    columns = [Columns(record) for record in records]
+    latency, spilled = _latency(run, columns, timeline, generation)
     without_spills = timeline.span_ns / 1e3 + knobs.launch_us
-    unlike = outside(likeness(timeline, records, without_spills))
-    lower, upper = band(generation, len(unlike))
-    flow = (*traffic(records), *spilled_traffic(records, spilled))
+    unlike = outside(likeness(timeline, columns, without_spills))
+    family = family_of(columns, is_legacy=is_legacy(run), spills=any(spilled))
+    lower, upper, of_family = family_band(generation, family, len(unlike))
+    flow = (*traffic(columns), *spilled_traffic(records, spilled))
     uses = _uses(busy, latency)
-    roof = roofline(matmul_flops(records), flow, latency, generation, timeline.cores)
-    path = critical_path(timeline, records, latency)
+    roof = roofline(matmul_flops(columns), flow, latency, generation, timeline.cores)
+    path = critical_path(timeline, columns, latency)
     bounds = named_bounds(uses, flow, roof, knobs.launch_us, generation, timeline.cores)
-    loaded, left_out = bytes_of_loads(records, timeline.left_out)
+    loaded, left_out = bytes_of_loads(columns, timeline.left_out)
     found = Estimate(
         kernel=run.kernel,
         chip=run.chip,
@@ -78,7 +81,7 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
         critical_path=path,
         advice=advice(timeline, records, run.dependences.flow, generation, latency) if advises else (),
         is_calibrated=is_calibrated(generation),
-        how_good=_how_good(generation, unlike),
+        how_good=_how_good(generation, unlike, of_family),
         assumed=ASSUMED,
     )
     return found, timeline
@@ -87,7 +90,8 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
 def latency_of(run: Run) -> float:
     """Return the estimated microseconds of a run alone, in half of the time of an `Estimate`; errors as there."""
     generation = generation_of(run.chip)
-    return _latency(run, _timeline(run, generation), generation)[0]
+    timeline = _timeline(run, generation)
+    return _latency(run, [Columns(record) for record in run.all_records], timeline, generation)[0]
 
 
 def _timeline(run: Run, generation: Generation, *, as_written: bool = False) -> Timeline:
@@ -96,11 +100,14 @@ def _timeline(run: Run, generation: Generation, *, as_written: bool = False) -> 
     return timeline_of(run, generation, knobs_of(generation), as_written=as_written)
 
 
-def _latency(run: Run, timeline: Timeline, generation: Generation) -> tuple[float, list[list[Spilled]]]:
+def _latency(
+    run: Run, columns: Sequence[Columns], timeline: Timeline, generation: Generation
+) -> tuple[float, list[list[Spilled]]]:
     """Return the estimated microseconds of a run, and the tensors of each record that spill."""
-    records, busy = run.all_records, timeline.busy_ns() / 1e3
-    spilled = [[] if is_legacy(run) else spills_of(each, Columns(each), generation) for each in records]
-    spent = max(timeline.span_ns / 1e3, time_with_spills(records, spilled, busy, generation))
+    spilled = [[] if is_legacy(run) else spills_of(each.record, each, generation) for each in columns]
+    spent = max(
+        timeline.span_ns / 1e3, time_with_spills(run.all_records, spilled, timeline.busy_ns() / 1e3, generation)
+    )
     return spent + knobs_of(generation).launch_us, spilled
 
 
@@ -113,12 +120,14 @@ def _uses(busy: Array, latency: float) -> tuple[EngineUse, ...]:
     )
 
 
-def _how_good(chip: Generation, unlike: tuple[str, ...]) -> str:
+def _how_good(chip: Generation, unlike: tuple[str, ...], of_family: str) -> str:
     good = quality()
     fitted = (
         f"fitted on {good.rows} published latencies of NeuronCore-v2 and v3: median error {good.median:.0%}, nine of "
         f"ten within {good.p90:.0%}; of kinds of kernels that were left out of the fit {good.left_out_median:.0%}"
     )
+    if of_family:
+        fitted += f"; {of_family}"
     if unlike:
         fitted += f"; the band is wider for what was not calibrated: {', '.join(unlike)}"
     if is_calibrated(chip):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.timing.timeline import Timeline
-
-if TYPE_CHECKING:
-    from nkitools.record.record import Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +24,8 @@ class Likeness:
     tile_elements: float  # of the largest operand of an instruction, on average
 
 
-def likeness(timeline: Timeline, records: Sequence[Record], latency_us: float) -> Likeness:
-    """Return the values of a run, by its timeline and records."""
-    columns = [Columns(record) for record in records]
+def likeness(timeline: Timeline, columns: Sequence[Columns], latency_us: float) -> Likeness:
+    """Return the values of a run, by its timeline and its records."""
     names = {LAYOUTS[number].dtype.name for each in columns for number in np.unique(each.layouts).tolist()}
     largest = np.concatenate([_largest_operands(each) for each in columns])
     span = timeline.span_ns
@@ -41,6 +36,15 @@ def likeness(timeline: Timeline, records: Sequence[Record], latency_us: float) -
         overlap=float(timeline.work.durations.sum()) / span if span else 1.0,
         tile_elements=float(largest.mean()) if largest.size else 0.0,
     )
+
+
+def family_of(columns: Sequence[Columns], *, is_legacy: bool, spills: bool) -> str:
+    """Return what kind of kernel it is: its dialect, what its instructions are, and whether tensors spill."""
+    plans = [each.plan for one in columns for each in one.record.plans.values()]
+    has_matmul = any(each.name == "nc_matmul" for each in plans)
+    has_function = any(each.function not in ("", "copy") for each in plans)
+    words = ["matmul"] * has_matmul + ["activation"] * has_function or ["neither matmul nor activation"]
+    return f"{'legacy' if is_legacy else 'modern'}, {' and '.join(words)}" + ", spilled" * spills
 
 
 def _largest_operands(columns: Columns) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -53,6 +54,22 @@ class Operations:
         firsts = self.columns.first_operands[found]
         on_chip = MemoryRegion.sbuf, MemoryRegion.psum
         return np.asarray(found[self._is_in(firsts, *on_chip) & ~self._is_in(firsts + 1, *on_chip)])
+
+    @cached_property
+    def renewals(self) -> Array:
+        """Return the positions of the memsets that fill a whole tile in PSUM, without an address.
+
+        Nothing that the tile held is read again: from there on the compiler may give it other bytes.
+        """
+        found, columns = self.named("memset"), self.columns
+        found = found[self._is_in(columns.first_operands[found], MemoryRegion.psum)]
+        places = columns.first_operands[found]
+        tiles = zip(columns.storages[places].tolist(), columns.layouts[places].tolist(), strict=True)
+        known = ((columns.record.storages.get(storage), LAYOUTS[layout]) for storage, layout in tiles)
+        whole = [
+            tile is not None and not tile.has_address and layout.elements == prod(tile.shape) for tile, layout in known
+        ]
+        return np.asarray(found[np.array(whole, np.bool_)])
 
     @cached_property
     def evacuations(self) -> Array:

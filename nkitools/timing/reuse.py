@@ -16,34 +16,59 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
+from nkitools.timing.repeated import mixed
 
 _SPILLED = 8  # of a full memory the part that is made free at once
 
 
-def reuse_edges(columns: Columns, chip: Generation, cores: Array) -> tuple[Array, Array]:
+def reuse_edges(columns: Columns, chip: Generation, cores: Array, fresh: Array) -> tuple[Array, Array]:
     """Return pairs of instructions: the first write to a tile, and an access to the tile that had its bytes before.
 
-    ``cores``: the core of each instruction, which has an SBUF and a PSUM of its own.
+    ``cores``: the core of each instruction, which has an SBUF and a PSUM of its own. ``fresh``: the positions of the
+    instructions with which a tile begins anew, so that it may have other bytes from there on.
     """
     order = np.argsort(columns.storages, kind="stable")
     storages, positions = columns.storages[order], columns.positions[order]
-    firsts = np.flatnonzero(np.diff(storages, prepend=-1))
+    firsts = np.flatnonzero((np.diff(storages, prepend=-1) != 0) | np.isin(positions, fresh))
     lasts = np.append(firsts[1:], storages.size) - 1
-    uses = positions.tolist()
+    decides = ~_implied(columns, order, firsts)
+    counts = np.concatenate(([0], np.cumsum(decides)))  # of the accesses that decide, before each
     tiles: dict[tuple[str, int], list[tuple[int, int, int, int, int]]] = {}
-    for storage, first, last in zip(storages[firsts].tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+    for storage, begins, ends, first, last in zip(
+        *(each.tolist() for each in (storages[firsts], positions[firsts], positions[lasts])),
+        *(each.tolist() for each in (counts[firsts], counts[lasts + 1] - 1)),
+        strict=True,
+    ):
         known = columns.record.storages.get(storage)
         if known is not None and known.memory in ("SBUF", "PSUM") and not known.has_address and not known.is_given:
-            begins, ends = uses[first], uses[last]
             place = known.memory, int(cores[begins])
             tiles.setdefault(place, []).append((begins, ends, first, last, known.partition_bytes))
-    targets, sources = list[int](), list[int]()
+    targets, sources, uses = list[int](), list[int](), positions[decides].tolist()
     for (memory, _), found in tiles.items():
         capacity = chip.sbuf_usable_bytes if memory == "SBUF" else chip.psum_partition_bytes
         for first, accesses in _rotated(sorted(found), uses, capacity):
             sources += accesses
             targets += [first] * len(accesses)
     return np.array(targets, np.int64), np.array(sources, np.int64)
+
+
+def _implied(columns: Columns, accesses: Array, firsts: Array) -> Array:
+    """Return for each access to tiles whether a later one of the same elements waits for it.
+
+    ``firsts``: the places of each tile's first access among them. Who waits for the later one waits for both.
+    """
+    if not accesses.size:
+        return np.zeros(0, np.bool_)
+    tiles = np.repeat(np.arange(firsts.size), np.diff(firsts, append=accesses.size))
+    keys = mixed(tiles, columns.layouts[accesses], columns.byte_offsets[accesses])
+    order = np.argsort(keys, kind="stable")
+    writes, places = columns.writes[accesses[order]], np.arange(order.size)
+    begins = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
+    sizes = np.diff(begins, append=order.size)
+    last_writes = np.repeat(np.maximum.reduceat(np.where(writes, places, -1), begins), sizes)
+    found = np.empty(order.size, np.bool_)
+    found[order] = places < np.where(writes, np.repeat(begins + sizes - 1, sizes), last_writes)
+    return found
 
 
 def _rotated(

@@ -52,6 +52,7 @@ class Work:
     order: Array | None = None  # the place of each among those that an engine may start first; None for their order
     rows: Array | None = None  # the share of the rows of an engine with a clock that each uses, 0 on others
     clock: Clock | None = None  # of the instructions with ``rows``
+    waits: Array | None = None  # how much of the time of each is not by the clock: it waits for semaphores
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,49 +93,54 @@ class _Scheduler:
         bounds = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(work.sources, minlength=count), out=bounds[1:])
         self.bounds = bounds.tolist()
-        self.targets = work.targets[order].tolist()
-        self.lags = work.lags[order].tolist()
+        self.edges = list(zip(work.targets[order].tolist(), work.lags[order].tolist(), strict=True))
         self.missing = np.bincount(work.targets, minlength=count).tolist()
         self.engines = work.engines.tolist()
         self.ready = [0.0] * count
         self.causes = [NO_CAUSE] * count
+        places = np.arange(count) if work.order is None else work.order
+        ordered = np.argsort(places)
+        self.places: list[int] = places.tolist()
+        self.of_places: list[int] = ordered.tolist()
         self.pending: list[list[tuple[float, int]]] = [[] for _ in work.in_order]  # by the time they are ready
         self.waiting: list[list[int]] = [[] for _ in work.in_order]  # ready now, by their order
         # What an engine in order starts next, and how many it has started.
-        self.lines = [np.flatnonzero(work.engines == engine).tolist() for engine in range(len(work.in_order))]
+        self.lines: list[list[int]] = [
+            ordered[work.engines[ordered] == engine].tolist() for engine in range(len(work.in_order))
+        ]
         self.heads = [0] * len(work.in_order)
+        self.free = [0.0] * len(work.in_order)
+        self.starts, self.ends = [0.0] * count, [0.0] * count
+        self.by_engine = [False] * count
+        self.beside = _Beside(work, self)
 
     def run(self) -> Schedule:
         """Return the whole schedule."""
         for position in [at for at, missing in enumerate(self.missing) if not missing]:
-            self._release(position)
-        return self._started()
+            engine = self.engines[position]
+            if not self.work.in_order[engine]:
+                heappush(self.pending[engine], (0.0, position))
+        self._start_all()
+        begins = np.array(self.starts)
+        begins[list(self.beside.later)] = list(self.beside.later.values())
+        return Schedule(
+            starts=np.array(self.starts),
+            begins=begins,
+            occupied=np.array(self.beside.lasting),
+            ends=np.array(self.ends),
+            causes=np.array(self.causes, np.int64),
+            waits_for_engine=np.array(self.by_engine, np.bool_),
+        )
 
-    def _release(self, position: int) -> None:
-        engine = self.engines[position]
-        if not self.work.in_order[engine]:
-            heappush(self.pending[engine], (self.ready[position], position))
-
-    def _started(self) -> Schedule:  # one loop over all instructions: what it calls would cost as much again
-        work, ready, causes, missing = self.work, self.ready, self.causes, self.missing
-        bounds, targets, lags, engines = self.bounds, self.targets, self.lags, self.engines
-        occupied, durations = work.occupied.tolist(), work.durations.tolist()
-        shared = [0.0] * self.count if work.shared is None else work.shared.tolist()
-        pools, until = work.pools, [0.0] * (max(work.pools, default=0) + 1)
-        order = np.arange(self.count) if work.order is None else work.order
-        places, of_places = order.tolist(), np.argsort(order).tolist()
-        rows = [0.0] * self.count if work.rows is None or work.clock is None else work.rows.tolist()
-        clocks = [] if work.clock is None else [_Windows(work.clock) for _ in until]
-        in_order, queues, pending, waiting = work.in_order, work.queues, self.pending, self.waiting
-        lines, heads = self.lines, self.heads
-        starts, begins, ends = [0.0] * self.count, [0.0] * self.count, [0.0] * self.count
-        lasting = [moving or busy for moving, busy in zip(shared, occupied, strict=True)]
-        by_engine = [False] * self.count
-        numbers = range(len(in_order))
-        free = [0.0] * len(in_order)
-        latest = [NO_CAUSE] * len(in_order)
-        flying: list[list[tuple[float, int]]] = [[] for _ in in_order]
-        nexts = [self._next(engine, 0.0) for engine in numbers]
+    def _start_all(self) -> None:
+        """Start one instruction after the other, in a loop whose steps take no longer than a call."""
+        ready, causes, missing, engines = self.ready, self.causes, self.missing, self.engines
+        bounds, edges, lines, heads = self.bounds, self.edges, self.lines, self.heads
+        in_order, pending, free, starts, ends = self.work.in_order, self.pending, self.free, self.starts, self.ends
+        occupied, durations = self.work.occupied.tolist(), self.work.durations.tolist()
+        latest, by_engine = [NO_CAUSE] * len(in_order), self.by_engine
+        beside, is_beside = self.beside.started, self.beside.counts
+        nexts = [self._next(engine) for engine in range(len(in_order))]
         for _ in range(self.count):
             start = min(nexts)
             if start == _NEVER:
@@ -144,39 +150,16 @@ class _Scheduler:
                 position = lines[engine][heads[engine]]
                 heads[engine] += 1
             else:
-                late, now = pending[engine], waiting[engine]
-                while late and late[0][0] <= start:
-                    heappush(now, places[heappop(late)[1]])
-                position = of_places[heappop(now)]
+                position = self._first(engine, start)
             if ready[position] < start:
                 causes[position], by_engine[position] = latest[engine], True
             starts[position] = start
-            end = start + durations[position]
-            begins[position] = start
-            if shared[position]:
-                pool = pools[engine]
-                if until[pool] > start:
-                    begins[position] = until[pool]
-                    end += until[pool] - start
-                until[pool] = begins[position] + shared[position]
-            busy = occupied[position]
-            if rows[position]:
-                slower = clocks[pools[engine]].slower(start, busy, rows[position])
-                busy += slower
-                end += slower
-                lasting[position] = busy
-            ends[position] = end
+            ends[position] = end = start + durations[position]
+            free[engine] = start + occupied[position]
             latest[engine] = position
-            free[engine] = start + busy
-            if queues[engine]:
-                held = flying[engine]
-                heappush(held, (end, position))
-                if len(held) >= queues[engine]:
-                    first, _ = heappop(held)
-                    if first > free[engine]:
-                        free[engine] = first
-            first, last = bounds[position], bounds[position + 1]
-            for target, lag in zip(targets[first:last], lags[first:last], strict=True):
+            if is_beside[position]:
+                end = beside(position, engine)
+            for target, lag in edges[bounds[position] : bounds[position + 1]]:
                 time = end + lag
                 if time > ready[target]:
                     ready[target], causes[target] = time, position
@@ -191,26 +174,29 @@ class _Scheduler:
                         time = free[other]
                     if time < nexts[other]:  # that of this engine is found below
                         nexts[other] = time
-            if in_order[engine]:  # as `_next` says, without a call
-                line, head = lines[engine], heads[engine]
-                if head == len(line) or missing[line[head]]:
-                    nexts[engine] = _NEVER
-                else:
-                    time, now_free = ready[line[head]], free[engine]
-                    nexts[engine] = time if time > now_free else now_free
+            if not in_order[engine]:
+                nexts[engine] = self._next(engine)
+            elif heads[engine] == len(lines[engine]) or missing[lines[engine][heads[engine]]]:  # as `_next` says
+                nexts[engine] = _NEVER
             else:
-                nexts[engine] = self._next(engine, free[engine])
-        return Schedule(
-            starts=np.array(starts),
-            begins=np.array(begins),
-            occupied=np.array(lasting),
-            ends=np.array(ends),
-            causes=np.array(causes, np.int64),
-            waits_for_engine=np.array(by_engine, np.bool_),
-        )
+                time, soonest = ready[lines[engine][heads[engine]]], free[engine]
+                nexts[engine] = time if time > soonest else soonest
 
-    def _next(self, engine: int, free: float) -> float:
+    def _first(self, engine: int, start: float) -> int:
+        """Return the first instruction in the order of an engine that is ready at a time; it is taken out."""
+        late, now = self.pending[engine], self.waiting[engine]
+        if not now:
+            _, position = heappop(late)
+            if not late or late[0][0] > start:
+                return position  # the only one
+            now.append(self.places[position])
+        while late and late[0][0] <= start:
+            heappush(now, self.places[heappop(late)[1]])
+        return self.of_places[heappop(now)]
+
+    def _next(self, engine: int) -> float:
         """Return when an engine can start an instruction next, as far as is clear now."""
+        free = self.free[engine]
         if self.work.in_order[engine]:
             line, head = self.lines[engine], self.heads[engine]
             if head == len(line) or self.missing[line[head]]:
@@ -220,6 +206,49 @@ class _Scheduler:
             return free
         pending = self.pending[engine]
         return max(free, pending[0][0]) if pending else _NEVER
+
+
+class _Beside:
+    """The state that instructions share beyond the order on their engine: transfers, queues and the clock."""
+
+    def __init__(self, work: Work, made: _Scheduler) -> None:
+        nothing = np.zeros(work.engines.size)
+        shared = nothing if work.shared is None else work.shared
+        rows = nothing if work.rows is None or work.clock is None else work.rows
+        self.counts = ((shared > 0) | (rows > 0) | np.array(work.queues, np.bool_)[work.engines]).tolist()
+        self.lasting = np.where(shared > 0, shared, work.occupied).tolist()
+        self.later: dict[int, float] = {}  # when transfers begin that wait for what they share
+        self._made, self._pools, self._queues = made, work.pools, work.queues
+        self._shared, self._rows = shared.tolist(), rows.tolist()
+        self._waits = (nothing if work.waits is None else work.waits).tolist()
+        self._until = [0.0] * (max(work.pools, default=0) + 1)
+        self._windows = [_Windows(work.clock) for _ in self._until] if work.clock else []
+        self._flying: list[list[float]] = [[] for _ in work.in_order]  # when what has started ends
+
+    def started(self, position: int, engine: int) -> float:
+        """Return when an instruction ends that has started now."""
+        made = self._made
+        start, more = made.starts[position], 0.0
+        if self._shared[position]:
+            pool = self._pools[engine]
+            begin = self._until[pool]
+            if begin > start:
+                self.later[position], more = begin, begin - start
+            else:
+                begin = start
+            self._until[pool] = begin + self._shared[position]
+        elif self._rows[position]:
+            busy = self.lasting[position] - self._waits[position]
+            more = self._windows[self._pools[engine]].slower(start, busy, self._rows[position])
+            self.lasting[position] += more
+            made.free[engine] += more
+        made.ends[position] = end = made.ends[position] + more
+        if self._queues[engine]:
+            held = self._flying[engine]
+            heappush(held, end)
+            if len(held) >= self._queues[engine]:
+                made.free[engine] = max(made.free[engine], heappop(held))
+        return end
 
 
 class _Windows:

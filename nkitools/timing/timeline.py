@@ -19,9 +19,11 @@ from nkitools.timing.forwarded import forwarded
 from nkitools.timing.knobs import Knobs
 from nkitools.timing.loaded_once import loaded_once
 from nkitools.timing.operations import Operations
+from nkitools.timing.queues import RINGS, ahead, lanes, order_of, waits_ns
 from nkitools.timing.repeated import repeated
 from nkitools.timing.reuse import reuse_edges
 from nkitools.timing.schedule import Schedule, Work, schedule
+from nkitools.timing.tables import load_ns, table_loads
 
 if TYPE_CHECKING:
     from nkitools.record.dependences import CompressedRows, Dependences
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 _SEMAPHORE_NS = 64.0  # from one engine to another, where no result is read
-_TILES = 2  # that a line's loads fill in turns, in the modern dialect: of 1 to 4, the order of 95 kernels shows 2
-_RINGS = 16  # transfers that are under way at once (nki-dma-overview: 16 queues)
+# What starts a later instruction while an earlier one waits, in the modern dialect, where profiles show the transfers.
+GO_AHEAD = LEFT_OUT, TENSOR
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,6 +106,8 @@ class _Part:
     later: Array  # loads that wait until an instruction begins to read
     readers: Array  # these instructions
     left_out: Array
+    late: Array  # the instructions that the compiler moves to the first use of their results
+    renewals: Array  # those with which a tile begins anew
     meetings: Array  # the instructions that receive what others send
 
 
@@ -135,7 +139,7 @@ def work_of(
 
     ``reorders``: the compiler changes the order on an engine. ``as_written``: it leaves out no load.
     """
-    is_profiled = profiled(chip.short_name, "DMA", "QUEUE", "") is not None
+    is_profiled = profiled(chip.short_name, "DMA", "DMA_PACKET", "packet") is not None
     model = _Model(chip=chip, knobs=knobs, reorders=reorders, as_written=as_written, is_profiled=is_profiled)
     flow = pairs_of(dependences.flow)
     parts, base, core = list[_Part](), 0, 0
@@ -150,26 +154,37 @@ def work_of(
     every, lane = joined("engines"), joined("lanes")
     occupied, durations = joined("occupied", float), joined("durations", float)
     edges = _edges(
-        dependences, flow, every, knobs, durations - occupied, joined("targets"), joined("sources"), joined("meetings")
+        dependences,
+        flow,
+        every,
+        knobs,
+        durations - occupied,
+        (joined("targets"), joined("sources")),
+        joined("meetings"),
+        joined("renewals"),
     )
     later, readers = joined("later"), joined("readers")
-    ahead = later, readers, -durations[readers]
-    targets, sources, lags = (np.concatenate(pair) for pair in zip(edges, ahead, strict=True))
+    filled = later, readers, -durations[readers]
+    targets, sources, lags = (np.concatenate(pair) for pair in zip(edges, filled, strict=True))
     every, count = every + lane * core * len(ENGINES), int(lane.max(initial=0)) + 1
-    in_order = [not reorders and kind not in (DMA, LEFT_OUT, *[TENSOR] * is_profiled) for kind in range(len(ENGINES))]
+    waits = waits_ns(flow, every, chip)
+    occupied, durations = occupied + waits, durations + waits
+    go_ahead = GO_AHEAD if is_profiled else (DMA, LEFT_OUT)
+    in_order = [not reorders and kind not in go_ahead for kind in range(len(ENGINES))]
     work = Work(
         engines=every,
-        order=_order(flow, every) if is_profiled else None,
+        order=order_of([flow, pairs_of(dependences.output)], every.size, joined("late")),
         shared=joined("shared", float),
         rows=joined("rows", float),
         clock=clock_of(chip),
+        waits=waits,
         occupied=occupied,
         durations=durations,
         targets=targets,
         sources=sources,
         lags=lags,
         in_order=in_order * core * count,
-        queues=[_RINGS if kind == DMA else 0 for kind in range(len(ENGINES))] * core * count,
+        queues=[RINGS if kind == DMA else 0 for kind in range(len(ENGINES))] * core * count,
         pools=[number // len(ENGINES) % core for number in range(len(ENGINES) * core * count)],
     )
     return work, core, joined("left_out")
@@ -195,9 +210,15 @@ def _part_of(
     for each in range(cores):
         balance(which, found, mine, np.flatnonzero(own == each))
     occupied, durations = _times_on(which, found, mine)
+    if loading := load_ns(model.chip):
+        loads_table = table_loads(columns, mine, own)
+        occupied[loads_table] += loading
+        durations[loads_table] += loading
     by_line = model.is_profiled and not model.reorders
-    reused = reuse_edges(columns, model.chip, own)
-    later, readers = _ahead(columns, flow, base, own) if by_line else (none, none)
+    operations = Operations(columns)
+    late, renewals = (operations.named("memset"), operations.renewals) if by_line else (none, none)
+    reused = reuse_edges(columns, model.chip, own, renewals)
+    later, readers = ahead(columns, flow, base, own) if by_line else (none, none)
     return _Part(
         cores=cores,
         engines=mine + (core + own) * len(ENGINES),
@@ -205,54 +226,16 @@ def _part_of(
         durations=durations,
         shared=np.array([each.shared for each in found])[which],
         rows=np.array([each.rows for each in found])[which],
-        lanes=_lanes(columns, mine, which, found, by_line=by_line),
+        lanes=lanes(columns, mine, flow, base, reorders=model.reorders) if model.is_profiled else np.zeros_like(mine),
         targets=np.concatenate((again, reused[0])) + base,
         sources=np.concatenate((originals, reused[1])) + base,
         later=later,
         readers=readers,
         left_out=loads + base,
+        late=late + base,
+        renewals=renewals + base,
         meetings=np.array([base + each.position for each in record.beside.transfers], np.int64),
     )
-
-
-def _order(flow: tuple[Array, Array], engines: Array) -> Array:
-    """Return the order of issue in which a transfer stands before the first instruction that reads what it brings."""
-    first = np.arange(engines.size) * 2 + 1
-    of_loads = engines[flow[1]] % len(ENGINES) == DMA
-    np.minimum.at(first, flow[1][of_loads], 2 * flow[0][of_loads])
-    order = np.empty(engines.size, np.int64)
-    order[np.argsort(first, kind="stable")] = np.arange(engines.size)
-    return order
-
-
-def _ahead(columns: Columns, flow: tuple[Array, Array], base: int, cores: Array) -> tuple[Array, Array]:
-    """Return the loads of a line that wait until an instruction begins to read what another one brings.
-
-    A line has two tiles for its loads: one is read while the other one is filled. What the kernel itself loads before
-    it reads any of it does not wait.
-    """
-    loads, never = Operations(columns).loads, columns.plans.size
-    readers = np.full(columns.plans.size, never)
-    mine = np.isin(flow[1] - base, loads)
-    np.minimum.at(readers, flow[1][mine] - base, flow[0][mine] - base)
-    loads = loads[readers[loads] < never]
-    lines = columns.sites * (int(cores.max(initial=0)) + 1) + cores
-    loads = loads[np.lexsort((loads, readers[loads], lines[loads]))]
-    later, readers = loads[_TILES:], readers[loads[:-_TILES]]
-    waits = (lines[later] == lines[loads[:-_TILES]]) & (readers < later)
-    return later[waits] + base, readers[waits] + base
-
-
-def _lanes(columns: Columns, engines: Array, which: Array, found: Sequence[Time], *, by_line: bool) -> Array:
-    """Return the queue of each transfer, 0 for others: one a line, or those that the times of transfers say.
-
-    Legacy transfers have one queue for loads and one for stores where profiles show them, all else has one queue.
-    """
-    if not by_line:
-        return np.array([each.lane for each in found], np.int64)[which]
-    moved, lanes = np.flatnonzero(engines == DMA), np.zeros(engines.size, np.int64)
-    lanes[moved] = np.unique(columns.sites[moved], return_inverse=True)[1].reshape(-1) % _RINGS
-    return lanes
 
 
 def _cores_of(columns: Columns, *, reorders: bool) -> tuple[Array, int]:
@@ -303,13 +286,14 @@ def _edges(
     engines: Array,
     knobs: Knobs,
     drained: Array,
-    targets: Array,
-    sources: Array,
+    further: tuple[Array, Array],
     meetings: Array,
+    renewals: Array,
 ) -> tuple[Array, Array, Array]:
     """Return all edges with their lags: reads of results first, then what may not be overwritten yet.
 
-    ``drained``: how long each instruction takes after it has let go of its engine.
+    ``drained``: how long each instruction takes after it has let go of its engine. ``further``: edges that are no
+    dependences. ``renewals``: instructions that wait for no earlier use of their tile.
     """
     kinds = engines % len(ENGINES)
     flow = _without_meetings(*flow, meetings)
@@ -317,12 +301,18 @@ def _edges(
     # A matmul adds to what another one has left in PSUM without a wait, and a transfer ends with its semaphore.
     lags[kinds[flow[1]] == DMA] = 0.0
     lags[kinds[flow[1]] == LEFT_OUT] = 0.0
-    others = [pairs_of(dependences.output), pairs_of(dependences.anti), (targets, sources)]
+    anti = pairs_of(dependences.anti)
+    if renewals.size:
+        waits = ~np.isin(anti[0], renewals)
+        anti = anti[0][waits], anti[1][waits]
+    others = [pairs_of(dependences.output), anti, further]
     targets = np.concatenate([flow[0], *(each[0] for each in others)])
     sources = np.concatenate([flow[1], *(each[1] for each in others)])
     later = np.where(engines[targets] == engines[sources], 0.0, _SEMAPHORE_NS)
     later[: lags.size] = lags
     matmuls = (kinds[targets] == TENSOR) & (engines[targets] == engines[sources])
+    if renewals.size:
+        matmuls |= (kinds[sources] == TENSOR) & np.isin(targets, renewals)
     later[matmuls] = -drained[sources[matmuls]]
     return targets, sources, later
 

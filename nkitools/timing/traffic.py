@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,15 +15,12 @@ from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import Roofline, TensorTraffic
 from nkitools.timing.operations import Operations
 
-if TYPE_CHECKING:
-    from nkitools.record.record import Record
 
-
-def traffic(records: Sequence[Record]) -> list[TensorTraffic]:
+def traffic(runs: Sequence[Columns]) -> list[TensorTraffic]:
     """Return the traffic of each tensor in HBM; tensors of ranks stand apart."""
     found = []
-    for record in records:
-        columns = Columns(record)
+    for columns in runs:
+        record = columns.record
         moved = columns.of_plans(
             lambda plan: [0 if plan.names_only else 1 + bool(each) for each in plan.written], np.int64
         )
@@ -44,25 +40,25 @@ def traffic(records: Sequence[Record]) -> list[TensorTraffic]:
     return found
 
 
-def bytes_of_loads(records: Sequence[Record], chosen: Array) -> tuple[int, int]:
+def bytes_of_loads(runs: Sequence[Columns], chosen: Array) -> tuple[int, int]:
     """Return the bytes of all loads from HBM to the chip, and of some of them, by their positions in the run."""
     total = mine = base = 0
-    for record in records:
-        columns = Columns(record)
+    for columns in runs:
         loads = Operations(columns).loads
         layouts = columns.layouts[columns.first_operands[loads] + 1].tolist()
         nbytes = np.array([LAYOUTS[each].nbytes for each in layouts], np.int64)
         total += int(nbytes.sum())
         mine += int(nbytes[np.isin(loads + base, chosen)].sum())
-        base += record.count
+        base += columns.record.count
     return total, mine
 
 
-def matmul_flops(records: Sequence[Record]) -> int:
+def matmul_flops(runs: Sequence[Columns]) -> int:
     """Return the floating-point operations of all matmuls, without transposes."""
     flops = 0
-    for record in records:
-        plans, firsts, counts = np.unique(Columns(record).plans, return_index=True, return_counts=True)
+    for columns in runs:
+        record = columns.record
+        plans, firsts, counts = np.unique(columns.plans, return_index=True, return_counts=True)
         for plan, first, count in zip(plans.tolist(), firsts.tolist(), counts.tolist(), strict=True):
             if record.plans[plan].plan.name == "nc_matmul":
                 _, stationary, moving = (access.layout for access in record.accesses(first)[:3])

@@ -7,7 +7,17 @@ from dataclasses import fields, replace
 import pytest
 
 from nkitools.facts.generations import GENERATIONS
-from nkitools.timing.calibration import OUTSIDE_FACTOR, band, calibration_rows, outside, quality, variant_pairs
+from nkitools.timing.calibration import (
+    OUTSIDE_FACTOR,
+    UNSEEN_FACTOR,
+    band,
+    calibration_rows,
+    family_band,
+    family_bands,
+    outside,
+    quality,
+    variant_pairs,
+)
 from nkitools.timing.knobs import KNOBS, Knobs, knobs_of
 from nkitools.timing.likeness import Likeness
 
@@ -81,3 +91,19 @@ def test_a_kernel_unlike_the_calibrated_ones_has_a_wider_band() -> None:
     (lower, upper), (wide_lower, wide_upper) = band(trn2), band(trn2, 2)
     assert wide_lower == pytest.approx(lower / OUTSIDE_FACTOR**2)
     assert wide_upper == pytest.approx(upper * OUTSIDE_FACTOR**2)
+
+
+def test_the_band_is_that_of_the_measured_kernels_of_the_family() -> None:
+    """A family that was measured has its own band, and one that was not has a wider one than all, where others were."""
+    trn1, trn2 = GENERATIONS["trn1"], GENERATIONS["trn2"]
+    matmul = family_bands()["gen3", "modern, matmul"]
+    lower, upper, said = family_band(trn2, "modern, matmul")
+    assert (lower, upper) == (min(matmul.lower, 1) / UNSEEN_FACTOR, max(matmul.upper, 1) * UNSEEN_FACTOR)
+    assert said == f"the band is that of {matmul.rows} measured kernels (modern, matmul)"
+    assert lower > band(trn2)[0]
+    assert upper < band(trn2)[1]
+    assert family_band(trn2, "modern, matmul", 1)[:2] == (lower / OUTSIDE_FACTOR, upper * OUTSIDE_FACTOR)
+    *wide, said = family_band(trn2, "modern, activation")
+    assert tuple(wide) == band(trn2, 1)
+    assert "no kernel of this family" in said
+    assert family_band(trn1, "legacy, matmul") == (*band(trn1), "")

@@ -279,6 +279,9 @@ def test_bounds_are_named_and_the_largest_gaps_have_lines() -> None:
     assert bounds["memory as written"] == pytest.approx(11 * nbytes / TRN2.hbm_bytes_per_second * 1e6)
     assert bounds["memory with each byte once"] == pytest.approx(3 * nbytes / TRN2.hbm_bytes_per_second * 1e6)
     assert bounds["compute, ideal flops"] == pytest.approx(2 * 1024**3 / (2 * 128 * 128 * 2.4e3))
+    busy = {use.engine: use.busy_us for use in found.engines}
+    assert bounds["compute, useful flops"] == busy["tensor"]
+    assert bounds["compute, vector engine"] == busy["vector"] > 0
     assert bounds["perfect pipeline"] == found.busiest_us
     assert bounds["launch"] == found.launch_us
     shares = [gap.us for gap in found.gaps]
@@ -310,7 +313,9 @@ def test_matmuls_go_at_half_of_the_clock_until_the_engine_was_busy(rows: int, wa
     a, b = (np.ones((rows, columns), ml_dtypes.bfloat16) for columns in (128, 512))
     run = nkitools.simulate(few_matmuls, a, b, 100, chip="trn2")
     made = timeline(run)
-    each = np.sort(made.schedule.occupied[made.kinds == 0])
+    each = made.schedule.occupied[made.kinds == 0]
+    each[0] -= 2 * 67  # its semaphores of two transfers, which take as long by the slow clock
+    each = np.sort(each)
     cold, warm = 2 * (10.5 + 512 * 0.4023), 10.5 + 512 * 0.4023
     assert each[-1] == pytest.approx(cold)
     assert each[0] == pytest.approx(warm if warms else cold)
