@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.chip import pages
+from benchmarks.chip import left_out, pages
 from benchmarks.chip.cases import plan, subset, table
 from benchmarks.chip.figures import Judged, figures, judged_rows
 from benchmarks.chip.judged import Result, judged, read
@@ -17,10 +17,10 @@ ROWS, CASES = plan()
 
 
 def test_the_tables_of_the_documents_are_those_of_the_stored_results() -> None:
-    """Each case has a stored result, and README.md and the page show what the tool makes of them."""
+    """Each case has a stored result, and README.md, the page and its picture show what the tool makes of them."""
     stored = read()
     assert list(stored) == list(CASES)
-    for path, text in pages.documents(figures(judged_rows(ROWS, stored))).items():
+    for path, text in pages.documents(judged_rows(ROWS, stored)).items():
         assert path.read_text() == text, f"{path.name}: make chip ARGS=--all"
 
 
@@ -102,3 +102,29 @@ def test_a_document_without_marks_is_refused() -> None:
     """Rather than written over or left as it is."""
     with pytest.raises(ValueError, match="no marks"):
         pages.rewritten("# A page\n", "| |")
+
+
+def test_stored_estimates_of_all_structures_have_those_of_the_model() -> None:
+    """Every timed case has an estimate by every combination, and the one that is in use gives the stored results."""
+    found, stored = left_out.read(), read()
+    timed = {key for each in left_out.timed() for key in each.row.keys}
+    assert set(found) == timed
+    for key, each in found.items():
+        dialect = left_out.dialect_of(key)
+        assert list(each) == list(left_out.models(dialect)), key
+        assert each[left_out.NOW[dialect]] == pytest.approx(float(stored[key].us), rel=1e-4), key
+
+
+def test_the_choice_without_a_family_or_a_problem_does_not_see_it() -> None:
+    """Of two models the one that is right on the other rows is taken; the plainer one where these do not tell."""
+    rows = [each for each in left_out.timed() if left_out.dialect_of(each.row.keys[0]) == "modern"]
+    plain, *_, last = left_out.models("modern")
+    spilled = [each for each in rows if each.row.extra_bytes > 0]
+    found = {
+        each.row.keys[0]: dict.fromkeys(left_out.models("modern"), 1.5 * float(each.row.cells["us"])) for each in rows
+    }
+    assert left_out.best(rows, found, "modern") == plain
+    for each in spilled:
+        found[each.row.keys[0]][last] = float(each.row.cells["us"])
+    assert left_out.best(rows, found, "modern") == last
+    assert left_out.best([each for each in rows if each not in spilled], found, "modern") == plain
