@@ -9,9 +9,15 @@ from itertools import combinations
 
 from nkitools.edits.kinds import kind
 from nkitools.edits.names import Names
-from nkitools.edits.remedies import REMEDIES, says_closed, sign_of
+from nkitools.edits.remedies import REMEDIES, UNKNOWN, says_closed, sign_of
 from nkitools.edits.source import Edit, Source, callee, last_word, replaced
 
+_FUNCTIONS = ("exp", "log", "square", "abs", "rsqrt", "reciprocal", "negative")
+_NO_TENSOR = ("ndarray", "zeros", "ones", "full", "arange", "load", "store", "ds", "program_id", "num_programs")
+_OPTIONAL = (
+    "mask", "bias", "scale", "offset", "vector_offset", "scalar_offset", "negate", "accumulate", "reduce_cmd",
+    "channel_multiplier", "dtype", "keepdims",
+)  # fmt: skip
 _LOOPS = ("range", "affine_range", "sequential_range", "static_range")
 _AXES = range(3)  # of a grid
 _LARGE = "1e30"  # what a running minimum begins with
@@ -182,3 +188,85 @@ def first_value(source: Source, node: ast.Constant) -> Iterator[Edit]:
     call = source.parents[around] if isinstance(around, ast.keyword) else around
     if isinstance(node.value, int | float) and callee(call) in ("memset", "full"):
         yield from (replaced(node, each) for each in (f"-{_LARGE}", _LARGE, "1.0", "0.0") if each != source.says(node))
+
+
+@kind("one-more-function", "a function of a tensor is left out", ast.expr, REMEDIES)
+def one_more_function(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """An argument of a function of tensors becomes a function of it: ``nl.sum(x)`` becomes ``nl.sum(nl.exp(x))``."""
+    around, names = source.parents[node], Names.of(source, node)
+    is_given = isinstance(around, ast.Call) and names.room(around) == "nl" and node in around.args
+    if is_given and callee(around) not in (*_NO_TENSOR, *_LOOPS) and _is_tensor(names, node):
+        yield from (replaced(node, f"{names.nl}.{each}({source.says(node)})") for each in _FUNCTIONS)
+
+
+def _is_tensor(names: Names, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return names.room(node) == "nl" and callee(node) not in _NO_TENSOR
+    return _base(node) in names.tensors
+
+
+def _base(node: ast.AST) -> str:
+    return last_word(node.value) if isinstance(node, ast.Subscript) else last_word(node)
+
+
+@kind("keyword-of-another", "a keyword that another call has", ast.Call, REMEDIES)
+def keyword_of_another(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A mask, an offset, a flag and so on, as another call of the file has it; a tensor as the offsets of an access."""
+    names, given = Names.of(source, node), {each.arg for each in node.keywords}
+    if names.room(node) not in ("nl", "nisa") and callee(node) != "ap":
+        return
+    found = [f"mask={each}" for each in names.masks if callee(node) in ("load", "store") or names.room(node) == "nisa"]
+    found += names.keywords.get(callee(node), [])
+    if callee(node) == "ap":
+        found += [f"vector_offset={each}" for each in names.tensors_before(node.lineno)]
+    for each in dict.fromkeys(found):
+        name = each.partition("=")[0]
+        if name in _OPTIONAL and name not in given:
+            yield source.with_argument(node, each)
+
+
+@kind("one-more-condition", "a condition is left out", ast.expr, REMEDIES)
+def one_more_condition(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """Another condition of the function, or a flag among its arguments, is asked for as well, or instead; ``not``."""
+    around, names = source.parents[node], Names.of(source, node)
+    if isinstance(around, ast.If | ast.IfExp) and node is around.test:
+        text = says_closed(source, node)
+        yield replaced(node, f"not {text}")
+        flags = [one for each in names.flags if each != source.says(node) for one in (f"not {each}", each)]
+        yield from (replaced(node, f"{each} {word} {text}") for word in ("or", "and") for each in flags)
+    elif isinstance(node, ast.Compare) and not isinstance(around, ast.BoolOp | ast.UnaryOp | ast.Assert):
+        others = [each for each in names.comparisons if each != source.says(node)]
+        yield from (replaced(node, f"({source.says(node)}) & ({each})") for each in others)
+
+
+@kind("one-more-bound", "the last tile is taken for a whole one", ast.expr, REMEDIES)
+def one_more_bound(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """A size becomes ``min(size, rest)``; ``rest`` is what other bounds of the function have, or ``rows - start``."""
+    around = source.parents[node]
+    is_assigned = isinstance(around, ast.Assign) and node is around.value
+    is_window = isinstance(around, ast.Call) and callee(around) == "ds" and node is around.args[-1]
+    if is_assigned or is_window or (isinstance(around, ast.Slice) and node is around.upper):
+        names, mine = Names.of(source, node), source.says(node)
+        if not is_assigned or last_word(around.targets[0]) in names.sizes:
+            yield from (replaced(node, f"min({mine}, {each})") for each in names.bounds(node.lineno) if each != mine)
+
+
+@kind("one-more-program", "a program takes itself for the first or the only one", ast.Constant, REMEDIES)
+def one_more_program(source: Source, node: ast.Constant) -> Iterator[Edit]:
+    """``0`` becomes ``nl.program_id(axis)``, ``1`` becomes ``nl.num_programs(axis)``."""
+    function = {0: "program_id", 1: "num_programs"}.get(node.value) if type(node.value) is int else None
+    is_number = isinstance(source.parents[node], ast.Assign | ast.BinOp | ast.Call)
+    if function and is_number and ("program_id" in source.text or "num_programs" in source.text):
+        yield from (replaced(node, f"{Names.of(source, node).nl}.{function}({axis})") for axis in range(2))
+
+
+@kind("other-constant", "a number of the module is another one", ast.Module, REMEDIES)
+def other_constant(source: Source, _: ast.Module) -> Iterator[Edit]:
+    """Neighbours of whole numbers, halves, doubles, tenths, the other sign; any number that runs tell."""
+    for each in source.constants:
+        value = getattr(each.value, "value", None)
+        if type(value) in (int, float):
+            found = [value + 1, value - 1, value // 2, 2 * value] if isinstance(value, int) else [value / 2, 2 * value]
+            found += [-value] if isinstance(value, int) else [-value, value * 10, value / 10]
+            yield from (replaced(each.value, repr(one)) for one in dict.fromkeys(found) if one != value)
+            yield replaced(each.value, UNKNOWN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,6 +98,53 @@ class Names:
                 ]
                 found += [f"{one} : {other}" for one in names for other in names if one != other]
         return found
+
+    @cached_property
+    def keywords(self) -> dict[str, list[str]]:
+        """The keywords of the calls of the function, as they are written, by the last words of what is called."""
+        found: dict[str, list[str]] = {}
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Call):
+                found.setdefault(callee(node), []).extend(map(self.source.says, node.keywords))
+        return found
+
+    @cached_property
+    def masks(self) -> list[str]:
+        """The masks of calls, as they are written."""
+        given = (each for every in self.keywords.values() for each in every)
+        return list(dict.fromkeys(each[5:] for each in given if each.startswith("mask=")))
+
+    @cached_property
+    def comparisons(self) -> list[str]:
+        """The comparisons in masks, as they are written."""
+        return self._texts(
+            each for each in ast.walk(self.function) if isinstance(each, ast.Compare) and self._is_of_mask(each)
+        )
+
+    def _is_of_mask(self, node: ast.AST) -> bool:
+        around = self.source.parents[node]
+        return isinstance(around, ast.keyword | ast.Assign) or isinstance(getattr(around, "op", None), ast.BitAnd)
+
+    @cached_property
+    def flags(self) -> list[str]:
+        """The flags among the arguments: those that have a default of True or False."""
+        assert isinstance(self.function, FUNCTIONS)
+        given = self.function.args
+        pairs = [*zip(reversed(given.args), reversed(given.defaults), strict=False)]
+        pairs += [each for each in zip(given.kwonlyargs, given.kw_defaults, strict=True) if each[1] is not None]
+        return [each.arg for each, default in pairs if isinstance(getattr(default, "value", None), bool)]
+
+    def bounds(self, line: int) -> list[str]:
+        """Return what `min` is asked for in the function, and sizes less the counters of the loops around a line."""
+        calls = [each for each in ast.walk(self.function) if callee(each) == "min" and isinstance(each, ast.Call)]
+        found = [self.source.says(argument) for each in calls for argument in each.args]
+        loops = [each for each in ast.walk(self.function) if isinstance(each, ast.For)]
+        counters = [last_word(each.target) for each in loops if each.lineno < line <= (each.end_lineno or 0)]
+        found += [f"{size} - {each}" for each in filter(None, counters) for size in self.sizes if size != each]
+        return list(dict.fromkeys(found))
+
+    def _texts(self, nodes: Iterable[ast.AST]) -> list[str]:
+        return list(dict.fromkeys(map(self.source.says, nodes)))
 
     @cached_property
     def functions(self) -> frozenset[str]:

@@ -39,6 +39,7 @@ _SIGNS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _ROOMS = ("nl", "nisa", "jnp", "pl", "lax", "jax", "np")
+_DTYPES = ("float32", "bfloat16", "float16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
 _FLAGS = ("accumulate", "keepdims", "negate", "reverse0", "reverse1", "is_transpose")
 _FACTORS = (0.1, 10.0, 0.01, 100.0, 0.5, 2.0, 1e-3, 1e3, -1.0)
 
@@ -205,8 +206,9 @@ def part_of_expression(source: Source, node: ast.expr) -> Iterator[Edit]:
         Names.of(source, node).room(node) in ("nl", "jnp", "math", "np") or callee(node) in ("min", "max")
     ):
         parts = [each for each in node.args if not isinstance(each, ast.Tuple | ast.List)]
-    elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        parts = [node.value]
+    elif isinstance(node, ast.Subscript):
+        is_cut = isinstance(node.value, ast.Call) and isinstance(node.slice, ast.Slice)
+        parts = [node.value] if is_cut or isinstance(node.value, ast.Name) else []
     yield from (replaced(node, source.says(part)) for part in parts)
 
 
@@ -345,10 +347,13 @@ def one_more_keyword(source: Source, node: ast.Call) -> Iterator[Edit]:
     yield from (source.with_argument(node, each) for each in more if each.partition("=")[0] not in given)
 
 
-@kind("other-dtype", "a tile of another dtype", ast.keyword, REMEDIES)
-def other_dtype(source: Source, node: ast.keyword) -> Iterator[Edit]:
-    """Replace a ``dtype=`` by float32, or by the dtype of an argument."""
-    if node.arg == "dtype":
-        owner = "jnp" if "jnp" in source.says(node.value) else "nl"
+@kind("other-dtype", "a tile of another dtype", ast.AST, REMEDIES)
+def other_dtype(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """Replace a ``dtype=``, or a dtype that is named, by float32, that of an argument, or that of whole numbers."""
+    value = node.value if isinstance(node, ast.keyword) and node.arg == "dtype" else node
+    is_named = isinstance(node, ast.Attribute) and node.attr in _DTYPES and last_word(node.value) == "nl"
+    if value is not node or is_named:
+        owner = "jnp" if "jnp" in source.says(value) else "nl"
         found = [f"{owner}.float32", *Names.of(source, node).dtypes]
-        yield from (replaced(node.value, each) for each in dict.fromkeys(found) if each != source.says(node.value))
+        found += [f"{owner}.{each}" for each in ("int32", "uint32") if "int" in source.says(value)]
+        yield from (replaced(value, each) for each in dict.fromkeys(found) if each != source.says(value))

@@ -30,7 +30,8 @@ _KINDS = {
     "other-end": 0.5, "other-bound": 2.5, "swap-names": 1.0, "other-counter": 1.0, "one-step-less": 0.5,
     "no-method": 1.0, "first-value": 0.5, "one-more-operand": 2.5, "clear-before": 1.0, "other-transposition": 0.5,
     "change-engine": 9.0, "change-buffer": 9.0, "alias-buffers": 9.0, "forget-return": 9.0, "wrong-range": 6.0,
-    "drop-barrier": 6.0, "drop-memset": 4.0, "drop-copy": 4.0,
+    "drop-barrier": 6.0, "drop-memset": 4.0, "drop-copy": 4.0, "keyword-of-another": 1.0, "one-more-condition": 1.0,
+    "one-more-bound": 1.5, "one-more-program": 1.0, "other-constant": 0.5,
 }  # fmt: skip
 _OTHER_KIND = 2.0
 _UNREAD = 2.0  # the weight of a name that nothing reads
@@ -48,6 +49,7 @@ _NUMBERS = frozenset(
         "one-more-factor",
         "change-constant",
         "other-flag",
+        "other-constant",
     }
 )
 _ANYWHERE = _NUMBERS | {
@@ -57,7 +59,8 @@ _ANYWHERE = _NUMBERS | {
 _PARTIAL = frozenset({
     "other-index", "shift-back", "narrow-slice", "widen-slice", "shorten-loop", "lengthen-loop", "drop-mask",
     "drop-minimum", "floor-division", "change-comparison", "ignore-condition", "other-name", "move-statement",
-    "other-quotient", "other-end", "other-bound", "other-turn", "clear-before", "other-counter",
+    "other-quotient", "other-end", "other-bound", "other-turn", "clear-before", "other-counter", "one-more-bound",
+    "keyword-of-another", "one-more-condition",
 })  # fmt: skip
 DTYPES = frozenset({"other-dtype", "change-dtype"})
 

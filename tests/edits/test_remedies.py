@@ -77,6 +77,23 @@ CASES = {
         "    i, j, k = x.shape\n    a = nl.load(x[i + k, j * 2])",
         "    i, j, k = x.shape\n    a = nl.load(x[j + k, i * 2])",
     ),
+    "one-more-function": ("    a = nl.sum(x, axis=1)", "    a = nl.sum(nl.exp(x), axis=1)"),
+    "keyword-of-another": (
+        "    a = nl.load(x, mask=weight < 4)\n    nl.store(y, a)",
+        "    a = nl.load(x, mask=weight < 4)\n    nl.store(y, a, mask=weight < 4)",
+    ),
+    "one-more-condition": (
+        "    i, j = weight\n    a = nl.load(x, mask=i < 4)\n    b = nl.load(y, mask=j < 8)",
+        "    i, j = weight\n    a = nl.load(x, mask=(i < 4) & (j < 8))\n    b = nl.load(y, mask=j < 8)",
+    ),
+    "one-more-bound": (
+        "    rows = x.shape[0]\n    for i in range(0, rows, TILE):\n        height = TILE",
+        "    rows = x.shape[0]\n    for i in range(0, rows, TILE):\n        height = min(TILE, rows - i)",
+    ),
+    "one-more-program": (
+        "    i = 0\n    n = nl.num_programs(0)",
+        "    i = nl.program_id(0)\n    n = nl.num_programs(0)",
+    ),
     "other-counter": ("    n, m = x.shape\n    a = y[n]", "    n, m = x.shape\n    a = y[n * TILE + m]"),
     "one-step-less": (
         "    nisa.tensor_scalar(dst=x, data=y, op0=nl.add, operand0=1.0, op1=nl.multiply, operand1=2.0)",
@@ -94,6 +111,7 @@ CASES = {
         "    b = nl.load(y)\n    for i in range(4):\n        nisa.memset(dst=b, value=0.0)\n"
         "        nisa.tensor_tensor(dst=b, data1=b, data2=x, op=nl.add)",
     ),
+    "other-constant": ("    a = nl.load(x)\n\n\nSIZE = 64", "    a = nl.load(x)\n\n\nSIZE = 32"),
 }
 
 
