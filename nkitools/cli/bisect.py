@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from nkitools.cli.commands import ArrayCommand
 from nkitools.cli.load_run import read_run
 from nkitools.cli.shared_options import chip_option, inputs_option, json_option, set_option, version_option
 from nkitools.cli.sweep import progress_line
-from nkitools.cli.terminal import say, say_json
+from nkitools.cli.terminal import printing_apart, say, say_json
 from nkitools.kernel_file import Asked, asked, load, seen
 from nkitools.kernel_settings import without_settings
 
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 )
 @click.option("--diff", "as_diff", is_flag=True, help="Print the edit as a patch, and nothing else.")
 @click.option("--apply", "applies", is_flag=True, help="Write the edit into the kernel's file, after asking.")
+@click.option(
+    "--sarif", "as_sarif", is_flag=True, help="Print a log for code scanning (SARIF 2.1.0), whose fix is the edit."
+)
 @json_option()
 @click.pass_context
 def find_first_wrong(
@@ -53,6 +57,7 @@ def find_first_wrong(
     seconds: float,
     as_diff: bool,
     applies: bool,
+    as_sarif: bool,
     as_json: bool,
 ) -> None:
     """Find one edit of KERNEL of FILE after which its results are right.
@@ -66,7 +71,13 @@ def find_first_wrong(
     from nkitools.why.traced_calls import Call
 
     file, name = seen(kernel, needs_inputs=inputs is None)
-    with stand_in("always"), asked(file, name, inputs, settings) as this:
+    if against is not None and as_sarif:
+        raise click.UsageError("--against names a difference, no edit: --sarif has nothing to print")
+    with (
+        printing_apart() if as_sarif else nullcontext(),
+        stand_in("always"),
+        asked(file, name, inputs, settings) as this,
+    ):
         try:
             if against is not None:
                 call = Call(_of_nki(this.kernel, name), this.args, this.kwargs)
@@ -74,8 +85,9 @@ def find_first_wrong(
             found = _answer(this, settings, seconds)
         except (TypeError, ValueError) as error:
             raise click.UsageError(str(error)) from None
-    if as_json:
-        say_json(found.as_plain())
+        plain = _log(found, this) if as_sarif else found.as_plain()
+    if as_json or as_sarif:
+        say_json(plain)
     elif as_diff:
         say(_patch(found))
     else:
@@ -83,6 +95,17 @@ def find_first_wrong(
     if applies:
         _apply(found)
     context.exit(int(found.kind != "right"))
+
+
+def _log(found: Answer, this: Asked) -> dict[str, Any]:
+    """Return an answer as a log of code scanning."""
+    from nkitools.authors_code.called_functions import plain_function
+    from nkitools.facts import __version__
+    from nkitools.report.sarif import repair_log
+
+    code = getattr(plain_function(this.kernel), "__code__", None)
+    place = (str(this.file.path), 1) if code is None else (code.co_filename, code.co_firstlineno)
+    return repair_log(found.as_plain(), str(found), place, Path.cwd(), __version__)
 
 
 def _patch(found: Answer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -27,14 +27,57 @@ def sarif_log(findings: Sequence[Finding], root: Path, version: str, tried: Trie
     describes the rules that are broken.
     """
     ids = sorted({finding.rule for finding in findings})
-    driver = {"name": "nkitools", "version": version, "rules": [_described(RULES[each]) for each in ids]}
+    return _log([_described(RULES[each]) for each in ids], list(_results(findings, ids, root, tried or {})), root, version)
+
+
+def _log(rules: list[dict[str, Any]], results: list[dict[str, Any]], root: Path, version: str) -> dict[str, Any]:
     run = {
-        "tool": {"driver": driver},
+        "tool": {"driver": {"name": "nkitools", "version": version, "rules": rules}},
         "originalUriBaseIds": {_ROOT: {"uri": f"{root.resolve().as_uri()}/"}},
         "columnKind": "unicodeCodePoints",
-        "results": list(_results(findings, ids, root, tried or {})),
+        "results": results,
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+_WRONG_VALUES = {
+    "id": "wrong-values",
+    "name": "WrongValues",
+    "shortDescription": {"text": "wrong-values"},
+    "fullDescription": {"text": "The results of a kernel differ from those of its reference."},
+    "help": {"text": "Apply the fix, where there is one: it was verified on other values."},
+    "defaultConfiguration": {"level": "error"},
+}
+
+
+def repair_log(
+    answer: Mapping[str, Any], text: str, place: tuple[str, int], root: Path, version: str
+) -> dict[str, Any]:
+    """Return the answer about a wrong kernel (`Answer.as_plain`) as a log; a verified edit is the fix of its result.
+
+    ``text``: the answer in words; ``place``: the kernel's file and line, for an answer without an edit.
+    """
+    edit, results = answer["edit"], []
+    if answer["kind"] != "right":
+        file, line = (edit["file"], edit["line"]) if edit else place
+        is_verified = edit and answer["kind"] == "repaired"
+        fix = [_fix({"title": edit["change"], "edits": edit["edits"]}, file, root)] if is_verified else []
+        print_of = sha256(f"{_uri(file, root)[0]} {answer['kernel']}".encode()).hexdigest()
+        facts = {name: answer[name] for name in ("kernel", "kind", "tried", "of", "seconds")}
+        results.append(
+            {
+                "ruleId": _WRONG_VALUES["id"],
+                "ruleIndex": 0,
+                "level": "error",
+                "message": {"text": text},
+                "occurrenceCount": 1,
+                "properties": {"facts": facts, "places": []},
+                "locations": [{"physicalLocation": _place(file, line, None, root)}],
+                "partialFingerprints": {"nkitoolsFinding/v1": f"{print_of[:32]}:1"},
+                **({"fixes": fix} if fix else {}),
+            }
+        )
+    return _log([_WRONG_VALUES] if results else [], results, root, version)
 
 
 def as_sarif(findings: Sequence[Finding], root: Path, version: str, tried: Tried | None = None) -> str:
@@ -59,7 +102,7 @@ def _results(findings: Iterable[Finding], ids: list[str], root: Path, tried: Tri
         print_of = sha256(f"{finding.rule} {_uri(finding.file, root)[0]} {finding.message}".encode()).hexdigest()
         seen[print_of] = seen.get(print_of, 0) + 1
         made = enumerate(suggestions_as_plain(finding))
-        fixes = [_fix(each, finding, root, tried.get((at, number), "")) for number, each in made]
+        fixes = [_fix(each, finding.file, root, tried.get((at, number), "")) for number, each in made]
         yield {
             "ruleId": finding.rule,
             "ruleIndex": ids.index(finding.rule),
@@ -67,14 +110,14 @@ def _results(findings: Iterable[Finding], ids: list[str], root: Path, tried: Tri
             "message": {"text": f"{finding.message}{finding.more()}. {finding.remedy}"},
             "occurrenceCount": finding.count,
             "properties": {"facts": dict(finding.facts), "places": [asdict(each) for each in finding.places]},
-            "locations": [{"physicalLocation": _place(finding, root)}],
+            "locations": [{"physicalLocation": _place(finding.file, finding.line, finding.column, root)}],
             # Lines move; the same words in the same file are the same finding, the first, the second.
             "partialFingerprints": {"nkitoolsFinding/v1": f"{print_of[:32]}:{seen[print_of]}"},
             **({"fixes": fixes} if fixes else {}),
         }
 
 
-def _fix(suggestion: dict[str, Any], finding: Finding, root: Path, tried: str) -> dict[str, Any]:
+def _fix(suggestion: dict[str, Any], file: str, root: Path, tried: str = "") -> dict[str, Any]:
     replacements = [
         {
             "deletedRegion": {
@@ -87,22 +130,22 @@ def _fix(suggestion: dict[str, Any], finding: Finding, root: Path, tried: str) -
         }
         for each in suggestion["edits"]
     ]
-    change = {"artifactLocation": _file(finding, root), "replacements": replacements}
+    change = {"artifactLocation": _file(file, root), "replacements": replacements}
     text = f"{suggestion['title']} (tried: {tried})" if tried else suggestion["title"]
     return {"description": {"text": text}, "artifactChanges": [change]}
 
 
-def _file(finding: Finding, root: Path) -> dict[str, str]:
-    uri, is_relative = _uri(finding.file, root)
+def _file(file: str, root: Path) -> dict[str, str]:
+    uri, is_relative = _uri(file, root)
     return {"uri": uri, "uriBaseId": _ROOT} if is_relative else {"uri": uri}
 
 
-def _place(finding: Finding, root: Path) -> dict[str, Any]:
+def _place(file: str, line: int, column: int | None, root: Path) -> dict[str, Any]:
     # A line counts from 1; a finding about a whole file stands at its beginning.
-    region = {"startLine": max(finding.line, 1)}
-    if finding.column is not None:
-        region["startColumn"] = max(finding.column, 1)
-    return {"artifactLocation": _file(finding, root), "region": region}
+    region = {"startLine": max(line, 1)}
+    if column is not None:
+        region["startColumn"] = max(column, 1)
+    return {"artifactLocation": _file(file, root), "region": region}
 
 
 def _uri(file: str, root: Path) -> tuple[str, bool]:

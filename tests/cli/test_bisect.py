@@ -106,6 +106,24 @@ def test_a_patch_and_a_file_that_is_mended(directory: Path, monkeypatch: pytest.
 
 
 @pytest.mark.process
+def test_a_log_for_code_scanning_has_the_edit_as_its_fix(directory: Path) -> None:
+    """The fix replaces the piece of the line that is wrong; a right kernel has no result, an array alone no fix."""
+    (run,) = json.loads(bisected(directory, "--sarif", steps="15").output)["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("wrong-values", "error")
+    (change,) = result["fixes"][0]["artifactChanges"]
+    (new,) = change["replacements"]
+    assert change["artifactLocation"] == {"uri": "sums.py", "uriBaseId": "SRCROOT"}
+    region = {"startLine": 10, "startColumn": 20, "endLine": 10, "endColumn": 22}
+    assert new == {"deletedRegion": region, "insertedContent": {"text": "16"}}
+    assert json.loads(bisected(directory, "--sarif").output)["runs"][0]["results"] == []
+    array = "\nreference = inputs()[0].sum(axis=1, keepdims=True)\n"
+    (run,) = json.loads(bisected(directory, "--sarif", steps="15", more=array).output)["runs"]
+    assert "fixes" not in run["results"][0]
+    assert "this edit fits this case" in run["results"][0]["message"]["text"]
+
+
+@pytest.mark.process
 def test_an_intermediate_narrows_what_no_edit_mends(directory: Path) -> None:
     """With two mistakes the first wrong tensor is named; without an intermediate nothing is."""
     twice = KERNEL.replace("STEPS", "14").replace("DTYPE", "nl.float32").replace("value=0.0", "value=0.75")
@@ -121,12 +139,12 @@ def test_an_intermediate_narrows_what_no_edit_mends(directory: Path) -> None:
 
 @pytest.mark.process
 def test_low_precision(directory: Path) -> None:
-    """The line that loses digits is named, and how many; an error so small brings no edit."""
+    """The line that loses digits is named, and how many; a wider tile mends it, as all arguments are float32."""
     done = bisected(directory, "--json", dtype="nl.bfloat16")
     assert done.exit_code == 1
     found = json.loads(done.output)
     assert found["lost"].startswith("bfloat16 tensor_tensor at sums.py:12 loses ")
-    assert (found["kind"], found["edit"]) == ("doubt", None)
+    assert (found["kind"], found["edit"]["change"]) == ("repaired", "nl.bfloat16 -> nl.float32")
 
 
 def test_against_another_kernel_and_an_earlier_run(directory: Path) -> None:
