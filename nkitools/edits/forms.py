@@ -217,6 +217,8 @@ def keyword_of_another(source: Source, node: ast.Call) -> Iterator[Edit]:
         return
     found = [f"mask={each}" for each in names.masks if callee(node) in ("load", "store") or names.room(node) == "nisa"]
     found += names.keywords.get(callee(node), [])
+    if callee(node) in ("ap", "iota", "affine_select"):
+        found += [f"offset={each}" for each in names.sizes]
     if callee(node) == "ap":
         found += [f"vector_offset={each}" for each in names.tensors_before(node.lineno)]
     for each in dict.fromkeys(found):
