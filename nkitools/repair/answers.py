@@ -171,11 +171,13 @@ def answer_of(
     if want is None and expected.reference is not None:
         want = right_outputs(expected.reference, given)
     narrow = _bisection(call, expected, want)
-    if narrow.kind in ("right", "stopped"):
+    if narrow.kind == "stopped" or (narrow.kind == "right" and not (want and rules)):
         return Answer(call.name, narrow.kind, narrow.note, narrow)
     if not want:
         return _without_edit(narrow, "", None)
     case = Case(NkiKernel(call, narrow.changed), given, want, rules, function)
+    if narrow.kind == "right" and case.is_right(case.kernel.outputs(given)):  # by the test's own rules too
+        return Answer(call.name, narrow.kind, narrow.note, narrow)
     return answer_of_case(case, narrow, end, workers=workers, progress=progress)
 
 
@@ -311,7 +313,8 @@ def _searched(
 
 def _smaller(case: Case) -> Case | None:
     """Return a case of smaller arrays on which the kernel is wrong too, and breaks no rule."""
-    for given in smaller_shapes(case.given) if case.reference is not None else ():
+    is_free = case.reference is not None and not Verification(case).is_linked
+    for given in smaller_shapes(case.given) if is_free else ():
         try:
             small = replace(case, given=given, want=case.right_for(given))
             if not small.is_right(case.kernel.outputs(given)) and not case.kernel.findings(given):

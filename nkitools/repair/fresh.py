@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import numpy as np
 
@@ -39,6 +40,27 @@ def larger_values(given: Arguments) -> Arguments:
         return (10 * array.astype(np.float64)).astype(array.dtype) if _holds_numbers(array) else array
 
     args, kwargs = mapped_arrays(given, change)
+    return tuple(args), dict(kwargs)
+
+
+def with_one_other(given: Arguments) -> Iterator[Arguments]:
+    """Yield arguments in which the numbers of one float array are others."""
+    for chosen in range(sum(map(_holds_numbers, _arrays(given)))):
+        numbers = count()
+
+        def change(array: Array, of: Iterator[int] = numbers, one: int = chosen) -> Array:
+            is_chosen = _holds_numbers(array) and next(of) == one
+            return _shuffled(array, np.random.default_rng(one)) if is_chosen else array
+
+        args, kwargs = mapped_arrays(given, change)
+        yield tuple(args), dict(kwargs)
+
+
+def with_rows_in_order(given: Arguments, seed: int) -> Arguments:
+    """Return arguments whose rows are in another order, the same of all arrays with the commonest number of rows."""
+    sizes = [len(each) for each in _arrays(given) if each.ndim and each.size > 1]
+    order = np.random.default_rng(seed).permutation(max(sizes, key=sizes.count))
+    args, kwargs = mapped_arrays(given, lambda each: each[order] if each.ndim and len(each) == order.size else each)
     return tuple(args), dict(kwargs)
 
 
@@ -79,6 +101,8 @@ def _shuffled(array: Array, rng: np.random.Generator) -> Array:
 
 def _mixed_in_form(array: Array, rng: np.random.Generator) -> Array:
     numbers = array.astype(np.float64)
+    if _has_ordered_columns(numbers):
+        return (rng.permutation(numbers, axis=0) * rng.choice((0.5, 1.0))).astype(array.dtype)
     if (numbers == numbers.flat[0]).all():
         return (numbers * rng.uniform(0.5, 1.5, numbers.shape)).astype(array.dtype)
     for axis in range(numbers.ndim):
@@ -86,6 +110,15 @@ def _mixed_in_form(array: Array, rng: np.random.Generator) -> Array:
         if numbers.shape[axis] > 1 and (numbers == first).all():
             return np.array(np.broadcast_to(_mixed(first, rng), numbers.shape)).astype(array.dtype)
     return _mixed(numbers, rng).astype(array.dtype)
+
+
+def _has_ordered_columns(numbers: Array) -> bool:
+    """Return whether some column is nowhere above a later one, as the corners of boxes are: rows stay whole."""
+    rows = numbers.reshape(-1, numbers.shape[-1]) if numbers.ndim else numbers.reshape(0, 0)
+    lags = range(1, min(_MANY, rows.shape[-1] - 1) + 1) if len(rows) >= 2 * _FEW else ()
+    return any(
+        ((rows[:, lag:] >= rows[:, :-lag]).all(0) & (rows[:, lag:] > rows[:, :-lag]).any(0)).any() for lag in lags
+    )
 
 
 def in_order(array: Array, like: Array) -> Array:

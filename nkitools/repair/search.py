@@ -127,6 +127,7 @@ class Hunt:
             with self._at_most(1), trial.running():
                 if not all(each.is_right(each.kernel.outputs(each.given)) for each in self._cases):
                     continue
+            self.verification.prepare()  # apart from the edit: the reference may call what it changes
             with self._at_most(8), trial.running():
                 verified = self.verification.of_edit()
             found = Found(number, verified, trial.edit.text, unlikely(trial, self.case.given, {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,10 +14,21 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.repair.case import Arguments, Case, error_of, wide_want
-from nkitools.repair.fresh import RAGGED, has_codes, larger_values, other_numbers, other_shapes, other_values
+from nkitools.repair.fresh import (
+    RAGGED,
+    has_codes,
+    larger_values,
+    other_numbers,
+    other_shapes,
+    other_values,
+    with_one_other,
+    with_rows_in_order,
+)
 
 SHARP = 2e-5  # parts of the largest value by which a right kernel may be off in float64, of a reference in float32
 _MOST_SHAPES = 8
+_REFERENCE_SECONDS = 2.0  # in which the reference is asked about other shapes and numbers, of each kind
+_FEWEST_LINKED = 3  # arrays of numbers, of which one may be made of the others
 _FEW_ELEMENTS = 16  # of all outputs, which one set of values says little about
 
 
@@ -57,13 +69,9 @@ class Verification:
             again = self.case.right_for(self.case.given)
         except Exception as error:  # the author's function may raise anything
             return f"the reference raises {type(error).__name__} when it is called again: {error}"
-        same = len(again) == len(self.case.want) and all(
-            one.shape == other.shape and np.array_equal(_plain(one), _plain(other), equal_nan=True)
-            for one, other in zip(again, self.case.want, strict=True)
-        )
-        return (
-            "" if same else "the reference gives other results when it is called again: it is random or keeps a state"
-        )
+        if self._is_as_given(again):
+            return ""
+        return "the reference gives other results when it is called again: it is random or keeps a state"
 
     def prepare(self) -> None:
         """Ask the reference now for all that it will be asked for."""
@@ -87,37 +95,50 @@ class Verification:
             return float("inf")
 
     @cached_property
+    def is_linked(self) -> bool:
+        """True if the reference ignores an array of numbers: the test has made it of the other arguments."""
+        others = list(with_one_other(self.case.given))
+        if len(others) < _FEWEST_LINKED:
+            return False
+        with suppress(Exception):  # the author's function may raise anything
+            return any(self._is_as_given(self.case.right_for(each)) for each in others)
+        return False
+
+    def _is_as_given(self, want: list[Array]) -> bool:
+        return len(want) == len(self.case.want) and all(
+            one.shape == other.shape and np.array_equal(_plain(one), _plain(other), equal_nan=True)
+            for one, other in zip(want, self.case.want, strict=True)
+        )
+
+    def _fresh_arguments(self) -> Iterator[tuple[str, Arguments]]:
+        given = self.case.given
+        if self.is_linked:
+            yield from (("rows in another order", with_rows_in_order(given, seed)) for seed in range(2))
+            return
+        few = sum(each.size for each in self.case.want) < _FEW_ELEMENTS
+        for seed in (1, 2, *range(4, 12 if few else 4)):
+            yield "fresh values", other_values(given, seed)
+        if has_codes(given):
+            yield "fresh indices and masks", other_values(given, 3, turned=True)
+
+    @cached_property
     def _fresh(self) -> tuple[list[tuple[str, Arguments, list[Array]]], str]:
         """The fresh values with what is right for them, and why there are none."""
         found, why = [], "no argument holds numbers that could be others"
-        few = sum(each.size for each in self.case.want) < _FEW_ELEMENTS
-        for seed, turned in (
-            (1, False),
-            (2, False),
-            (3, True),
-            *((seed, False) for seed in range(4, 12 if few else 4)),
-        ):
-            if turned and not has_codes(self.case.given):
-                continue
-            given = other_values(self.case.given, seed, turned=turned)
+        for said, given in self._fresh_arguments():
             try:
                 want = self.case.right_for(given)
             except Exception as error:  # the author's function may raise anything
                 why = f"the reference raises {type(error).__name__} on other values"
                 continue
-            if [each.shape for each in want] != [each.shape for each in self.case.want]:
-                continue
-            if all(
-                np.array_equal(_plain(one), _plain(other), equal_nan=True)
-                for one, other in zip(want, self.case.want, strict=True)
-            ):
-                continue
-            found.append(("fresh indices and masks" if turned else "fresh values", given, want))
+            is_alike = [each.shape for each in want] == [each.shape for each in self.case.want]
+            if is_alike and not self._is_as_given(want):
+                found.append((said, given, want))
         return found, "" if found else why
 
     @cached_property
     def _shapes(self) -> list[tuple[str, Arguments, list[Array]]]:
-        return list(self._taken(other_shapes(self.case.given)))
+        return [] if self.is_linked else list(self._taken(other_shapes(self.case.given)))
 
     @cached_property
     def _numbers(self) -> list[tuple[str, Arguments, list[Array]]]:
@@ -125,8 +146,9 @@ class Verification:
 
     def _taken(self, others: Iterable[tuple[str, Arguments]]) -> Iterator[tuple[str, Arguments, list[Array]]]:
         """Yield other arguments that the reference takes, with what is right."""
+        end = time.monotonic() + _REFERENCE_SECONDS
         for number, (said, given) in enumerate(others):
-            if number >= 4 * _MOST_SHAPES:
+            if number >= 4 * _MOST_SHAPES or time.monotonic() > end:
                 return
             try:
                 want = self.case.right_for(given)
@@ -181,6 +203,8 @@ class Verification:
     def _large(self) -> tuple[Arguments, list[Array]]:
         """Larger values, with what is right for them; nothing where the reference does not take them."""
         given = larger_values(self.case.given)
+        if self.is_linked:
+            return given, []
         with suppress(Exception):  # the author's function may raise anything
             want = self.case.right_for(given)
             if all(np.isfinite(each.astype(np.float64)).all() for each in want if each.dtype.names is None):

@@ -210,6 +210,31 @@ def test_the_likelier_number_is_waited_for(tmp_path: Path) -> None:
     assert found.trial.change == "32 -> 48"
 
 
+LINKED = """
+@nki.jit
+def kernel(x, total, weight):
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile, scale, factor = nl.load(x), nl.load(total), nl.load(weight)
+    nisa.reciprocal(dst=scale, data=scale)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=scale)
+    nisa.tensor_tensor(dst=tile, data1=tile, data2=factor, op=nl.multiply)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+
+
+def test_an_argument_that_is_made_of_the_others(tmp_path: Path) -> None:
+    """The reference ignores the sums of the rows, which other values would not fit: rows change places together."""
+    kernel = kernel_of(tmp_path, HEADER + LINKED)
+    given = POSITIVE, POSITIVE.sum(axis=1, keepdims=True), X
+    found = bisect(kernel, *given, reference=lambda x, _, weight: x / x.sum(axis=1, keepdims=True) * weight, seconds=20)
+    assert found.kind == "repaired", str(found)
+    assert found.trial is not None
+    assert found.trial.change == "nl.add -> nl.multiply"
+    assert found.found is not None
+    assert found.found.verified.on == ("rows in another order",)
+
+
 def test_a_random_reference_is_noticed(tmp_path: Path) -> None:
     """It gives other results when it is called again; nothing is searched."""
     random = np.random.default_rng(1)

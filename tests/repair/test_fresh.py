@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nkitools.repair.fresh import has_codes, larger_values, other_shapes, other_values
+from nkitools.repair.fresh import (
+    has_codes,
+    larger_values,
+    other_shapes,
+    other_values,
+    with_one_other,
+    with_rows_in_order,
+)
 
 
 @pytest.fixture(params=["jax.numpy", pytest.param("torch", marks=pytest.mark.frameworks)])
@@ -37,3 +44,35 @@ def test_tensors_of_a_framework_get_other_values_and_shapes(framework: ModuleTyp
     assert [said for said, _ in other_shapes(given)] == [said for said, _ in other_shapes(plain)] != []
     (_, ((first, _), _)) = next(iter(other_shapes(given)))
     assert first.shape == (12, 5)
+
+
+def test_rows_of_ordered_columns_stay_whole() -> None:
+    """The corners of boxes: other boxes in other rows, whose ends do not come before their begins."""
+    corners = np.sort(np.random.default_rng(0).integers(0, 256, (64, 5, 2, 2)), axis=2).reshape(64, 5, 4)
+    boxes = corners.astype(np.float32)
+    ((other,), _) = other_values(((boxes,), {}), 1)
+    assert (other[..., 2:] >= other[..., :2]).all()
+    assert (other != boxes).any()
+    known = {each.tobytes() for part in (1.0, 0.5) for each in boxes * np.float32(part)}
+    assert {each.tobytes() for each in other} <= known
+
+
+def test_one_array_after_the_other() -> None:
+    """Each array of numbers is another one once; integers stay."""
+    random = np.random.default_rng(0)
+    given = random.standard_normal((40, 3)), np.arange(40), random.standard_normal((40, 2))
+    changed = [
+        [not np.array_equal(one, other) for one, other in zip(args, given, strict=True)]
+        for args, _ in with_one_other((given, {}))
+    ]
+    assert changed == [[True, False, False], [False, False, True]]
+
+
+def test_rows_in_one_order() -> None:
+    """All arrays with the commonest number of rows change places alike, integers too."""
+    numbers = np.arange(12.0).reshape(6, 2)
+    (x, codes, other), kwargs = with_rows_in_order(((numbers, np.arange(6), np.ones((2, 2))), {"scale": 2}), 1)
+    np.testing.assert_array_equal(x, numbers[codes])
+    assert sorted(codes) == list(range(6)) != list(codes)
+    np.testing.assert_array_equal(other, np.ones((2, 2)))
+    assert kwargs == {"scale": 2}
