@@ -249,7 +249,7 @@ def one_more_bound(source: Source, node: ast.expr) -> Iterator[Edit]:
     is_window = isinstance(around, ast.Call) and callee(around) == "ds" and node is around.args[-1]
     if is_assigned or is_window or (isinstance(around, ast.Slice) and node is around.upper):
         names, mine = Names.of(source, node), source.says(node)
-        if not is_assigned or last_word(around.targets[0]) in names.sizes:
+        if not isinstance(around, ast.Assign) or last_word(around.targets[0]) in names.sizes:
             yield from (replaced(node, f"min({mine}, {each})") for each in names.bounds(node.lineno) if each != mine)
 
 
@@ -267,8 +267,9 @@ def other_constant(source: Source, _: ast.Module) -> Iterator[Edit]:
     """Neighbours of whole numbers, halves, doubles, tenths, the other sign; any number that runs tell."""
     for each in source.constants:
         value = getattr(each.value, "value", None)
-        if type(value) in (int, float):
-            found = [value + 1, value - 1, value // 2, 2 * value] if isinstance(value, int) else [value / 2, 2 * value]
-            found += [-value] if isinstance(value, int) else [-value, value * 10, value / 10]
-            yield from (replaced(each.value, repr(one)) for one in dict.fromkeys(found) if one != value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found = (
+                [value + 1, value - 1, value // 2] if isinstance(value, int) else [value / 2, value * 10, value / 10]
+            )
+            yield from (replaced(each.value, repr(one)) for one in (*found, 2 * value, -value) if one != value)
             yield replaced(each.value, UNKNOWN)

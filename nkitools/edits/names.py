@@ -131,8 +131,8 @@ class Names:
         assert isinstance(self.function, FUNCTIONS)
         given = self.function.args
         pairs = [*zip(reversed(given.args), reversed(given.defaults), strict=False)]
-        pairs += [each for each in zip(given.kwonlyargs, given.kw_defaults, strict=True) if each[1] is not None]
-        return [each.arg for each, default in pairs if isinstance(getattr(default, "value", None), bool)]
+        named = [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+        return [each.arg for each, default in named if isinstance(getattr(default, "value", None), bool)]
 
     def bounds(self, line: int) -> list[str]:
         """Return what `min` is asked for in the function, and sizes less the counters of the loops around a line."""

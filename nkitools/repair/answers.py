@@ -24,7 +24,7 @@ from nkitools.repair.ranking import DTYPES, Lines, Shape, changed_lines, ranked,
 from nkitools.repair.search import Found, Hunt, Result, search
 from nkitools.repair.slices import slice_lines
 from nkitools.repair.trials import Trial, trials_of
-from nkitools.repair.verify import Verification
+from nkitools.repair.verify import PROBES, Verification, Verified, are_alike
 from nkitools.rules.finding import KernelError
 from nkitools.rules.shown_text import shown_file
 from nkitools.why.bisection import Bisection, bisection_of
@@ -55,7 +55,7 @@ class Answer:
     bisection: Bisection | None = None
     result: Result | None = None
     found: Found | None = None
-    others: tuple[Trial, ...] = field(default=())  # edits that hold as well, and are others
+    others: tuple[tuple[Trial, str], ...] = field(default=())  # edits that hold as well, and where they differ
 
     @property
     def trial(self) -> Trial | None:
@@ -88,9 +88,10 @@ class Answer:
             lines.append(f"not verified on other values: {verified.open}; {tried}")
         if verified.doubts:
             lines.append(f"with it the outputs differ on {', '.join(verified.doubts[:2])}")
-        return lines + [
-            f"or {shown_file(each.part.file, whole=False)}:{each.line}: {each.change}" for each in self.others
-        ]
+        for each, where in self.others:
+            add = f": that differs on {where}; add this case" if where else ""
+            lines.append(f"or {_place(each)}: {each.change}{add}")
+        return lines
 
     def as_plain(self) -> dict[str, object]:
         """Return the answer for JSON."""
@@ -119,6 +120,7 @@ class Answer:
                 "verified_on": ["this case", *found.verified.on],
                 "not_verified": found.verified.open,
                 "differs_on": list(found.verified.doubts),
+                "others": [{"line": each.line, "change": each.change, "add": where} for each, where in self.others],
             }
         return plain
 
@@ -230,7 +232,7 @@ def answer_of_case(
     if mirror:
         return Answer(narrow.kernel, "doubt", mirror, narrow, result)
     kind = "repaired" if best.verified.is_repaired else "fits"
-    return Answer(narrow.kernel, kind, "", narrow, result, best, tuple(_others(result, best)) if kind == "fits" else ())
+    return Answer(narrow.kernel, kind, "", narrow, result, best, tuple(_others(result, best)))
 
 
 def _without_edit(narrow: Bisection, said: str, result: Result | None) -> Answer:
@@ -247,14 +249,26 @@ def _not_found(result: Result) -> str:
     return f"none of {many} single edits makes the outputs right ({result.seconds:.1f} s)"
 
 
-def _others(result: Result, best: Found) -> list[Trial]:
-    """Return some edits that fit the case as well, and compute something else on it."""
-    seen, found = {best.verified.outputs}, []
+def _others(result: Result, best: Found) -> list[tuple[Trial, str]]:
+    """Return some edits that hold as well and compute something else: on this case, or on values that are named."""
+    seen, found = [best], []
     for each in sorted(result.found, key=lambda one: one.rank):
-        if each.verified.outputs not in seen:
-            seen.add(each.verified.outputs)
-            found.append(result.trials[each.number])
+        if each.verified.is_repaired == best.verified.is_repaired:
+            places = [_difference(each.verified, one.verified) for one in seen]
+            if all(place is not None for place in places):
+                seen.append(each)
+                found.append((result.trials[each.number], places[0] or ""))
     return found[:2]
+
+
+def _difference(one: Verified, other: Verified) -> str | None:
+    """Return where two edits compute something else: '' on the test's case, None nowhere."""
+    if not one.is_repaired:
+        return None if one.outputs == other.outputs else ""
+    for said, first, second in zip(PROBES, one.elsewhere, other.elsewhere, strict=False):
+        if first.shape == second.shape and first.size and not are_alike(first, second):
+            return said
+    return None
 
 
 def _doubt(case: Case, got: Sequence[Array], narrow: Bisection) -> str:

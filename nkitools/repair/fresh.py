@@ -33,11 +33,11 @@ def other_values(given: Arguments, seed: int, *, turned: bool = False) -> Argume
     return tuple(args), dict(kwargs)
 
 
-def larger_values(given: Arguments) -> Arguments:
-    """Return arguments whose numbers are ten times as large."""
+def scaled_values(given: Arguments, by: float) -> Arguments:
+    """Return arguments whose numbers are so many times as large."""
 
     def change(array: Array) -> Array:
-        return (10 * array.astype(np.float64)).astype(array.dtype) if _holds_numbers(array) else array
+        return (by * array.astype(np.float64)).astype(array.dtype) if _holds_numbers(array) else array
 
     args, kwargs = mapped_arrays(given, change)
     return tuple(args), dict(kwargs)
@@ -102,7 +102,7 @@ def _shuffled(array: Array, rng: np.random.Generator) -> Array:
 def _mixed_in_form(array: Array, rng: np.random.Generator) -> Array:
     numbers = array.astype(np.float64)
     if _has_ordered_columns(numbers):
-        return (rng.permutation(numbers, axis=0) * rng.choice((0.5, 1.0))).astype(array.dtype)
+        return np.asarray(rng.permutation(numbers, axis=0) * rng.choice((0.5, 1.0))).astype(array.dtype)
     if (numbers == numbers.flat[0]).all():
         return (numbers * rng.uniform(0.5, 1.5, numbers.shape)).astype(array.dtype)
     for axis in range(numbers.ndim):

@@ -23,12 +23,13 @@ from nkitools.repair.case import Case
 from nkitools.repair.ranking import unlikely
 from nkitools.repair.solved import solved
 from nkitools.repair.trials import Trial
-from nkitools.repair.verify import SHARP, Verification, Verified
+from nkitools.repair.verify import PROBES, SHARP, Verification, Verified
 
 _MEMORY = 2 << 30  # bytes that a process of the search may take beside what it has
 _LEAST_SECONDS = 1.0  # that a run of an edited kernel may take
 _TIMES = 10  # so many times the time of the kernel as it is
 _GRACE = 0.3  # of the time until an edit held, in which a better one may come
+_LONGER = 2.0  # where the reference says something else on values of no test
 _WRITES = (
     "os.remove",
     "os.rename",
@@ -51,10 +52,11 @@ class Found:
     unlikely: int = 0
 
     @property
-    def rank(self) -> tuple[bool, bool, int, int, int, int]:
-        """Return the order: verified, right in float64, on more shapes, without doubts, likely, as tried."""
+    def rank(self) -> tuple[bool, bool, int, int, int, int, int]:
+        """Return the order: verified, right in float64, on values of no test and more shapes, likely, as tried."""
         one = self.verified
-        return not one.is_repaired, one.error > SHARP, -one.shapes, len(one.doubts), self.unlikely, self.number
+        is_worse = not one.is_repaired, one.error > SHARP
+        return *is_worse, -one.agrees, -one.shapes, len(one.doubts), self.unlikely, self.number
 
 
 @dataclass
@@ -173,8 +175,10 @@ def search(
         if found is not None:
             result.trials[found.number] = result.trials[found.number].of(found.text)
             (result.failed if found.verified.fails else result.found).append(found)
-            if result.is_done:
-                end = min(end, time.monotonic() + _GRACE * (time.monotonic() - began))
+            best = result.best
+            if best is not None and result.is_done:
+                grace = _GRACE if best.verified.agrees == len(PROBES) else _LONGER
+                end = min(end, time.monotonic() + grace * (time.monotonic() - began))
         if progress is not None:
             progress(result.tried, len(hunt.trials))
         if time.monotonic() > end:

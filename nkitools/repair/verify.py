@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,10 +17,10 @@ from nkitools.repair.case import Arguments, Case, error_of, wide_want
 from nkitools.repair.fresh import (
     RAGGED,
     has_codes,
-    larger_values,
     other_numbers,
     other_shapes,
     other_values,
+    scaled_values,
     with_one_other,
     with_rows_in_order,
 )
@@ -30,6 +30,11 @@ _MOST_SHAPES = 8
 _REFERENCE_SECONDS = 2.0  # in which the reference is asked about other shapes and numbers, of each kind
 _FEWEST_LINKED = 3  # arrays of numbers, of which one may be made of the others
 _FEW_ELEMENTS = 16  # of all outputs, which one set of values says little about
+
+
+PROBES = {"values of the other sign": -1.0, "values ten times as large": 10.0, "zeros": 0.0}
+"""Other values than those of any test, by what the numbers of the arguments are multiplied with."""
+_SOME = 64  # elements of each output that are compared on them
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Verified:
     error: float = 0.0
     shapes: int = 0
     outputs: bytes = field(default=b"", repr=False)  # on the test's case: edits that agree in all bits are one
+    elsewhere: tuple[Array, ...] = field(default=(), repr=False)  # some elements of the outputs on PROBES
+    agrees: int = 0  # on how many of PROBES with the reference
 
     @property
     def is_repaired(self) -> bool:
@@ -76,7 +83,7 @@ class Verification:
     def prepare(self) -> None:
         """Ask the reference now for all that it will be asked for."""
         if self.case.reference is not None:
-            _ = self._fresh, self._shapes, self._numbers, self._large, self._wide_want
+            _ = self._fresh, self._shapes, self._numbers, self._large, self._wide_want, self._right_elsewhere
 
     @cached_property
     def _wide_want(self) -> list[Array]:
@@ -184,7 +191,22 @@ class Verification:
         large, want = self._large
         if want and self._overflows(large):
             doubts.append("values ten times as large, where they overflow")
-        return Verified("", tuple(on), why, tuple(doubts), error, len(shapes), bits)
+        elsewhere = tuple(self._some_of(case.kernel.outputs, by) for by in PROBES.values())
+        agrees = sum(map(are_alike, elsewhere, self._right_elsewhere))
+        return Verified("", tuple(on), why, tuple(doubts), error, len(shapes), bits, elsewhere, agrees)
+
+    @cached_property
+    def _right_elsewhere(self) -> list[Array]:
+        return [self._some_of(self.case.right_for, by) for by in PROBES.values()]
+
+    def _some_of(self, outputs: Callable[[Arguments], list[Array]], by: float) -> Array:
+        """Return some elements of outputs for scaled arguments; none where that raises."""
+        try:
+            found = [each.reshape(-1) for each in outputs(scaled_values(self.case.given, by)) if each.size]
+            some = [each[np.linspace(0, each.size - 1, _SOME).astype(int)] for each in found]
+            return np.concatenate([_plain(each).astype(np.float64) for each in some])
+        except Exception:  # whatever a kernel or a reference raises
+            return np.zeros(0)
 
     @cached_property
     def _reads_shapes(self) -> bool:
@@ -202,7 +224,7 @@ class Verification:
     @cached_property
     def _large(self) -> tuple[Arguments, list[Array]]:
         """Larger values, with what is right for them; nothing where the reference does not take them."""
-        given = larger_values(self.case.given)
+        given = scaled_values(self.case.given, 10)
         if self.is_linked:
             return given, []
         with suppress(Exception):  # the author's function may raise anything
@@ -233,6 +255,12 @@ class Verification:
             except Exception:  # no shape for the kernel
                 continue
         return holds, differs
+
+
+def are_alike(one: Array, other: Array) -> bool:
+    """Return whether some elements of two outputs differ by roundings alone."""
+    far = 10 * SHARP * float(np.abs(other[np.isfinite(other)]).max(initial=0.0))
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-3, atol=far, equal_nan=True))
 
 
 def _plain(array: Array) -> Array:

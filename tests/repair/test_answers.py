@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,9 @@ import numpy as np
 import pytest
 
 from nkitools.repair.answers import Answer, answer_of, bisect
+from nkitools.repair.case import Case, NkiKernel
+from nkitools.repair.search import Hunt, search
+from nkitools.repair.trials import trials_of
 from nkitools.why.targets import Expected
 from nkitools.why.traced_calls import Call
 from tests import cases
@@ -287,3 +293,84 @@ def test_edited_kernels_write_nothing_and_print_nothing(tmp_path: Path, capfd: p
     assert found.trial.change == "nl.sqrt -> nl.rsqrt"
     assert capfd.readouterr().out.count("loud") <= 6  # of the runs before the search, which are the author's kernel
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".written"] == []
+
+
+MAGNITUDE = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nisa.activation(dst=tile, op=nl.square, data=tile)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+
+
+def test_edits_that_differ_on_values_of_no_test(tmp_path: Path) -> None:
+    """On positive numbers several functions are right: the reference decides of which sign, and a case is asked for."""
+    found = bisect(kernel_of(tmp_path, HEADER + MAGNITUDE), POSITIVE, reference=np.abs, seconds=20)
+    assert found.kind == "repaired", str(found)
+    assert found.trial is not None
+    assert found.trial.change == "nl.square -> nl.abs"
+    assert str(found).endswith(": that differs on values of the other sign; add this case")
+
+
+MADE = """
+import mmap
+from scaling import scaled
+
+def made(factor, steps):
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        spare = mmap.mmap(-1, 1 << 16)
+        n = 0
+        while n < steps:
+            n += 1
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.OP, operand0=factor)
+        scaled(tile)
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=1.0)
+        nisa.dma_copy(dst=out, src=tile)
+        return out
+    return kernel
+
+kernel = made(3.0, 2)
+"""
+SCALING = HEADER + "def scaled(tile):\n    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=NUMBER)\n"
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
+    """A kernel that a function makes, with a function of another file."""
+
+    def kernel(op: str, number: str) -> Any:
+        (tmp_path / "scaling.py").write_text(SCALING.replace("NUMBER", number))
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "scaling", raising=False)
+        return kernel_of(tmp_path, HEADER + MADE.replace("OP", op))
+
+    return kernel
+
+
+@cases.each(
+    "op, number, file, change",
+    [("add", "2.0", "author.py", "nl.add -> nl.multiply"), ("multiply", "20.0", "scaling.py", "20.0 -> 2.0")],
+)
+def test_closures_and_other_files(op: str, number: str, file: str, change: str, made: Any) -> None:
+    """A kernel that a function makes keeps its variables; the edit may be in the file of a function that it calls."""
+    found = bisect(made(op, number), X, reference=lambda x: 6 * x + 1, seconds=20)
+    assert found.trial is not None, str(found)
+    assert (Path(found.trial.part.file).name, found.trial.change) == (file, change)
+
+
+def test_edited_kernels_have_limits_of_time_and_memory(made: Any) -> None:
+    """A loop without an end is stopped, and so is a kernel that asks for 4 GiB: neither of the two edits holds."""
+    call = Call(made("multiply", "2.0"), (X,), {})
+    case = Case(NkiKernel(call), ((X,), {}), [6 * X + 1])
+    trials = [each for each in trials_of(case.kernel.parts()) if each.change in ("16 -> 32", "n += 1 -> n *= 1")]
+    changes = {each.change for each in trials}
+    began = time.monotonic()
+    result = search(Hunt(case, trials, 0.01), 60, workers=1)
+    assert (len(changes), result.tried, result.found) == (2, len(trials), [])
+    assert time.monotonic() - began < 50

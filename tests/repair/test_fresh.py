@@ -10,9 +10,9 @@ import pytest
 
 from nkitools.repair.fresh import (
     has_codes,
-    larger_values,
     other_shapes,
     other_values,
+    scaled_values,
     with_one_other,
     with_rows_in_order,
 )
@@ -39,7 +39,7 @@ def test_tensors_of_a_framework_get_other_values_and_shapes(framework: ModuleTyp
     np.testing.assert_array_equal(np.asarray(codes), plain[0][1])
     assert kwargs == {"scale": 2.0}
     np.testing.assert_array_equal(np.asarray(given[0][0]), numbers)
-    np.testing.assert_allclose(np.asarray(larger_values(given)[0][0]), 10 * numbers, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(scaled_values(given, 10)[0][0]), 10 * numbers, rtol=1e-6)
     assert has_codes(given)
     assert [said for said, _ in other_shapes(given)] == [said for said, _ in other_shapes(plain)] != []
     (_, ((first, _), _)) = next(iter(other_shapes(given)))
