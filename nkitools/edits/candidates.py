@@ -101,7 +101,7 @@ def _parses(source: Source, edit: Edit, text: str) -> bool:
 
 def _reached(source: Source, kernel: str) -> list[ast.stmt]:
     """Return the functions and constants of a file that a kernel names, itself among them."""
-    known: dict[str, ast.stmt] = {each.name: each for each in source.functions}
+    known: dict[str, ast.stmt] = {each.name: each for each in reversed(source.functions)}  # methods do not hide others
     for constant in source.constants:
         known |= {target.id: constant for target in constant.targets if isinstance(target, ast.Name)}
     if kernel not in known:

@@ -220,7 +220,8 @@ def keyword_of_another(source: Source, node: ast.Call) -> Iterator[Edit]:
     if callee(node) in ("ap", "iota", "affine_select"):
         found += [f"offset={each}" for each in names.sizes]
     if callee(node) == "ap":
-        found += [f"vector_offset={each}" for each in names.tensors_before(node.lineno)]
+        tensors = names.tensors_before(node.lineno)
+        found += [f"{of}_offset={each}" for of in ("vector", "scalar") for each in tensors]
     for each in dict.fromkeys(found):
         name = each.partition("=")[0]
         if name in _OPTIONAL and name not in given:

@@ -169,8 +169,9 @@ class Source(Text):
 
     @cached_property
     def functions(self) -> list[ast.FunctionDef]:
-        """The functions of the module."""
-        return [node for node in self.tree.body if isinstance(node, ast.FunctionDef)]
+        """The functions of the module, and the methods of its classes."""
+        bodies = [self.tree.body, *(each.body for each in self.tree.body if isinstance(each, ast.ClassDef))]
+        return [node for body in bodies for node in body if isinstance(node, ast.FunctionDef)]
 
     @cached_property
     def constants(self) -> list[ast.Assign]:

@@ -243,6 +243,8 @@ def _without_edit(narrow: Bisection, said: str, result: Result | None) -> Answer
 
 def _not_found(result: Result) -> str:
     many = len(result.trials)
+    if not many:
+        return "no edit was tried: the text of the kernel's functions is not at hand, or has nothing to edit"
     if result.tried < many:
         left = f"{many - result.tried} more were not tried in {result.seconds:.0f} s"
         return f"none of {result.tried} single edits makes the outputs right; {left}"

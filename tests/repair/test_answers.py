@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -362,6 +363,15 @@ def test_closures_and_other_files(op: str, number: str, file: str, change: str, 
     found = bisect(made(op, number), X, reference=lambda x: 6 * x + 1, seconds=20)
     assert found.trial is not None, str(found)
     assert (Path(found.trial.part.file).name, found.trial.change) == (file, change)
+
+
+def test_a_method(tmp_path: Path) -> None:
+    """A kernel may be a method of a class."""
+    body = MODERN_BODY.replace("@nki.jit", "@staticmethod").replace("op=nl.rsqrt", "op=nl.sqrt")
+    text = f"{HEADER}class Norms:\n{indent(body, '    ')}\n\nkernel = nki.jit(Norms.kernel)\n"
+    found = bisect(kernel_of(tmp_path, text), POSITIVE, reference=normed, seconds=20)
+    assert found.kind == "repaired", str(found)
+    assert_mended(found, tmp_path, normed, POSITIVE[:64])
 
 
 def test_edited_kernels_have_limits_of_time_and_memory(made: Any) -> None:
