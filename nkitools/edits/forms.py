@@ -244,7 +244,7 @@ def one_more_condition(source: Source, node: ast.expr) -> Iterator[Edit]:
 
 @kind("one-more-bound", "the last tile is taken for a whole one", ast.expr, REMEDIES)
 def one_more_bound(source: Source, node: ast.expr) -> Iterator[Edit]:
-    """A size becomes ``min(size, rest)``; ``rest`` is what other bounds of the function have, or ``rows - start``."""
+    """A size becomes ``min(size, rest)``; ``rest``: an argument of another `min`, or ``rows - start``."""
     around = source.parents[node]
     is_assigned = isinstance(around, ast.Assign) and node is around.value
     is_window = isinstance(around, ast.Call) and callee(around) == "ds" and node is around.args[-1]

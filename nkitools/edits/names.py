@@ -101,7 +101,7 @@ class Names:
 
     @cached_property
     def keywords(self) -> dict[str, list[str]]:
-        """The keywords of the calls of the function, as they are written, by the last words of what is called."""
+        """The keywords of the calls in the function, as they are written, by the last words of the called names."""
         found: dict[str, list[str]] = {}
         for node in ast.walk(self.function):
             if isinstance(node, ast.Call):
@@ -135,7 +135,7 @@ class Names:
         return [each.arg for each, default in named if isinstance(getattr(default, "value", None), bool)]
 
     def bounds(self, line: int) -> list[str]:
-        """Return what `min` is asked for in the function, and sizes less the counters of the loops around a line."""
+        """Return the arguments of `min` in the function, and sizes less the counters of the loops around a line."""
         calls = [each for each in ast.walk(self.function) if callee(each) == "min" and isinstance(each, ast.Call)]
         found = [self.source.says(argument) for each in calls for argument in each.args]
         loops = [each for each in ast.walk(self.function) if isinstance(each, ast.For)]

@@ -28,12 +28,12 @@ from nkitools.repair.fresh import (
 SHARP = 2e-5  # parts of the largest value by which a right kernel may be off in float64, of a reference in float32
 _MOST_SHAPES = 8
 _REFERENCE_SECONDS = 2.0  # in which the reference is asked about other shapes and numbers, of each kind
-_FEWEST_LINKED = 3  # arrays of numbers, of which one may be made of the others
+_FEWEST_LINKED = 3  # arrays of numbers: one may be made of the others
 _FEW_ELEMENTS = 16  # of all outputs, which one set of values says little about
 
 
 PROBES = {"values of the other sign": -1.0, "values ten times as large": 10.0, "zeros": 0.0}
-"""Other values than those of any test, by what the numbers of the arguments are multiplied with."""
+"""Other values than those of the test: their names, and the factors of the arguments' numbers."""
 _SOME = 64  # elements of each output that are compared on them
 
 
