@@ -27,7 +27,8 @@ def sarif_log(findings: Sequence[Finding], root: Path, version: str, tried: Trie
     describes the rules that are broken.
     """
     ids = sorted({finding.rule for finding in findings})
-    return _log([_described(RULES[each]) for each in ids], list(_results(findings, ids, root, tried or {})), root, version)
+    results = list(_results(findings, ids, root, tried or {}))
+    return _log([_described(RULES[each]) for each in ids], results, root, version)
 
 
 def _log(rules: list[dict[str, Any]], results: list[dict[str, Any]], root: Path, version: str) -> dict[str, Any]:
