@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from nkitools.edits import control, forms, instructions, places, remedies, statement_remedies, statements
+from nkitools.edits import control, forms, grid_remedies, instructions, places, remedies, statement_remedies, statements
 from nkitools.edits.kinds import KINDS
 from nkitools.edits.source import Edit, Source
 
 __all__ = ["KINDS", "MODULES", "Candidate", "candidates_in", "candidates_of", "edits_at"]
 
 # They fill the tables when they are imported.
-MODULES = (statements, places, instructions, control, remedies, forms, statement_remedies)
+MODULES = (statements, places, instructions, control, remedies, forms, statement_remedies, grid_remedies)
 
 
 @dataclass(frozen=True)

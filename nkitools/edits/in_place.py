@@ -26,15 +26,15 @@ def in_place(function: FunctionType, text: str) -> Iterator[None]:
         raise ValueError(f"the edit changes which variables {function.__qualname__} has of the functions around it")
     keep_text(made, text)
     with running([(function, made)]):
-        _forget_traces(function)
+        forget_traces(function)
         try:
             yield
         finally:
-            _forget_traces(function)
+            forget_traces(function)
             text_of(code)  # findings show the author's lines again
 
 
-def _forget_traces(function: FunctionType) -> None:
+def forget_traces(function: FunctionType) -> None:
     """Let JAX trace functions again: from 0.12 on it knows a kernel by its function, whatever code that has.
 
     JAX traces no function of a module that names NKI and does not name JAX.

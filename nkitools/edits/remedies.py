@@ -50,17 +50,20 @@ def other_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
     if isinstance(node.value, bool) or not isinstance(node.value, int | float):
         return
     value = node.value
-    found: list[float] = []
-    if isinstance(value, int):
-        found += [value + 1, value - 1, 2 * value, value // 2, 0, 1, -value, value + 2, value - 2]
-    else:
-        found += [-value, 1.0, 0.0, *(float(f"{value * each:.12g}") for each in _FACTORS)]
-        found += [float(f"{1 / value:.12g}"), value**2] if value else []
+    found = _near(value)
     found += [each for each in Names.of(source, node).numbers if isinstance(each, float) == isinstance(value, float)]
     texts = [repr(each) for each in dict.fromkeys(found) if each != value]
     if isinstance(source.parents[node], ast.BinOp | ast.keyword):
         texts += Names.of(source, node).sizes
     yield from (replaced(node, each) for each in texts)
+
+
+def _near(value: float) -> list[float]:
+    """Return numbers that may be meant in the place of one."""
+    if isinstance(value, int):
+        return [value + 1, value - 1, 2 * value, value // 2, 0, 1, -value, value + 2, value - 2]
+    found = [-value, 1.0, 0.0, *(float(f"{value * each:.12g}") for each in _FACTORS)]
+    return [*found, float(f"{1 / value:.12g}"), value**2] if value else found
 
 
 SOLVED = "solved-number"
@@ -79,6 +82,15 @@ def solved_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
     is_argument = isinstance(around, ast.Call) and Names.of(source, node).room(around) in ("nl", "jnp")
     if type(node.value) in (int, float) and (is_operand_of or is_part or is_argument):
         yield replaced(node, UNKNOWN)
+
+
+@kind("other-constant", "a number of the module is another one", ast.Module, REMEDIES)
+def other_constant(source: Source, _: ast.Module) -> Iterator[Edit]:
+    """Numbers near a constant of the module, and the one that runs tell."""
+    for node in (each.value for each in source.constants):
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            value = float(node.value) if isinstance(node.value, float) else int(str(node.value))
+            yield from (replaced(node, each) for each in (*map(repr, dict.fromkeys(_near(value))), UNKNOWN))
 
 
 @kind("other-operand", "an operand is another tensor, or another part of it", ast.expr, REMEDIES)

@@ -17,6 +17,7 @@ from nkitools.comparison.compared_arrays import numbers_of
 from nkitools.comparison.form import NothingCompared
 from nkitools.comparison.rule import Rule
 from nkitools.launch.tracebacks import AuthorsTraceback
+from nkitools.pallas.detect_pallas import is_pallas_function
 from nkitools.precision.runs import arrays_in, copied
 from nkitools.repair.case import Arguments, Case, FunctionRuns, NkiKernel, reference_arrays
 from nkitools.repair.fresh import smaller_shapes
@@ -314,12 +315,11 @@ def _searched(
     case.kernel.outputs(case.given)
     once = time.monotonic() - began
     wrong, parts = case.wrong(got), case.kernel.parts()
-    lines = Lines(Counter(), (), {})
-    run = case.kernel.run()
+    changed, run = changed_lines(part.file for part in parts), case.kernel.run()
+    lines = Lines(Counter(), (), changed)
     if run is not None:
-        bad = slice_lines(run, wrong)
-        good = slice_lines(run, [None if each is None else ~each for each in wrong])
-        lines = Lines(bad, good, changed_lines(part.file for part in parts))
+        good = [None if each is None else ~each for each in wrong]
+        lines = Lines(slice_lines(run, wrong), slice_lines(run, good), changed)
     order = ranked(trials_of(parts), lines, shape_of(got, case.want, wrong))
     if of_precision:
         order = [each for each in order if each.kind in DTYPES and "bfloat16" not in each.edit.text]
@@ -359,12 +359,12 @@ def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape, e
     '' where there is none, and where the edit of the kernel is the likelier one.
     """
     assert case.reference is not None
-    kernel = case.kernel
+    kernel, forks = case.kernel, case.kernel.forks and not is_pallas_function(case.reference)
 
     def as_kernel(*args: Any, **kwargs: Any) -> tuple[Array, ...]:
         return tuple(kernel.outputs((args, kwargs)))
 
-    mirror = Case(FunctionRuns(case.reference, kernel.forks), case.given, got[: len(case.want)], case.rules, as_kernel)
+    mirror = Case(FunctionRuns(case.reference, forks), case.given, got[: len(case.want)], case.rules, as_kernel)
     order = ranked(trials_of(mirror.kernel.parts()), Lines(Counter(), (), {}), shape)
     result = search(Hunt(mirror, order, 0.01), min(_MIRROR_SECONDS, max(0.5, end - time.monotonic())), workers=1)
     edits = [result.trials[each.number] for each in sorted(result.found, key=lambda each: each.rank)]

@@ -29,6 +29,7 @@ _KINDS = {
     "solved-number": 0.0, "other-brackets": 0.5, "out-of-brackets": 0.5, "other-quotient": 1.0, "other-turn": 0.5,
     "other-end": 0.5, "other-bound": 2.5, "swap-names": 1.0, "other-counter": 1.0, "one-step-less": 0.5,
     "no-method": 1.0, "first-value": 0.5, "one-more-operand": 2.5, "clear-before": 1.0, "other-transposition": 0.5,
+    "place-of-block": 0.5, "other-constant": 0.5, "other-condition": 1.0, "other-value": 4.0,
     "change-engine": 9.0, "change-buffer": 9.0, "alias-buffers": 9.0, "forget-return": 9.0, "wrong-range": 6.0,
     "drop-barrier": 6.0, "drop-memset": 4.0, "drop-copy": 4.0, "keyword-of-another": 1.0, "one-more-condition": 1.0,
     "one-more-bound": 1.5, "one-more-program": 1.0, "other-constant": 0.5,
@@ -48,6 +49,7 @@ _NUMBERS = frozenset(
         "part-of-expression",
         "one-more-factor",
         "change-constant",
+        "other-constant",
         "other-flag",
         "other-constant",
     }
@@ -149,7 +151,7 @@ class Lines:
 
     def _instruction(self, file: str, line: int) -> float:
         if (file, line) not in self._wrong:
-            return 3.0
+            return 3.0 if self._wrong else 1.5
         return 1.0 if (file, line) in self._right else 0.0
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.source_text import lines_of, text_of
 from nkitools.edits.candidates import MODULES, edits_at
-from nkitools.edits.in_place import in_place
+from nkitools.edits.in_place import forget_traces, in_place
 from nkitools.edits.remedies import UNKNOWN
 from nkitools.edits.source import Edit, Source
 from nkitools.facts.kept import Kept
@@ -81,18 +81,21 @@ class Trial:
     def running(self) -> AbstractContextManager[None]:
         """Let the edited function run in the place of the author's. ValueError or SyntaxError where it cannot."""
         if self.constant:
-            return _constant_set(self.part.function.__globals__, self.constant, self.edit.text)
+            return _constant_set(self.part.function, self.constant, self.edit.text)
         return in_place(self.part.function, self.text)
 
 
 @contextmanager
-def _constant_set(space: dict[str, Any], name: str, text: str) -> Iterator[None]:
+def _constant_set(function: FunctionType, name: str, text: str) -> Iterator[None]:
+    space = function.__globals__
     before = space[name]
     space[name] = ast.literal_eval(text)
+    forget_traces(function)
     try:
         yield
     finally:
         space[name] = before
+        forget_traces(function)
 
 
 def parts_of(kernel: Any) -> list[Part]:
