@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +25,24 @@ if TYPE_CHECKING:
     from nkitools.rules.finding import Finding
 
 MOST_INSTRUCTIONS = 5_000  # of a run that is repeated
-_known = Kept[bytes, list[str]](
-    "what a search has said of a kernel on some arguments", 256, "a session's failing tests"
-)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a search has said: its lines; of an edit that was verified the place, and what it changes."""
+
+    lines: list[str]
+    place: tuple[str, int] = ("", 0)
+    change: str = ""
+
+
+_known = Kept[bytes, Said]("what a search has said of a kernel on some arguments", 256, "a session's failing tests")
 
 
 def mended_pallas(config: pytest.Config, failure: BaseException, runs: Sequence[Run]) -> list[str]:
     """Return what a search for one edit of a JAX function says, of the first that an assertion has found wrong.
 
-    Nothing where a finding names the index map to change.
+    PL211 is about the line of the edit then. Nothing where a finding names the index map to change.
     """
     checked = [run for run in runs if getattr(run, "called", None) is not None]
     found = next((each for each in compared_outputs(failure, checked) if each.elements.count), None)
@@ -46,15 +56,28 @@ def mended_pallas(config: pytest.Config, failure: BaseException, runs: Sequence[
     code = getattr(getattr(function, "__wrapped__", function), "__code__", function)
     key = _key((found.run.kernel, code, callable(reference)), (args, kwargs, tuple(want)))
     if key not in _known:
-        end = time.monotonic() + seconds
+        end, workers = time.monotonic() + seconds, _workers(config)
         _known[key] = _said(
             config,
             lambda progress: answer_of_jax(
-                function, (args, kwargs), reference, end, rules=rules, want=want, progress=progress
+                function, (args, kwargs), reference, end, rules=rules, want=want, workers=workers, progress=progress
             ),
         )
-    found.run.repair = _known[key]
-    return _known[key]
+    said = _known[key]
+    found.run.repair = said.lines
+    found.run.findings = [_at_edit(each, said) if each.rule == "PL211" else each for each in found.run.findings]
+    return said.lines
+
+
+def _at_edit(finding: Finding, said: Said) -> Finding:
+    """Return a finding about the line of a verified edit; as it is where there is none."""
+    file, line = said.place
+    return replace(finding, file=file, line=line, function="", remedy=f"Change {said.change}.") if line else finding
+
+
+def _workers(config: pytest.Config) -> int | None:
+    """Return in how many processes edits are tried: one beside other workers of xdist, None for one on each core."""
+    return 1 if hasattr(config, "workerinput") else None
 
 
 def _names_an_edit(finding: Finding) -> bool:
@@ -81,7 +104,7 @@ def mended(config: pytest.Config, found: ComparedOutput) -> list[str]:
     known = found.run.reference
     expect, rule = (known.expect or {}, known.rule) if known is not None else ({}, found.rule)
     expected = Expected(reference, expect, call.kwargs, rule)
-    workers = 1 if hasattr(config, "workerinput") else None
+    workers = _workers(config)
     code = getattr(call.launch.function, "__code__", call.launch.function)
     named = call.name, call.launch.grid, call.launch.chip, code, callable(reference)
     key = _key(named, (call.args, call.kwargs, tuple(want)))
@@ -92,19 +115,21 @@ def mended(config: pytest.Config, found: ComparedOutput) -> list[str]:
                 call, expected, seconds, rules=rules, want=want, workers=workers, progress=progress
             ),
         )
-    found.run.repair = _known[key]
-    return _known[key]
+    found.run.repair = _known[key].lines
+    return _known[key].lines
 
 
-def _said(config: pytest.Config, search: Callable[[Progress | None], Answer]) -> list[str]:
+def _said(config: pytest.Config, search: Callable[[Progress | None], Answer]) -> Said:
     try:
         with _progress(config) as progress:
             answer = search(progress)
     except Exception as error:  # a mistake in the reference must not hide the failure of the test
-        return [f"repair: {type(error).__name__}: {error}"]
+        return Said([f"repair: {type(error).__name__}: {error}"])
     lines = [] if answer.kind in ("right", "stopped") else answer.lines()
     first, *rest = [line for line in lines if not line.startswith("first wrong: output")] or [""]
-    return [f"repair: {first}", *(f"  {line}" for line in rest)] if first else []
+    lines = [f"repair: {first}", *(f"  {line}" for line in rest)] if first else []
+    trial = answer.trial if answer.kind == "repaired" else None
+    return Said(lines) if trial is None else Said(lines, (trial.part.file, trial.line), trial.change)
 
 
 def _right(found: ComparedOutput) -> tuple[list[Array], list[Rule], Any]:

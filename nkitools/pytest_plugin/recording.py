@@ -127,7 +127,7 @@ class Recorder:
         if call.when == "call" and call.excinfo is not None and self.runs:
             from nkitools.pytest_plugin.wrong_blocks import follow_assertion
 
-            follow_assertion(call.excinfo.value, self.runs)
+            follow_assertion(self._config, call.excinfo.value, self.runs)
         tally = self._tally()
         if tally is not None:
             _set_properties(item, tally)

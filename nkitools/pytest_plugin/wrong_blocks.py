@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.facts import options
 from nkitools.pytest_plugin.compared_arguments import compared_outputs
+from nkitools.pytest_plugin.mended import mended_pallas
 from nkitools.record.saved.encoding import leaves
 
 if TYPE_CHECKING:
+    import pytest
+
     from nkitools.comparison.rule import Rule
     from nkitools.record.run import Run
 
@@ -24,8 +27,11 @@ def add_wrong_blocks(run: Run, expected: Any, rule: Rule) -> None:
         run.findings += [each for each in unlike(expected, rule) if each not in run.findings]
 
 
-def follow_assertion(failure: BaseException, runs: Sequence[Run]) -> None:
-    """Do so for the run whose output a failed assertion has compared, unless a finding says already what is wrong."""
+def follow_assertion(config: pytest.Config, failure: BaseException, runs: Sequence[Run]) -> None:
+    """Do so for the run whose output a failed assertion has compared, unless a finding says already what is wrong.
+
+    An edit that mends the kernel is looked for then, before the findings are shown.
+    """
     checked = [run for run in runs if getattr(run, "unlike", None) is not None]
     if not checked or options.value("why") == "off" or not isinstance(failure, AssertionError):
         return
@@ -36,4 +42,5 @@ def follow_assertion(failure: BaseException, runs: Sequence[Run]) -> None:
             expected[each.place] = each.expected
             if not any(finding.severity == "error" for finding in each.run.findings):
                 add_wrong_blocks(each.run, expected, each.rule)
+            mended_pallas(config, failure, runs)
             return

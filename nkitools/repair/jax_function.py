@@ -84,6 +84,7 @@ def answer_of_jax(
     *,
     rules: Sequence[Rule] = (),
     want: list[Array] | None = None,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Answer:
     """Return what is wrong in a JAX function with Pallas calls; ``end``: of the search, by the monotonic clock.
@@ -98,7 +99,7 @@ def answer_of_jax(
         return Answer(name, "right")
     narrow = Bisection(name, "wrong", None, (), None)
     quick = _in_numpy(case, got)
-    answer = None if quick is None else answer_of_case(quick, narrow, end, progress=progress)
+    answer = None if quick is None else answer_of_case(quick, narrow, end, workers=workers, progress=progress)
     if answer is not None and (answer.trial is None or _is_right_after(answer.trial, case)):
         return answer
     return answer_of_case(case, narrow, end, progress=progress)

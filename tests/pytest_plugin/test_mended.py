@@ -92,7 +92,6 @@ X = np.random.default_rng(0).standard_normal((16, 128)).astype(np.float32)
 """
 
 
-@pytest.mark.soak  # each edit is compiled
 def test_a_pallas_kernel_is_mended(author: Any) -> None:
     """The line of the kernel's body, where no finding names an index map."""
     author.write(halving=PALLAS)
@@ -102,3 +101,4 @@ def test_a_pallas_kernel_is_mended(author: Any) -> None:
     lines = block(result, "nki why")
     assert lines[0].startswith("repair: halving.py:9: ")
     assert lines[2].strip() == "+    out[...] = x[...] * (lax.rsqrt(mean + 0.5))"
+    result.stdout.fnmatch_lines(["*halving.py:9: PL211 *"])
