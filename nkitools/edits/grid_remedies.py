@@ -1,4 +1,4 @@
-"""Single edits of what a Pallas kernel says of its grid: the place of a block, and the turns of a condition."""
+"""Single edits of a Pallas kernel's relation to its grid: the place of a block, the turns of a condition."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nkitools.edits.source import FUNCTIONS, Edit, Source, callee, replaced
 _AXES = range(3)
 
 
-@kind("place-of-block", "a counter in the place of what an index map computes of it", ast.Name, REMEDIES)
+@kind("place-of-block", "a counter where the block's place belongs", ast.Name, REMEDIES)
 def place_of_block(source: Source, node: ast.Name) -> Iterator[Edit]:
-    """A counter becomes what an index map of the file has: ``near`` becomes ``table[i * NEAR + near]``."""
+    """A counter becomes an expression of an index map: ``near`` becomes ``table[i * NEAR + near]``."""
     if "pallas" not in source.text or not isinstance(node.ctx, ast.Load):
         return
     names = Names.of(source, node)
@@ -70,7 +70,7 @@ def other_condition(source: Source, node: ast.FunctionDef) -> Iterator[Edit]:
             yield replaced(condition, "True")
 
 
-@kind("other-value", "another combination of what is there is stored", ast.Assign, REMEDIES)
+@kind("other-value", "another combination of tensors is stored", ast.Assign, REMEDIES)
 def other_value(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """``out[...] = a`` becomes ``out[...] = b * c``."""
     if "pallas" in source.text and isinstance(node.targets[0], ast.Subscript) and isinstance(node.value, ast.Name):

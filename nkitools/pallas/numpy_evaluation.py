@@ -51,7 +51,7 @@ def evaluated(
 
 
 class NumpyEvaluation(Evaluation):
-    """Evaluates jaxprs by NumPy. A reference to memory is an array, of which the kernel writes a part."""
+    """Evaluates jaxprs by NumPy. A reference to memory is an array or a part of one."""
 
     def __init__(self, *, wide: bool, unwritten: float | None, strict: bool) -> None:
         self._wide, self._unwritten_value, self._strict = wide, unwritten, strict

@@ -29,7 +29,7 @@ MOST_INSTRUCTIONS = 5_000  # of a run that is repeated
 
 @dataclass(frozen=True)
 class Said:
-    """What a search has said: its lines; of an edit that was verified the place, and what it changes."""
+    """The answer of a search: its lines; of a verified edit the place, and the change."""
 
     lines: list[str]
     place: tuple[str, int] = ("", 0)

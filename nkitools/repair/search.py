@@ -28,6 +28,7 @@ from nkitools.repair.verify import PROBES, SHARP, Verification, Verified
 _MEMORY = 2 << 30  # bytes that a process of the search may take beside what it has
 _LEAST_SECONDS = 1.0  # that a run of an edited kernel may take
 _TIMES = 10  # so many times the time of the kernel as it is
+_VERIFICATION = 20  # so many times that for the verification, of some thirty runs
 _GRACE = 0.3  # of the time until an edit held, in which a better one may come
 _LONGER = 2.0  # where the reference says something else on values of no test
 _WRITES = (
@@ -130,7 +131,7 @@ class Hunt:
                 if not all(each.is_right(each.kernel.outputs(each.given)) for each in self._cases):
                     continue
             self.verification.prepare()  # apart from the edit: the reference may call what it changes
-            with self._at_most(8), trial.running():
+            with self._at_most(_VERIFICATION), trial.running():
                 verified = self.verification.of_edit()
             found = Found(number, verified, trial.edit.text, unlikely(trial, self.case.given, {}))
             yield found
