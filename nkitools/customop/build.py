@@ -22,11 +22,11 @@ SHAPE, COMPUTE, DESCRIPTION = f"shape{LIBRARY_SUFFIX}", f"compute{LIBRARY_SUFFIX
 
 # m.def("name", &shape, "kernel") as sources write it; what registers in other ways is found by asking the library.
 _DEFINITION = re.compile(r'\.\s*def\s*\(\s*"[^"]*"\s*,[^;]*?"([^"]*)"\s*\)', re.DOTALL)
-_UNDOCUMENTED = re.compile(
-    r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): warning: .*?nkitools CO112: (?P<what>.+?) "
-    r"\[-Wdeprecated-declarations\]$",
-    re.MULTILINE,
-)
+_WARNING = r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): warning: "
+_REMARKS = {
+    "CO112": re.compile(_WARNING + r".*?nkitools CO112: (?P<what>.+?) \[-Wdeprecated-declarations\]$", re.MULTILINE),
+    "CO118": re.compile(_WARNING + r"(?P<what>.+?) \[-W[\w-]*(?:uninitialized|unused)[\w-]*\]$", re.MULTILINE),
+}
 _BOUND = re.compile(r'NKT_KERNEL\(\d+, "([^"]+)"')  # as Job writes it
 # A name as a compiler lists it for make: a space belongs to it behind an odd number of backslashes.
 _LISTED = re.compile(r"(?:[^\s\\]|(?<!\\)\\(?:\\\\)*[ \t]|\\+(?![\\ \t]))+")
@@ -52,6 +52,7 @@ class Remark:
     file: str
     line: int
     column: int
+    rule: str = "CO112"
 
 
 class Registered(NamedTuple):
@@ -303,10 +304,11 @@ class Job:
         return {path for path in paths if path not in units and not path.startswith(ours)}
 
     def remarks(self) -> tuple[Remark, ...]:
-        """Return the compiler's remarks on code that Neuron's guide does not allow."""
+        """Return the compiler's remarks on code that Neuron's guide does not allow, and on variables."""
         found = [
-            Remark(m["what"], os.path.abspath(m["file"]), int(m["line"]), int(m["column"]))
-            for m in _UNDOCUMENTED.finditer(self.said)
+            Remark(m["what"], os.path.abspath(m["file"]), int(m["line"]), int(m["column"]), rule)
+            for rule, words in _REMARKS.items()
+            for m in words.finditer(self.said)
         ]
         places: dict[str, list[Remark]] = {}
         for remark in dict.fromkeys(found):

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from nkitools.customop.arguments import Arguments, Passed, take
+from nkitools.customop.build import Remark
 from nkitools.customop.compiled_operator import DEFAULT_MEMORY, DEFAULT_TIMEOUT, CompiledOperator, Settings
 from nkitools.customop.event_context import Message
 from nkitools.customop.events import finding_at
@@ -94,6 +95,12 @@ class Operator(CompiledOperator):
         names = [f"`{name}`" for name, each in zip(self.parameters, self.signature[1:], strict=False) if each == letter]
         return f"the parameter{'s' * (len(names) > 1)} {', '.join(names)}" if names else "a parameter"
 
+    def _remarks(self) -> list[Remark]:
+        """Return the compiler's remarks on names, and those on variables of the operator's own files and of headers."""
+        remarks = self.library.built.remarks
+        own = {self.kernel_place().file, self.shape_place().file} if remarks else set()
+        return [each for each in remarks if each.rule == "CO112" or each.file in own or ".h" in each.file[-4:]]
+
     def _standing(self) -> list[Finding]:
         """Return the findings that need no run: those of the signature and of the functions that the sources use."""
         messages: list[Message] = []
@@ -115,7 +122,7 @@ class Operator(CompiledOperator):
             findings.append(
                 finding_at(self.shape_place(), Message("CO107", text, "Give both the same parameter types."))
             )
-        for remark in self.library.built.remarks:
+        for remark in self._remarks():
             at = Place(remark.file, remark.line)
-            findings.append(finding_at(at, Message("CO112", remark.message, "", "warning"), column=remark.column))
+            findings.append(finding_at(at, Message(remark.rule, remark.message, "", "warning"), column=remark.column))
         return findings

@@ -30,7 +30,7 @@ _SECONDS = 300  # after which a compiler that has not come back is given up
 _FLAGS = (
     *("-std=c++14", "-O3", "-gdwarf-4", "-ffp-contract=off", "-fno-omit-frame-pointer"),
     *("-fno-optimize-sibling-calls", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-Wno-narrowing"),
-    "-Wdeprecated-declarations",
+    *("-Wdeprecated-declarations", "-Wuninitialized", "-Wunused-variable", "-Wunused-but-set-variable"),
     # A function that ends without its return stops there, instead of going on in whatever code comes next.
     *("-fsanitize=return", "-fsanitize-undefined-trap-on-error"),
 )
@@ -59,7 +59,7 @@ class Compiler:
     @cached_property
     def flags(self) -> tuple[str, ...]:
         """Return the flags of every compilation."""
-        own = () if self.is_clang else ("-fno-gnu-unique",)
+        own = ("-Wsometimes-uninitialized",) if self.is_clang else ("-fno-gnu-unique", "-Wmaybe-uninitialized")
         return (*_FLAGS, *own, *platforms.code_flags(), "-isystem", str(INCLUDE))
 
     @cached_property
