@@ -13,7 +13,9 @@ _LOOPS = ("while", "scan", "cond")
 
 
 class Evaluation(ABC):
-    """Evaluates jaxprs."""
+    """Evaluates jaxprs. ``apart``: the operations whose jaxprs are not evaluated in their place."""
+
+    apart: tuple[str, ...] = ("shard_map",)
 
     @abstractmethod
     def constant(self, value: Any, dtype: Any) -> Any:
@@ -59,7 +61,7 @@ class Evaluation(ABC):
         if name in _LOOPS:
             return self.loop(name, params, values)
         inner = params.get("call_jaxpr", params.get("jaxpr"))
-        if name != "shard_map" and _takes(inner, len(values)):
+        if name not in self.apart and _takes(inner, len(values)):
             return self.function(inner)(*values)
         results = self.operation(equation, values)
         return list(results) if equation.primitive.multiple_results else [results]

@@ -53,6 +53,8 @@ def evaluated(
 class NumpyEvaluation(Evaluation):
     """Evaluates jaxprs by NumPy. A reference to memory is an array or a part of one."""
 
+    apart = ("shard_map", "run_scoped")
+
     def __init__(self, *, wide: bool, unwritten: float | None, strict: bool) -> None:
         self._wide, self._unwritten_value, self._strict = wide, unwritten, strict
         self._points: list[tuple[tuple[int, ...], tuple[int, ...]]] = []  # of the grids around: place and sizes
@@ -254,7 +256,7 @@ class NumpyEvaluation(Evaluation):
         return before
 
     def _scoped(self, values: list[Any], params: Mapping[str, Any]) -> Any:
-        jaxpr = params["jaxpr"]
+        jaxpr = getattr(params["jaxpr"], "jaxpr", params["jaxpr"])  # closed from JAX 0.11 on
         return self.evaluated(jaxpr, values, [self._unwritten(each.aval) for each in jaxpr.invars])
 
     def _copy(self, values: list[Any], params: Mapping[str, Any]) -> Any:

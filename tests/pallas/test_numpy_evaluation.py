@@ -106,7 +106,7 @@ def loops(x: Any) -> Any:
     return pl.pallas_call(body, out_shape=like(x))(x)
 
 
-@case((np.where(WHOLE > 3, WHOLE >> 1, np.fix(WHOLE / 7)).astype(np.int32), WHOLE.view(np.uint32) >> 3), WHOLE)
+@case((np.where(WHOLE > 3, WHOLE >> 1, np.trunc(WHOLE / 7)).astype(np.int32), WHOLE.view(np.uint32) >> 3), WHOLE)
 def integers(x: Any) -> Any:
     """Quotients towards zero, and shifts of both kinds."""
 
