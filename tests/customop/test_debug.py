@@ -31,7 +31,7 @@ BODIES = {
     "escapes": "for (int i = 0; i < count; i++) buffer[i] = i; if (!fork()) { setsid(); sleep(100); }",
     "floods": "static char page[1 << 20]; for (int i = 0; i < 64; i++) if (write(2, page, 1 << 20) < 0) break;"
     "buffer[count] = 1;",
-    "shifts": "volatile int by = 40; buffer[0] = 1 << by;",
+    "shifts": "volatile int by = count - 960; buffer[0] = 1 << by;",
 }
 
 

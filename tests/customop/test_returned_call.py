@@ -81,7 +81,7 @@ SHAPES = {
     "crashes": ("*(volatile int*)nullptr = 1;", "CO103", "through a null pointer"),
     "leaves": ("_exit(5);", "CO103", "calls _exit"),
     "throws": ('throw std::runtime_error("no");', "CO103", "the shape function throws an exception"),
-    "loops": ("for (volatile int i = 0;; i = 0) {}", "CO103", "still running"),
+    "loops": ("for (volatile int i = 0;; i = i) {}", "CO103", "still running"),
 }
 
 
