@@ -9,7 +9,7 @@ from itertools import combinations
 
 from nkitools.edits.kinds import kind
 from nkitools.edits.names import Names
-from nkitools.edits.remedies import REMEDIES, UNKNOWN, says_closed, sign_of
+from nkitools.edits.remedies import REMEDIES, says_closed, sign_of
 from nkitools.edits.source import Edit, Source, callee, last_word, replaced
 
 _FUNCTIONS = ("exp", "log", "square", "abs", "rsqrt", "reciprocal", "negative")
@@ -261,16 +261,3 @@ def one_more_program(source: Source, node: ast.Constant) -> Iterator[Edit]:
     is_number = isinstance(source.parents[node], ast.Assign | ast.BinOp | ast.Call)
     if function and is_number and ("program_id" in source.text or "num_programs" in source.text):
         yield from (replaced(node, f"{Names.of(source, node).nl}.{function}({axis})") for axis in range(2))
-
-
-@kind("other-constant", "a number of the module is another one", ast.Module, REMEDIES)
-def other_constant(source: Source, _: ast.Module) -> Iterator[Edit]:
-    """Neighbours of whole numbers, halves, doubles, tenths, the other sign; any number that runs tell."""
-    for each in source.constants:
-        value = getattr(each.value, "value", None)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            found = (
-                [value + 1, value - 1, value // 2] if isinstance(value, int) else [value / 2, value * 10, value / 10]
-            )
-            yield from (replaced(each.value, repr(one)) for one in (*found, 2 * value, -value) if one != value)
-            yield replaced(each.value, UNKNOWN)

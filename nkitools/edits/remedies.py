@@ -90,7 +90,8 @@ def other_constant(source: Source, _: ast.Module) -> Iterator[Edit]:
     for node in (each.value for each in source.constants):
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             value = float(node.value) if isinstance(node.value, float) else int(str(node.value))
-            yield from (replaced(node, each) for each in (*map(repr, dict.fromkeys(_near(value))), UNKNOWN))
+            found = [repr(each) for each in dict.fromkeys(_near(value)) if each != value]
+            yield from (replaced(node, each) for each in (*found, UNKNOWN))
 
 
 @kind("other-operand", "an operand is another tensor, or another part of it", ast.expr, REMEDIES)

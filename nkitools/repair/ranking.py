@@ -32,7 +32,7 @@ _KINDS = {
     "place-of-block": 0.5, "other-constant": 0.5, "other-condition": 1.0, "other-value": 4.0,
     "change-engine": 9.0, "change-buffer": 9.0, "alias-buffers": 9.0, "forget-return": 9.0, "wrong-range": 6.0,
     "drop-barrier": 6.0, "drop-memset": 4.0, "drop-copy": 4.0, "keyword-of-another": 1.0, "one-more-condition": 1.0,
-    "one-more-bound": 1.5, "one-more-program": 1.0, "other-constant": 0.5,
+    "one-more-bound": 1.5, "one-more-program": 1.0,
 }  # fmt: skip
 _OTHER_KIND = 2.0
 _UNREAD = 2.0  # the weight of a name that nothing reads
@@ -51,7 +51,6 @@ _NUMBERS = frozenset(
         "change-constant",
         "other-constant",
         "other-flag",
-        "other-constant",
     }
 )
 _ANYWHERE = _NUMBERS | {

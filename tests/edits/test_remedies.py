@@ -129,7 +129,6 @@ CASES = {
         "    b = nl.load(y)\n    for i in range(4):\n        nisa.memset(dst=b, value=0.0)\n"
         "        nisa.tensor_tensor(dst=b, data1=b, data2=x, op=nl.add)",
     ),
-    "other-constant": ("    a = nl.load(x)\n\n\nSIZE = 64", "    a = nl.load(x)\n\n\nSIZE = 32"),
 }
 
 
