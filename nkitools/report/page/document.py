@@ -41,11 +41,14 @@ def page(
     """Return the page of a run as one self-contained HTML text.
 
     ``expected``: the expected outputs, in the containers that the kernel returns; by default the run's own reference,
-    if it has one. ``rtol`` and ``atol``: the allowed differences. The page has the values that a watch recorded
-    (`nkitools.record.watch.watching.watching`). ``passed``: a test has compared the outputs and passed. ``against``:
-    another run; lines and turns that differ from it are marked. TypeError if ``run`` is no run.
+    if it has one. ``rtol`` and ``atol``: the allowed differences from ``expected``. The page has the values that a
+    watch recorded (`nkitools.record.watch.watching.watching`). ``passed``: a test has compared the outputs and passed.
+    ``against``: another run, in a `nkitools.report.page.differences.Against`; lines and turns that differ from it are
+    marked. TypeError if ``run`` is no run, ValueError for ``rtol`` or ``atol`` without ``expected``.
     """
     must_be_run(run, "a page")
+    if expected is None and (rtol, atol) != (None, None):
+        raise ValueError("a page: rtol and atol are the allowed differences from `expected`, which is not given")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
     gathering = Gathering(run, reference, title, passed=passed, budget=_budget(), against=against)
     directory, content = packed(gathering.columns)

@@ -348,3 +348,12 @@ class TestLarge:
         reader.see(".instructions .list").send_keys("\ue010")  # End
         assert "dma_copy" in reader.text(".inspector h2")
         assert "out" in reader.text(".inspector h2")
+
+
+def test_a_tolerance_without_expected_outputs_is_refused() -> None:
+    """``rtol`` and ``atol`` are about ``expected``: without it they would change nothing, and the error says so."""
+    run = watched(turns, X)
+    for tolerance in ({"rtol": 1e-3}, {"atol": 0.0}):
+        with pytest.raises(ValueError, match="differences from `expected`"):
+            nkitools.page(run, **tolerance)
+    assert "<html" in nkitools.page(run, run.outputs, rtol=1e-3)
