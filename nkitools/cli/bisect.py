@@ -62,10 +62,11 @@ def find_first_wrong(
 ) -> None:
     """Find one edit of KERNEL of FILE after which its results are right.
 
-    FILE has the arguments, as for `nkitools compare`, and the right results: `reference`, an array or a function of the
-    arguments, and `expect`, a dictionary of functions by the names of tensors in the kernel, which take the arguments
-    and, by keyword, the loop counters that they name. Edits run in separate processes, which write no files; FILE
-    changes only with --apply. Exit code: 0 if nothing differs, 1 if something does, 2 for a mistake in the command.
+    FILE has the arguments, `inputs`, and the right results: `reference`, an array or a function of the arguments, or
+    `expect`, or both. `expect` is a dictionary of functions by the names of tensors in the kernel; each takes the
+    arguments and, by keyword, the loop counters that it names. With --against the command shows the first difference
+    from another kernel or run, and tries no edit. Edits run in separate processes, which write no files; FILE changes
+    only with --apply. Exit code: 0 if nothing differs, 1 if something does, 2 for a mistake in the command.
     """
     from nkitools.targets.imports import stand_in
     from nkitools.why.traced_calls import Call

@@ -69,9 +69,9 @@ def compare_targets(
 
     FILE has the arguments: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns one. If the
     results differ, the first differing element is shown with its tile, its loop counters and the line that wrote it,
-    and an explanation: low precision, undefined input, a broken rule. With --tolerance auto a difference that low
-    precision explains, but that is too large for a tolerance, is undecided. Exit code: 0 if they agree, 1 if not, 2 for
-    a mistake in the command and a missing target.
+    and an explanation: low precision, undefined input, a broken rule. With --tolerance auto the result is undecided if
+    low precision explains the difference, but a tolerance as wide could hide a mistake. Exit code: 0 if the results
+    agree, 1 if they differ or are undecided, 2 for a mistake in the command and a missing target.
     """
     from nkitools.report.agreement import agreement
 

@@ -48,11 +48,12 @@ def diff_runs(
     first: str,
     second: str,
 ) -> None:
-    """Compare two saved runs: show the first print and the first output elements that differ, and who wrote them.
+    """Compare two saved runs: show the first print and the first output elements that differ, and the lines that wrote
+    them.
 
     FIRST and SECOND are files of `nkitools run --save` or `run.save(path)`. Two values are equal if they differ by no
-    more than the coarser of their dtypes explains, or than --rtol and --atol allow. Exit code: 0 if the runs are equal,
-    1 if not, 2 for a mistake in the command and a file that is no saved run.
+    more than the coarser of their dtypes explains; --rtol and --atol replace that limit. Exit code: 0 if the runs are
+    equal, 1 if not, 2 for a mistake in the command and a file that is no saved run.
     """
     from nkitools.report.run_diff import compare_runs
 

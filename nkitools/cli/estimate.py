@@ -72,12 +72,12 @@ def estimate_kernel(
     """Estimate the time of KERNEL of FILE, the engine that bounds it, and the time of each line.
 
     The kernel runs in simulation, and its instructions are scheduled by their costs and dependences. FILE has the
-    arguments, as for `nkitools compare`: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns
-    one. ``--set BLOCK=512`` estimates a variant: it sets a keyword of the kernel, else a constant of the file. Several
-    chips are shown side by side, after the page of the first one. With ``--measured`` the chip is the profile's, if the
-    profile names its instance. ``--tune`` ranks the variants of FILE's ``settings``, a dictionary of lists by name or a
-    TOML file beside FILE, and marks the five to measure on a device. ``--against`` compares with an earlier commit of
-    FILE's repository; in GitHub Actions the table is added to the job's summary, too.
+    arguments: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns one. ``--set BLOCK=512``
+    estimates a variant: it sets a keyword of the kernel, a parameter of ``inputs`` or a constant. Several chips are
+    shown side by side, after the page of the first one. With ``--measured`` the chip is the profile's, if the profile
+    names its instance. ``--tune`` ranks the variants of FILE's ``settings``, a dictionary of lists by name or a TOML
+    file beside FILE, and marks the five to measure on a device. ``--against`` compares with an earlier commit of FILE's
+    repository; in GitHub Actions the table is added to the job's summary, too.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
     base = since if base is None else base

@@ -20,8 +20,8 @@ from nkitools.platforms import end_at_ctrl_c
 def serve_agent(root: Path) -> None:
     """Serve a coding agent over stdin and stdout: lint, simulate, why, compare, verify, repair and others.
 
-    The protocol is MCP. A simulated kernel runs with the rights of the user. It takes the extra mcp: pip install
-    'nkitools[mcp]'.
+    The protocol is MCP. A simulated kernel runs with the rights of the user. The server needs the extra mcp: pip
+    install 'nkitools[mcp]'.
     """
     try:
         from nkitools.serve.agent_tools import make_server

@@ -31,11 +31,11 @@ _TAKEN = sys.stdlib_module_names | {
     help="The folder of the files.  [default: this one]",
 )
 def new_kernel(name: str, kind: str, into: Path) -> None:
-    """Write a kernel NAME with a reference and tests that pass: NAME.py and test_NAME.py.
+    """Write a kernel NAME with a reference and tests that pass, in NAME.py and test_NAME.py.
 
-    ``nki`` is the modern dialect, ``legacy`` that of neuronxcc.nki, ``pallas`` a kernel for TPUs and ``customop`` a
-    C++ operator, in two sources. Each is small and complete: change it line by line while its tests run. No file is
-    overwritten.
+    ``nki`` is the modern dialect, ``legacy`` that of neuronxcc.nki, ``pallas`` a kernel for TPUs and ``customop`` a C++
+    operator (NAME.cpp and NAME_shape.cpp). Each is small and complete: change it line by line while its tests run. No
+    file is overwritten.
     """
     if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or name in _TAKEN:
         raise click.BadParameter(f"{name} cannot be the name of a kernel's file and function", param_hint="'NAME'")

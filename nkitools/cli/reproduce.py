@@ -19,8 +19,8 @@ def reproduce_run(output: Path | None, rename: tuple[str, ...], run: str) -> Non
     """Write a file that makes a saved RUN again on another machine: python FILE.
 
     It has the kernel, the parts of the author's files that the kernel needs, the chip and the settings, and the
-    versions as a comment. Arguments are generated: arrays of the same shapes and dtypes, whole numbers in the same
-    range. --rename replaces names that others should not see, everywhere.
+    versions as a comment. Arrays are generated with the same shapes and dtypes, those of integers in the same range;
+    other arguments keep their values. --rename replaces names that others should not see, everywhere.
     """
     from nkitools.record.whole_file import write_whole
     from nkitools.report.reproduction import NotReproducible, reproduction

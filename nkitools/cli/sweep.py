@@ -40,9 +40,10 @@ class SweepCommands(click.Group):
     subcommand_metavar="FILE::KERNEL | COMMAND ...",
 )
 def sweep_kernel() -> None:
-    """Run a kernel on every case of a space, each checked; keep, resume and merge the results.
+    """Run a kernel on every case of a space, each checked.
 
-    `nkitools sweep FILE::KERNEL --space space.toml --store cases.db` is short for `nkitools sweep run ...`.
+    `nkitools sweep FILE::KERNEL --space space.toml --store cases.db` is short for `nkitools sweep run ...`; a second
+    call with the same --store goes on where the first one ended. `merge` joins stores, `export` writes a table.
     """
 
 

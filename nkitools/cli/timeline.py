@@ -20,7 +20,8 @@ def write_timeline(output: Path | None, order: bool, run: str) -> None:
 
     Every instruction is a slice on the track of its engine, with its operands, its line and its loop counters. A core
     is a process, with its DMA queues and the bytes of its memories; arrows lead to instructions that wait. With --order
-    arrows lead to the instructions that read what one wrote. Needs the package perfetto:
+    each instruction takes one step instead of its time, and arrows lead to the readers of its results. Needs the
+    package perfetto:
     pip install 'nkitools[perfetto]'.
     """
     from nkitools.report import perfetto_order, perfetto_time

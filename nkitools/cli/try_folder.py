@@ -39,9 +39,10 @@ def try_folder(
 ) -> None:  # fmt: skip
     """Run the pytest tests and the scripts of FOLDER, or of a file, against nkitools' own simulator.
 
-    Each runs in a process of its own, with limits of time and memory. The table says how many went as they should,
-    which rule refused the others at which line of a kernel, what is not installed here, and which files of kernels
-    nothing calls. What stands after -- goes to pytest. Exit code 0 where all went as they should, else 1.
+    Each runs in a process of its own, with limits of time and memory. The table says how many passed, were skipped or
+    failed as expected, which rule refused the others at which line of a kernel, what is not installed here, and which
+    files of kernels nothing calls. What stands after -- goes to pytest. Exit code: 0 if there are no others, else 1;
+    kernels that nothing calls do not count.
     """
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"  # a process that is forked has one thread

@@ -59,8 +59,9 @@ def verify_kernel(
 
     FILE says `inputs` and `reference`; a parameter `rng` of `inputs` is a generator, with which other values are drawn,
     and `space` names other shapes. With --reference FILE::NAME that file says them, so that the kernel's file need not
-    be trusted. The kernel and the reference run in a process each. The quickest rows come first; those that have no
-    time are unknown. Exit code: 0 where no row fails, 1 where one does, 2 where the kernel could not be tried.
+    be trusted. The kernel and the reference run in a process each. The quickest rows come first; when --seconds are
+    over, each row that is left is `unknown`. Exit code: 0 where no row fails, 1 where one does, 2 where the kernel
+    could not be tried.
     """
     from nkitools.verdict.subject import OfFile
     from nkitools.verdict.verify import Options, verdict_of

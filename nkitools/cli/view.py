@@ -54,7 +54,8 @@ def view_run(
     """Write RUN as a page: one HTML file that shows it from the inside and needs nothing else.
 
     RUN is a file of `nkitools run --save` or run.save(); a Python script, which is run with its ARGS; or a directory
-    of `pytest --nki-report`, which gets an index.html. The page goes into the current directory.
+    of `pytest --nki-report`, which gets an index.html inside. Other pages go into the current directory, one for each
+    run, unless --output names a file.
     """
     if args and (run.is_dir() or run.suffix != ".py"):
         if args[0].startswith("-"):
