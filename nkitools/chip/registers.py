@@ -22,9 +22,9 @@ class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
 
     It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
     It is no Python number: converting or comparing it while the kernel is built is refused (NK602, before NKI 0.7
-    NK601), and so is its truth value (NK602), as the value is known only on the device. Sums, differences, products,
-    quotients and remainders with integers, registers and 32-bit scalars are new registers: undocumented, but public
-    kernels compute addresses that way. The counter of a dynamic loop is frozen.
+    NK601), and so is its truth value (NK602), as the value is known only on the device. Sums, differences and products
+    with integers, registers and 32-bit scalars are new registers, and so are ``register // x`` and ``register % x``:
+    undocumented, but public kernels compute addresses that way. The counter of a dynamic loop is frozen.
     """
 
     __slots__ = ("_turns", "frozen")
@@ -37,7 +37,9 @@ class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
         self._turns: TurnCount | None = None  # of the `while register:` that runs
 
     def write(self, what: str, value: float) -> None:
-        """Give it a value; the counter of a dynamic loop takes none (NK601)."""
+        """Put a number into the register, unchecked. ``what``: the writer, for the message. Errors: NK601 (the counter
+        of a dynamic loop).
+        """
         if self.frozen:
             refuse("NK601", f"{what} writes the counter of a dynamic loop, which is frozen")
         self.value = value

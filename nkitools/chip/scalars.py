@@ -49,11 +49,13 @@ class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
         super().__init__(int(state))
 
     def read(self, what: str) -> int:
-        """Return the value. Errors: NK609."""
+        """Return the value. ``what``: its use, for the message. Errors: NK609 (the result of a comparison)."""
         return self.integer(what)
 
     def integer(self, what: str) -> int:
-        """Return the value as an address. NK609: the result of a comparison, which cannot be used."""
+        """Return the value as an int. ``what``: its use, for the message. Errors: NK609 (the result of a
+        comparison).
+        """
         if self.is_comparison:
             message = f"{what} is given the result of a comparison of scalars, which cannot be used"
             refuse("NK609", message, remedy="Compare in a tensor (nl.less), and load the 0 or 1 with nisa.scalar_load.")

@@ -229,12 +229,13 @@ class NkiTensor(NotAValue, StridedView):
         return self._indexed((*[slice(None)] * dim, window))
 
     def select(self, dim: int, index: int | Place) -> Self:
-        """Return the view at one index of a dimension, without that dimension. Requires 0 <= index < shape[dim].
+        """Return the view at one index of a dimension, mostly without that dimension. Requires 0 <= index < shape[dim].
 
         A register, a scalar or a (1, 1) integer tensor in SBUF selects when the view is used; on chip not along
         dimension 0.
 
-        As with ``t[:, index]``, the partition dimension on chip and the last remaining dimension stay, with size 1.
+        As with ``t[:, index]``, the dimension stays with size 1 if it is the partition dimension on chip, or the only
+        free dimension (in HBM the only dimension).
         """
         dim = view_checks.dimension(self, dim)
         if isinstance(index, (NkiTensor, DeviceNumber)):
@@ -249,7 +250,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._indexed((*[slice(None)] * dim, position))
 
     def permute(self, dims: Sequence[int]) -> Self:
-        """Dimensions in another order; on chip dimension 0 stays first."""
+        """Return a view with the dimensions in another order; on chip dimension 0 stays first."""
         order = view_checks.integers(self, dims, "permute's dims")
         if sorted(order) != list(range(self.ndim)):
             view_checks.wrong(self, f"permute({order}) is not a permutation of the dimensions 0..{self.ndim - 1}")
@@ -258,7 +259,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._view(self.array.transpose(order), self.byte_offset)
 
     def broadcast(self, dim: int, size: int) -> Self:
-        """Return a dimension of size 1 seen ``size`` times; on chip not dimension 0."""
+        """Return a view in which a dimension of size 1 has size ``size``; on chip not dimension 0."""
         dim, size = view_checks.dimension(self, dim), view_checks.integer(self, size, "broadcast's size")
         if self.shape[dim] != 1:
             said = f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}"
@@ -273,7 +274,7 @@ class NkiTensor(NotAValue, StridedView):
         )
 
     def expand_dim(self, dim: int) -> Self:
-        """Return a new dimension of size 1 at position ``dim``; on chip not 0."""
+        """Return a view with a new dimension of size 1 at position ``dim``; on chip not 0."""
         dim = view_checks.dimension(self, dim, extra=1)
         if self.on_chip and dim == 0:
             view_checks.keep_partition(self, "expand_dim(0)")
@@ -282,7 +283,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._strided((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
 
     def squeeze_dim(self, dim: int) -> Self:
-        """Without a dimension of size 1; on chip not 0."""
+        """Return a view without a dimension of size 1; on chip not dimension 0."""
         dim = view_checks.dimension(self, dim)
         if self.shape[dim] != 1:
             view_checks.wrong(self, f"squeeze_dim({dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
@@ -293,7 +294,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._view(self.array.squeeze(dim), self.byte_offset)
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> Self:
-        """One dimension split into several (one size may be -1); on chip dimension 0 only trivially."""
+        """Return a view with one dimension split into several (one size may be -1); on chip not dimension 0."""
         dim = view_checks.dimension(self, dim)
         sizes = view_checks.integers(self, shape, "reshape_dim's shape")
         call = ("reshape_dim", dim, sizes)
@@ -403,13 +404,20 @@ class NkiTensor(NotAValue, StridedView):
         return cast("Self", RUNTIME_VIEWS.moved(self, view, scalar_offset, indirect_dim))
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> Any:
-        """Dimension 0 of an HBM tensor as the rows that ``vector_offset`` (partitions, 1) names, one a partition."""
+        """Return a view of the rows of an HBM tensor at the indices in ``vector_offset`` (partitions, 1), one row a
+        partition. ``dim`` must be 0.
+        """
         if view_checks.dimension(self, dim) != 0:
             refuse("NK609", "vector_select needs dim=0", about=(self,))
         return RUNTIME_VIEWS.chosen_rows(self, vector_offset)
 
     def indirect(self, index: NkiTensor, num_elem: int | None = None) -> Any:
-        """Tensor indirection (NeuronCore-v4): the columns of an on-chip tensor at the offsets in ``index``."""
+        """Return a view of the columns of an on-chip tensor at the offsets in ``index`` (tensor indirection,
+        NeuronCore-v4).
+
+        ``num_elem``: how many offsets count; None: all. The view is an operand of instructions; no other view is made
+        of it.
+        """
         return RUNTIME_VIEWS.columns(self, index, num_elem)
 
     def __repr__(self) -> str:

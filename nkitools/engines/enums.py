@@ -68,7 +68,7 @@ class matmul_perf_mode(_Member):  # noqa: N801
 
 @total_ordering
 class nc_version(_Member):  # noqa: N801
-    """NeuronCore generations; comparable as numbers."""
+    """NeuronCore generations; a later one is greater."""
 
     _value_: int
     vars().update({generation.short_name: generation.version for generation in TABLES})

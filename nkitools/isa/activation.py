@@ -58,8 +58,8 @@ def activation(
     (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
     register is reduced into. With ``reduce_op`` and ``reduce_res``, but without a command, the call is summed alone, as
     by ``reset_reduce``: a trn2 does so (NK507, a hint).
-    Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table for the ranges of valid
-    inputs (NK305).
+    Memory: SBUF or PSUM. The engine's own approximation error is not modelled. Inputs outside of the valid range of
+    ``op`` are NK305 (the ranges: Supported Activation Functions in the reference).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK607, NK609, NK623.
     Source: nki.isa.activation (NKI 0.7).
     """

@@ -71,9 +71,9 @@ def all_gather(
 ) -> NkiInstruction:
     """``dst`` = the sources of all ranks of the group, in its order, side by side along ``collective_dim``.
 
-    ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: that of the
-    source, with ``collective_dim`` as many times as the group has ranks. Dtypes: equal, any. ``collective_dim``: 0 in
-    HBM, 0 or 1 in SBUF. Private and shared HBM as in ``all_reduce``.
+    ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shape of a destination:
+    that of its source, with ``collective_dim`` as many times as the group has ranks. Dtypes: equal, any.
+    ``collective_dim``: 0 in HBM, 0 or 1 in SBUF. Private and shared HBM as in ``all_reduce``.
     Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK504, NK606, NK609, NK618.
     Source: nki.collectives.all_gather (NKI 0.7).
     """
@@ -110,11 +110,11 @@ def reduce_scatter(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Reduce the sources of all ranks; rank number n of the group gets part n of that along ``collective_dim``.
+    """Reduce the sources of all ranks; rank number n of the group gets part n of the result along ``collective_dim``.
 
-    ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: that of the
-    destination, with dimension 0 as many times as the group has ranks. Dtypes: equal, no integers of 32 bits, no packed
-    ones. ``collective_dim``: 0. ``op``: nl.add, nl.minimum or nl.maximum.
+    ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shape of a source: that
+    of its destination, with dimension 0 as many times as the group has ranks. Dtypes: equal, no integers of 32 bits, no
+    packed ones. ``collective_dim``: 0. ``op``: nl.add, nl.minimum or nl.maximum.
     Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609.
     Source: nki.collectives.reduce_scatter (NKI 0.6); NCC_EVRF063 (integers).
     """

@@ -32,8 +32,8 @@ def all_gather_v_prepare(
 ) -> NkiInstruction:
     """Read the metadata of an all_gather_v; returns the handle that `all_gather_v_trigger` takes.
 
-    Arguments and limits are those of ``all_gather_v``. Not on chips with a NeuronSwitch. A rank does not wait for
-    others here. A prepare that no trigger follows is NK504.
+    Arguments and limits are those of ``all_gather_v``. Not on chips with a NeuronSwitch. A prepare waits for no other
+    rank. A prepare that no trigger follows is NK504.
     Errors: NK109, NK113, NK201, NK301, NK401, NK504, NK606, NK609, NK613.
     Source: nki.collectives.all_gather_v_prepare (NKI 0.7). No cost is published: that of a DMA transfer of the
     metadata.
@@ -65,8 +65,8 @@ def all_to_all_v_prepare(
 ) -> NkiInstruction:
     """Read the metadata of an all_to_all_v; returns the handle that `all_to_all_v_trigger` takes.
 
-    Arguments and limits are those of ``all_to_all_v``. Not on chips with a NeuronSwitch. A rank does not wait for
-    others here. A prepare that no trigger follows is NK504.
+    Arguments and limits are those of ``all_to_all_v``. Not on chips with a NeuronSwitch. A prepare waits for no other
+    rank. A prepare that no trigger follows is NK504.
     Errors: NK109, NK113, NK201, NK301, NK401, NK504, NK606, NK609, NK613.
     Source: nki.collectives.all_to_all_v_prepare (NKI 0.7). No cost is published: that of a DMA transfer of the
     metadata.

@@ -51,12 +51,14 @@ def all_gather_v(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each rank sends one chunk of its source, the same to all: that of rank number s begins slot s of every ``dst``.
+    """Each rank sends one chunk of its source to all; the chunk of rank number s is at the start of slot s of every
+    ``dst``.
 
     ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes; ``dst`` divides into as
     many slots as the group has ranks. ``metadata_tensor``: uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in
-    SBUF (a fourth row is allowed and not read); of rows 0 and 1 the first column counts. Row 2 is written unless
-    ``recv_counts_known``. Limits of the reference: four ranks a group, LNC=2, no ``has_rdispls``.
+    SBUF (a fourth row is allowed and not read); column 0 has the size (row 0) and the start (row 1) of the rank's own
+    chunk. Row 2 receives the sizes of all ranks unless ``recv_counts_known``. Limits of the reference: four ranks a
+    group, LNC=2, no ``has_rdispls``.
     Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609, NK613.
     Source: nki.collectives.all_gather_v (NKI 0.6).
     """
@@ -75,13 +77,14 @@ def all_to_all_v(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each rank sends to rank number r of the group the chunk that column r of its metadata names.
+    """Each rank sends to rank number r of the group the chunk in column r of its metadata.
 
     ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes. ``metadata_tensor``:
-    uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in SBUF, with ``has_rdispls`` of four rows. The chunk of rank
-    number s begins slot s of ``dst``, or where row 3 says. Row 2 is written unless ``recv_counts_known``. A rank's own
-    column is a chunk like others. The docstring says that row 3 "may be omitted": four rows are allowed without
-    has_rdispls, as public kernels pass them.
+    uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in SBUF, with ``has_rdispls`` of four rows: row 0 has the
+    sizes of the chunks, row 1 their starts in ``src``. The chunk of rank number s is at the start of slot s of ``dst``;
+    with ``has_rdispls`` it is at the element in column s of the receiver's row 3. Row 2 receives the sizes of the
+    received chunks unless ``recv_counts_known``. A rank's own column is a chunk like others. AWS's docstring says that
+    row 3 "may be omitted": four rows are allowed without has_rdispls, as public kernels pass them.
     Limits of the reference: on NeuronCore-v4 LNC=2 and whole chips of four ranks, in ascending order. Elsewhere
     ``has_rdispls`` came with NKI 0.7, for groups whose ranks are on different nodes; before, the call itself was for
     such groups. Which ranks share a node is not known here. (The release notes of NKI 0.3 say that has_rdispls has no

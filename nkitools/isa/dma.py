@@ -43,16 +43,17 @@ def dma_transpose(
     """``dst = src`` by DMA with its dimensions permuted: 2-D (1, 0), 3-D (2, 1, 0), 4-D (3, 1, 2, 0); bit-accurate.
 
     ``src`` in HBM or SBUF, ``dst`` in SBUF with the shape of the transposed ``src``; equal dtypes.
-    Direct, ``dge_mode`` is unknown or hwdge, and none beyond the documents (NK621); hwdge takes 2-byte dtypes, a last
-    dimension of at most 128, and a first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a multiple of 16
-    with the last but one (3-D, 4-D). The DGE guide, which is older, allows none here as well and asks of hwdge a first
-    dimension of 16 and a last that 128 divides; we follow the docstring.
+    Direct, ``dge_mode`` is unknown or hwdge; none is taken too, but no document has it (NK621). hwdge takes 2-byte
+    dtypes, a last dimension of at most 128, and a first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a
+    multiple of 16 with the last but one (3-D, 4-D). The DGE guide, which is older, allows none here as well and asks of
+    hwdge a first dimension of 16 and a last that 128 divides; we follow AWS's docstring.
+
     Indirect (``src`` gathered by vector_offset, NeuronCore-v3 on), ``dge_mode`` is unknown or swdge: the row of each
     index, column after column, becomes a column of ``dst``; 2-byte dtypes, a last dimension of at most 128, rows a
     multiple of 16; 4-D with a middle dimension of 1; indices uint32 [n, 1] with n a multiple of 16, or [128, m].
-    ``oob_mode=skip`` is for the indirect form and leaves the columns of such indices as they were.
-    Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK401, NK402, NK606, NK609.
-    Source: nki.isa.dma_transpose (NKI 0.6); nki-dge. Cost: trainium2_arch, DMA Transpose.
+    ``oob_mode=skip`` is for the indirect form and leaves the columns of indices out of bounds as they were. Errors:
+    NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK401, NK402, NK606, NK609. Source: nki.isa.dma_transpose (NKI
+    0.6); nki-dge. Cost: trainium2_arch, DMA Transpose.
     """
     dge_mode = dma_descriptors.mode_of(dge_mode)
     dma_descriptors.modes(check, priority, dge_mode, oob_mode)

@@ -45,9 +45,9 @@ def tensor_tensor(
     """``dst = data1 <op> data2``, element by element, on the Vector or GpSimd Engine.
 
     Shapes: equal partitions and equally many elements per partition. Memory: SBUF or PSUM, the inputs not both in PSUM;
-    nothing in PSUM on the GpSimd Engine, which does ``nl.power`` and, by default, int32 and uint32. Arithmetic runs in
-    float32 and is cast once to ``dst.dtype``; int32/uint32 throughout is exact on the GpSimd Engine; bitvec operators
-    need integers.
+    nothing in PSUM on the GpSimd Engine, which does ``nl.power`` and, by default, arithmetic of int32 and uint32 tiles
+    in SBUF. Arithmetic runs in float32 and is cast once to ``dst.dtype``; int32/uint32 throughout is exact on the
+    GpSimd Engine; bitvec operators need integers.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_tensor (NKI 0.6).
     """
@@ -119,9 +119,9 @@ def tensor_scalar(
 
     ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic (float32; vector operands must be float32)
     or both bitvec (Vector Engine, integers). A unary operator takes None or 0. Memory: SBUF or PSUM. The Scalar Engine
-    (NeuronCore-v3 on) does multiply, add, and multiply then add; the GpSimd Engine does rsqrt. int32 and uint32 vector
-    operands are taken where ``data`` and ``dst`` are of such a dtype too, and then computed exactly: the docstring
-    mentions that address-arithmetic form without describing it.
+    (NeuronCore-v3 on) does multiply, add, and multiply then add; the GpSimd Engine does rsqrt and power. int32 and
+    uint32 vector operands are taken where ``data`` and ``dst`` are of such a dtype too, and then computed exactly: the
+    docstring mentions that address-arithmetic form without describing it.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar (NKI 0.6).
     """
@@ -201,7 +201,7 @@ def _scalar_engine(check: Check, engine: engines, operators: tuple[Operator, ...
         message = f"`engine`={engine}: bitvec operators, here {operators[0]}, run on the Vector Engine only"
         check.fail("NK206", message, argument="engine")
     elif engine is engines.gpsimd and not _GPSIMD & set(names):
-        message = f"`engine`={engine}: the GpSimd Engine does nl.rsqrt here, not {operators[0]}"
+        message = f"`engine`={engine}: the GpSimd Engine does nl.rsqrt and nl.power here, not {operators[0]}"
         check.fail("NK206", message, argument="engine")
     elif engine is engines.scalar and not check.chip.scalar_engine_arithmetic:
         check.fail(

@@ -50,10 +50,11 @@ def scalar_tensor_tensor(
     is None or 0 (as in tensor_scalar, to which the docstring refers). Equal partitions and elements per partition.
     Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. Cost: SDK 2.26, and never less than an instruction
     takes. NKI 0.7: ``reduce_res`` (partitions, 1) receives the float32 results reduced along all free dimensions, by
-    way of the engine's reduce registers, as in nisa.tensor_scalar_reduce; the page at hand shows neither the default of
-    ``reduce_op`` (here add) nor what reduces without ``reduce_res``: here ``reduce_cmd=reduce`` alone, so that a call
-    of before 0.7 leaves the registers alone. ``dtype`` is not in the signature of NKI 0.6, and a public production
-    kernel passes it: the result takes it on the way to ``dst.dtype``.
+    way of the engine's reduce registers, as in nisa.tensor_scalar_reduce. ``reduce_op``: add (our default; AWS's page
+    shows none), multiply, maximum or minimum. ``reduce_cmd``: ``reset_reduce`` or ``reduce``. Without ``reduce_res`` a
+    call reduces only with ``reduce_cmd=reduce``, and the result stays in the registers (our reading). ``dtype`` is not
+    in the signature of NKI 0.6, and a public production kernel passes it: the result takes it on the way to
+    ``dst.dtype``.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.scalar_tensor_tensor (NKI 0.7).
     """

@@ -62,8 +62,8 @@ def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: str | No
     where the view begins), so that the view has at least 4, 36, 68 or 100 partitions. All others stay as they were.
     Dtypes: ``src`` float16 or bfloat16, ``dst`` float8_e5m2_x4 or float8_e4m3fn_x4, ``dst_scale`` float8_e8m0fnu or
     uint8 (its bits). All in SBUF. The scale is 2**(floor(log2(max|src|)) - 14) for e5m2, ... - 7 for e4m3fn, and at
-    least 2**-127, also for zeros; elements are rounded to nearest even. The element formats' upper half is the reserve
-    that the block scale of NKI 0.5 leaves, so that no finite number saturates.
+    least 2**-127, also for zeros; elements are rounded to nearest even. The scale leaves the upper half of the element
+    format's range free (NKI 0.5), so that no finite number saturates.
     Not documented are infinities and NaN (OCP leaves them to the implementation). As in AWS's CPU reference they count
     as 2**128 for the scale, an infinity saturates (its product with the scale is beyond float32), NaN stays NaN.
     Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK606. Source: nki.isa.quantize_mx (NKI 0.6).

@@ -146,8 +146,8 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
 def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unknown, name: str | None = None) -> Plan:
     """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
 
-    Integer dtypes take whole numbers (floats: NK621); one outside of their range saturates (NK304). Half-width tiles
-    cost what filling them with zero costs.
+    Integer dtypes take integers: the float 2.0 is NK621 (a hint), the float 2.5 is NK301. A number outside of their
+    range saturates (NK304). Any value costs what zero costs.
     Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609, NK621.
     Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
     """

@@ -118,8 +118,9 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: str | None =
 
     The elements that are kept are not scaled: the reference mentions their original values. ``prob``: a number, or a
     (partitions, 1) tile with a probability for each partition: float32 where ``data`` is of integers, else of any float
-    dtype. 0.0 keeps all, 1.0 none, and so does more (NK621); less than 0 is NK609. ``dst.dtype`` is ``data.dtype``.
-    Which elements these are is not the chip's choice (`nkitools.isa.random`). Memory: SBUF or PSUM.
+    dtype. 0.0 keeps all elements, 1.0 keeps none; more than 1.0 acts as 1.0 (NK621), less than 0 is NK609.
+    ``dst.dtype`` is ``data.dtype``. A chip replaces other elements than the simulator (`nkitools.isa.random`). Memory:
+    SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK621. Source: nki.isa.dropout (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data)

@@ -24,7 +24,7 @@ from nkitools.rules.finding import refuse
 
 
 def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
-    """Return a new register; it holds ``x`` if that is given.
+    """Return a new register that holds ``x``; without ``x`` it holds nothing, and reading it is NK401.
 
     A tensor of one element is loaded into it: undocumented, but public kernels do so.
     Errors: NK201, NK301, NK401, NK609. Source: nki.isa.register_alloc (NKI 0.6).
@@ -64,6 +64,7 @@ def register_move(check: Check, dst: Register, src: RegisterOrNumber) -> Plan:
 def register_load(check: Check, dst: Register, src: Src) -> Plan:
     """Load the one element of an HBM or SBUF tensor, of up to 32 bits, into a register.
 
+    A float stays a float, which no address and no loop bound takes (NK301).
     Errors: NK109, NK201, NK301, NK401, NK601, NK609. Source: nki.isa.register_load (NKI 0.6).
     """
     _check_number(check, "src", src)

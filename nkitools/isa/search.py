@@ -128,10 +128,10 @@ def nc_match_replace8(
 ) -> Plan:
     """``dst`` is ``data`` with the first occurrence of each of the 8 ``vals`` replaced by ``imm``; Vector Engine.
 
-    ``dst_idx`` (uint32 or uint16, 8 elements per partition) takes their indices. Equal ``vals`` take the occurrences
-    from the last column to the first, so that the earliest stands in the highest column. ``data`` (at most 16384
-    elements) and ``dst`` have equally many elements per partition, ``vals`` 8 in up to 3 dimensions; ``dst`` may be
-    ``data`` itself. Compared in float32 with what ``data`` held before. Memory: SBUF or PSUM.
+    ``dst_idx`` (uint32 or uint16, 8 elements per partition) takes their indices. Of equal ``vals`` the last one takes
+    the first occurrence in ``data``, the one before it the second, and so on. ``data`` (at most 16384 elements) and
+    ``dst`` have equally many elements per partition, ``vals`` 8 in up to 3 dimensions; ``dst`` may be ``data`` itself.
+    Compared in float32 with what ``data`` held before. Memory: SBUF or PSUM.
     Of a value that is not in ``data`` (NaN never is) SDK 2.26 said "undefined", NKI 0.6 says nothing: nothing is
     replaced and its index is all ones, as nc_find_index8 has it. The limits of sizes and dimensions are those of SDK
     2.26. AWS's kernel library does without ``dst_idx`` on NeuronCore-v2; no document forbids it there.

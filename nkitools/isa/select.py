@@ -335,8 +335,8 @@ def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: str | None =
 
     A segment is a run of equal ids. ``segment_ids``: [1, n], whole numbers from 0 on; ``dst``: [1, 2, n], the n starts,
     then the n ends; an id of 0 is padding and gives n and -1. Dtypes: float32 or int32 each. Memory: SBUF, as the
-    engine does not reach PSUM. An id that is negative, or no whole number, is said when the kernel runs (NK609). Cost:
-    not published; we take one start and one element per cycle.
+    engine does not reach PSUM. An id that is negative or no integer is reported when the kernel runs (NK609). Cost: not
+    published; we take one start and one element per cycle.
     Errors: NK101, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.sequence_bounds (NKI 0.6).
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, segment_ids=segment_ids)

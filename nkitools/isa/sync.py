@@ -60,7 +60,7 @@ _FORM = _Form("core_barrier", "The call form is nisa.core_barrier(data, cores, e
 def core_barrier(
     data: NkiTensor, cores: Sequence[int], engine: engines = engines.gpsimd, name: str | None = None
 ) -> NkiInstruction:
-    """Wait until both cores have come; what each has done to ``data`` before is done for the other afterwards.
+    """Wait until both cores arrive; afterwards each core sees what the other has written to ``data``.
 
     ``data``: a tensor in shared HBM, the same one on both cores; the barrier orders accesses to it (to the whole of
     the tensor that a view belongs to) and to nothing else, as the other engines of a core do not wait. ``cores``:

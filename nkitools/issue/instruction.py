@@ -87,8 +87,8 @@ class NkiInstruction:
         """Let this instruction run after the producers; returns itself.
 
         ``kind`` (NKI 0.7): ``runtime``, a wait on the hardware, as without ``kind``; or ``schedule``, the order in
-        which the compiler issues both. The producer of a wait must be in the same loop on the device or in one around
-        it: the wait is compiled once and would otherwise fire in every turn, or never. Errors: NK601, NK609, NK618.
+        which the compiler issues both. An instruction waits for a producer in a loop on the device only inside that
+        loop: the wait is compiled once and would otherwise fire in every turn, or never. Errors: NK601, NK609, NK618.
         Source: nki.isa.NkiInstruction.depends_on (NKI 0.7).
         """
         _check_kind(kind)

@@ -67,7 +67,9 @@ def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[Vi
 
 
 def dynamic_range(start: Bound, stop: Bound | None = None, step: int = 1) -> Iterator[VirtualRegister]:
-    """Yield a loop on the device: ``start`` and ``stop`` are integers or registers, the counter is a frozen register.
+    """Return the counters of a loop on the device: registers that nothing may write.
+
+    ``start`` and ``stop`` are integers, registers or scalars; ``step`` is an integer above 0.
 
     Errors: NK401, NK601, NK609. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops deep dive.
     """

@@ -30,7 +30,7 @@ class NkiGrid(NotAValue):
     outside is refused (NK402), never clamped: AWS's page leaves these three open, and a tensor is indexed so.
     An integer consumes its coordinate: ``shape`` and ``index_step_elements`` lose it. ``element_shape`` keeps every
     tiled dimension, and loses the dimension of an untiled one in front of them, as a tensor does.
-    Errors: NK109 (``data``), NK402, NK603.
+    Errors: NK109 (``data``, and a slice without a tile), NK402, NK603.
     """
 
     __slots__ = ("_axes", "_backing", "_tile_shape")
@@ -226,7 +226,7 @@ class NkiTileGrid(NkiGrid):
 
 
 class NkiBlockGrid(NkiGrid):
-    """A tensor by blocks of tiles, which ``nl.tiles(block)`` opens (``nki.language.NkiBlockGrid``, NKI 0.7)."""
+    """A tensor by blocks; ``nl.tiles(block)`` has the tiles of a block (``nki.language.NkiBlockGrid``, NKI 0.7)."""
 
     __slots__ = ()
 

@@ -11,7 +11,9 @@ from nkitools.rules.finding import refuse
 
 
 def ds(start: Bound, size: int) -> DynamicSlice:
-    """Return the elements ``start`` to ``start + size - 1`` of a dimension, as an index; ``start`` may be a register.
+    """Return the index of elements ``start`` to ``start + size - 1`` of a dimension.
+
+    ``start`` may be a register or a scalar.
 
     Errors: NK609. Source: nki.language.ds (NKI 0.6).
     """

@@ -33,7 +33,9 @@ def transpose(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
 
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
-    """``x @ y`` of SBUF tiles as a float32 PSUM tile; ``x`` is transposed first, or given so with ``transpose_x``.
+    """``x @ y`` of SBUF tiles as a float32 PSUM tile.
+
+    With ``transpose_x=True`` ``x`` is given transposed; else it is transposed first, in simulation only (NK615).
 
     Shapes: x [M, K] ([K, M] with ``transpose_x``) and y [K, N], with K, M <= 128 and N as nc_matmul's moving free size.
     Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609, NK615. Source: nki.language.matmul (NKI 0.6).

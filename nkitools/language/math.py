@@ -149,10 +149,10 @@ def _comparison(name: str, sentence: str) -> OfTwo:
 def _described(function: Function, name: str, sentence: str) -> Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{sentence} Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result "
-        "is in SBUF, of the tiles' dtype (promoted where they differ) unless ``dtype`` is given. An operator token. "
-        "Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, NK609, "
-        f"NK615. Source: nki.language.{name} (NKI 0.6)."
+        f"{sentence} Also an operator token. Tiles or numbers, at least one tile; partitions are equal, and free "
+        "dimensions broadcast in simulation only (NK615). The result is in SBUF, of the tiles' dtype (promoted where "
+        "they differ) unless ``dtype`` is given. Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, "
+        f"NK609, NK615. Source: nki.language.{name} (NKI 0.6)."
     )
     return token(name)(function)
 
@@ -165,11 +165,13 @@ def _power(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> 
     return result
 
 
-power = _described(_power, "power", "``x ** y``, on the GpSimd Engine.")
+power = _described(
+    _power, "power", "``x ** y``, in SBUF on the GpSimd Engine; a PSUM tile takes a number only (NK206)."
+)
 add = _binary("add", "``x + y``.")
 subtract = _binary("subtract", "``x - y``.")
 multiply = _binary("multiply", "``x * y``.")
-divide = _binary("divide", "``x / y``.")
+divide = _binary("divide", "``x / y``; no chip divides, so that a call is an error (NK615).")
 maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
 minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
 abs_max = _binary("abs_max", "``x`` where ``|x| > |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
@@ -180,9 +182,9 @@ less = _comparison("less", "1 where ``x < y``, else 0.")
 less_equal = _comparison("less_equal", "1 where ``x <= y``, else 0.")
 greater = _comparison("greater", "1 where ``x > y``, else 0.")
 greater_equal = _comparison("greater_equal", "1 where ``x >= y``, else 0.")
-logical_and = _binary("logical_and", "1 where both are not 0, else 0.")
-logical_or = _binary("logical_or", "1 where one is not 0, else 0.")
-logical_xor = _binary("logical_xor", "1 where exactly one is not 0, else 0.")
+logical_and = _binary("logical_and", "1 where both are not 0, else 0; NaN is not 0.")
+logical_or = _binary("logical_or", "1 where at least one is not 0, else 0; NaN is not 0.")
+logical_xor = _binary("logical_xor", "1 where exactly one is not 0, else 0; NaN is not 0.")
 bitwise_and = _binary("bitwise_and", "``x & y`` of integers.")
 bitwise_or = _binary("bitwise_or", "``x | y`` of integers.")
 bitwise_xor = _binary("bitwise_xor", "``x ^ y`` of integers.")
@@ -247,7 +249,7 @@ mish = _activated("mish", "``x * tanh(softplus(x))``.")
 erf = _activated("erf", "The error function.")
 erf_dx = _activated("erf_dx", "The derivative of the error function.")
 # The reference mentions a range reduction for nl.sin only.
-arctan = _activated("arctan", "The inverse tangent; the Scalar Engine's is one for inputs from -pi/2 to pi/2 only.")
+arctan = _activated("arctan", "The inverse tangent, valid for inputs from -pi/2 to pi/2 only (others: NK305).")
 square = _activated("square", "``x * x``.")
 sign = _activated("sign", "-1, 0 or 1.")
 abs = _unary("abs", "``|x|``.", lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["abs"], operand0=None))

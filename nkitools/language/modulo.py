@@ -11,11 +11,11 @@ from nkitools.rules.finding import report
 def mod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return the remainder of ``x / y`` with the sign of ``y``, as Python's ``%``: in ``[0, y)``, or ``(y, 0]``.
 
-    Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result is in SBUF, of the
-    tiles' dtype (promoted where they differ) unless ``dtype`` is given. Exact in float32, and of int32 and uint32 tiles
-    in integers; a remainder by zero is not-a-number, of integers 0.
+    Tiles or numbers, at least one tile; partitions are equal, and free dimensions broadcast in simulation only (NK615).
+    The result is in SBUF, of the tiles' dtype (promoted where they differ) unless ``dtype`` is given. Exact in float32,
+    and in integers for two int32 or uint32 tiles in SBUF; a remainder by zero is not-a-number, in integers 0.
     No engine has the operator: the release notes say since NKI 0.3 that it works in simulation and fails when a kernel
-    is compiled for hardware (a warning, NK615). It is issued as AWS's operators of two operands are.
+    is compiled for hardware (a warning, NK615).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK615. Source: nki.language.mod (NKI 0.6).
     """
     _simulated_only("mod")

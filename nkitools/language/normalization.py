@@ -36,9 +36,9 @@ def rms_norm(
     ``epsilon``: a number, at least 0. ``w``: a tile that broadcasts to ``x`` (free dimensions as in nl.multiply;
     partitions are equal, NK111). ``dtype``: of the result, by default that of ``x``. ``compute_dtype``: of every tile
     on the way; float32 unless it is given, which the reference leaves open (in SDK 2.26 it was another ``dtype``).
-    The compiler of nki 0.6.0 refuses it (NK615, an error under NKI 0.6): it multiplies the tile by a column with
-    nisa.tensor_tensor. How AWS composes it is not published: here a square on the Scalar Engine, a sum, ``* 1/n +
-    epsilon``, nl.rsqrt on the GpSimd Engine, and two products.
+    The compiler of nki 0.6.0 refuses nl.rms_norm (NK615, an error under NKI 0.6), as its own form multiplies the tile
+    by a column with nisa.tensor_tensor. How AWS composes it is not published: here a square on the Scalar Engine, a
+    sum, ``* 1/n + epsilon``, nl.rsqrt on the GpSimd Engine, and two products.
     Errors: NK101, NK102, NK107 to NK112, NK201, NK301, NK609, NK615. Source: nki.language.rms_norm (NKI 0.6).
     """
     check_tile("rms_norm", "x", x)

@@ -195,7 +195,9 @@ def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:
 
 
 def device_print(print_prefix: str, tensor: NkiTensor) -> None:
-    """Print a tensor of any memory and dtype: a copy of its values becomes a record of the run.
+    """Keep a copy of a tensor's values as a print of the run (`Run.prints`); the tensor has any memory and dtype.
+
+    A direct call of the kernel, and nki.simulate, also write the print to stdout.
 
     Errors: NK609, NK611. Source: nki.language.device_print (NKI 0.6).
     """

@@ -27,10 +27,11 @@ _COLUMNS = 2048  # of a tile on its way to HBM
 def rand(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of random numbers, uniform in [0, 1): multiples of 2**-24, cast once to ``dtype``.
 
-    A dtype with fewer digits than float32 rounds some of them up to 1. ``buffer``: SBUF, PSUM, or HBM, which is filled
-    by DMA from tiles in SBUF. NeuronCore-v4 draws them with nisa.rand2. Others have nisa.rng, whose 32 bits are shifted
-    and multiplied; the release notes (NKI 0.3 on) warn that it "may run on a different engine than random_seed". Here
-    it runs on the Vector Engine, which nl.random_seed seeds, as the example of that function needs.
+    A dtype with fewer digits than float32 rounds some of them up to 1, an integer dtype rounds all to 0 or 1.
+    ``buffer``: SBUF, PSUM, or HBM, which is filled by DMA from tiles in SBUF. NeuronCore-v4 draws them with nisa.rand2.
+    Others have nisa.rng, whose 32 bits are shifted and multiplied; the release notes (NKI 0.3 on) warn that it "may run
+    on a different engine than random_seed". Here it runs on the Vector Engine, which nl.random_seed seeds, as the
+    example of that function needs.
     Errors: NK101, NK107, NK110, NK301, NK609, NK611. Source: nki.language.rand (NKI 0.6); release notes of NKI 0.3.
     """
     tensor = ndarray(shape, dtype, buffer, name)
@@ -86,7 +87,8 @@ def dropout(x: NkiTensor, rate: TileOrNumber, dtype: DTypeLike | None = None) ->
     The others keep their values: the reference mentions no scaling. ``rate``: a number from 0 to 1, or a
     (partitions, 1) tile with a probability for each partition, float32 where ``x`` is of integers. It is a
     nisa.dropout on the Vector Engine, and where another dtype is asked for a nisa.tensor_copy.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.language.dropout (NKI 0.6), nki.isa.dropout.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK621. Source: nki.language.dropout (NKI 0.6),
+    nki.isa.dropout.
     """
     check_tile("dropout", "x", x)
     if not isinstance(rate, NkiTensor) and (not is_number(rate) or isinstance(rate, bool)):

@@ -82,21 +82,25 @@ def _reduction(name: str, operator: str, sentence: str) -> Reduction:
         return reduced(name, operator, x, axis, dtype, keepdims)
 
     function.__name__ = function.__qualname__ = name
-    errors = "Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609."
-    function.__doc__ = f"{sentence}\n\n{errors} Source: nki.language.{name} (NKI 0.6)."
+    function.__doc__ = (
+        f"{sentence}\n\nThe result is in SBUF, of the dtype of ``x`` or of ``dtype``. If all free dimensions are "
+        "reduced, ``keepdims`` must be True (NK110).\nErrors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, "
+        f"NK609. Source: nki.language.{name} (NKI 0.6)."
+    )
     return token(operator)(function)
 
 
-sum = _reduction("sum", "add", "Return the sum along the last free dimension(s), in float32.")
+sum = _reduction("sum", "add", "Return the sum along the last free dimension(s), added in float32.")
 max = _reduction("max", "maximum", "Return the maximum along the last free dimension(s).")
 min = _reduction("min", "minimum", "Return the minimum along the last free dimension(s).")
-prod = _reduction("prod", "multiply", "Return the product along the last free dimension(s), in float32.")
+prod = _reduction("prod", "multiply", "Return the product along the last free dimension(s), multiplied in float32.")
 
 
 def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
     """1 where all elements along the last free dimension(s) are not 0, else 0: a reduction by nl.logical_and.
 
-    Not-a-number is not 0. The reduced dimensions are gone; the result is in SBUF, of the tile's dtype or of ``dtype``.
+    Not-a-number is not 0. The reduced dimensions are gone, but a tile keeps two: [P, F] gives [P, 1]. The result is in
+    SBUF, of the tile's dtype or of ``dtype``.
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.all (NKI 0.6).
     """
     check_tile("all", "x", x)
@@ -105,8 +109,10 @@ def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
 
 @token("mean")
 def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the mean along the last free dimension(s): a sum in float32, times 1 / n.
+    """Return the mean along the last free dimension(s), computed as a float32 sum times 1 / n.
 
+    The result is in SBUF, of the dtype of ``x`` or of ``dtype``. If all free dimensions are reduced, ``keepdims`` must
+    be True (NK110).
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.mean (NKI 0.6).
     """
     check_tile("mean", "x", x)
@@ -149,7 +155,9 @@ def var_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
 
 
 def softmax(x: NkiTensor, axis: Axes = -1, dtype: DTypeLike | None = None) -> NkiTensor:
-    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), in float32; the shape of ``x``, in SBUF.
+    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), computed in float32.
+
+    The result is a new SBUF tile of the shape and dtype of ``x``, or of ``dtype``.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.softmax (NKI 0.6).
     """

@@ -21,10 +21,11 @@ def where(condition: NkiTensor, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLi
     """``x`` where ``condition`` is not 0, else ``y``: a new SBUF tile of their dtype (promoted), or of ``dtype``.
 
     ``condition``: a tile of floats (1.0 and 0.0, as nl.less and its like give), or of any other dtype; NaN is not 0.
-    ``x``, ``y``: tiles or numbers, at least one tile (NKI 0.6 says tensors, SDK 2.26 let ``y`` be a number). Free
-    dimensions broadcast, partitions are equal. Values are copied, so that a NaN that is not chosen has no effect.
+    ``x``, ``y``: tiles or numbers, at least one tile (NKI 0.6 says tensors, SDK 2.26 let ``y`` be a number). Partitions
+    are equal, free dimensions broadcast. Values are copied, so that a NaN that is not chosen has no effect.
     How AWS composes it is not published: ``y`` is copied into the result (nisa.tensor_copy or nisa.memset), and ``x``
-    over it (nisa.tensor_copy_predicated) under a uint8 predicate that nisa.tensor_scalar makes of the condition.
+    over it (nisa.tensor_copy_predicated). The predicate is ``condition`` itself, if it is bool or unsigned in SBUF,
+    else a uint8 tile that nisa.tensor_scalar makes of it.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.language.where (NKI 0.6).
     """
     shape = _shape(condition, x, y)

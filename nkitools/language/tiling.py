@@ -25,8 +25,9 @@ def tiles(source: Source, *, tile_shape: tuple[int, ...] | None = None) -> NkiTi
     """Return a view of a tensor as a grid of tiles; the last tile of a dimension may be partial.
 
     ``tile_shape`` (at least two sizes) belongs to the last dimensions of a tensor; those before stay untiled, in HBM
-    only. Of a grid it may be left out: then the tiles are those that the grid has, and those inside of a block. With
-    it the selected elements are tiled anew. Either way every tiled dimension has coordinates again.
+    only. If ``source`` is a grid, it may be left out: a grid of tiles then keeps its tiles, and a grid of blocks gives
+    the tiles of its blocks. Another ``tile_shape`` divides the selected elements anew. Either way every tiled dimension
+    has coordinates again.
     AWS's page leaves open when ``tile_shape`` may be left out, and what sources there are on chip: this is our
     reading. Errors: NK109, NK609. Source: nki.language.tiles (NKI 0.7).
     """
@@ -53,9 +54,9 @@ def alloc_tiles(
 ) -> NkiTileGrid:
     """Return a grid of tiles over a new tensor, not initialised.
 
-    In HBM the tensor has ``element_shape``. In SBUF and PSUM it has a row for each row of a tile and room for whole
-    tiles one behind the other, the last coordinate fastest, so that more rows than partitions lie side by side. AWS's
-    page names that layout ("dense rank-two capacity") without describing it.
+    In HBM the tensor has ``element_shape``. In SBUF and PSUM it has the partitions of one tile, and all tiles lie
+    whole, one behind the other, along the free dimension, the last coordinate fastest. AWS's page names that layout
+    ("dense rank-two capacity") without describing it.
     ``address`` and ``name`` are those of nl.ndarray. Errors: NK207, NK301, NK402, NK609. Source:
     nki.language.alloc_tiles (NKI 0.7).
     """
@@ -189,7 +190,7 @@ def empty_like(
     transpose_axes: tuple[int, ...] | None = None,
     address: tuple[int, ...] | None = None,
 ) -> Like:
-    """Return a new tensor or grid like ``x``, not initialised; its dtype and memory where no others are given.
+    """Return a new tensor or grid like ``x``, not initialised; dtype and memory are those of ``x`` unless given.
 
     A grid has the coordinates, tiles, blocks and exact extents of the selection ``x``, packed without its gaps.
     ``transpose_axes`` makes the SBUF destination of a later nisa.dma_transpose: (1, 0), (2, 1, 0) or (3, 1, 2, 0), by

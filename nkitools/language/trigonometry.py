@@ -99,5 +99,5 @@ _RANGE = (
 _TOKEN = "As an operator token it is the Scalar Engine's sine by itself, for ``x`` from -pi to pi."
 sin = token("sin")(tile_function("sin", f"The sine. {_RANGE} {_TOKEN}", sin_into))
 cos = tile_function("cos", f"The cosine. {_RANGE}", cos_into)
-_POLES = "The tangent, as sine by cosine: what these are off by counts ``1 + tan(x) ** 2`` times near its poles."
+_POLES = "The tangent, sine divided by cosine; near a pole their error grows by the factor ``1 + tan(x) ** 2``."
 tan = tile_function("tan", _POLES, tan_into)
