@@ -59,14 +59,14 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
 
     @property
     def findings(self) -> list[Finding]:
-        """Return the expected findings that were reported; complete once the block has ended."""
+        """Return the expected findings that were reported; RuntimeError inside the block."""
         if self._found is None:
             raise RuntimeError("expect_finding: its findings are known once the block has ended")
         return self._found
 
     @property
     def finding(self) -> Finding:
-        """The first of the expected findings that were reported."""
+        """Return the first of the expected findings that were reported; RuntimeError inside the block."""
         return self.findings[0]
 
     def __enter__(self) -> Self:

@@ -20,8 +20,8 @@ _MOST_STACK = 400 * 1024
 class Library(CompiledLibrary):
     """The operators of one library, by attribute (``library.giou``) or by name (``library.ops["giou"]``).
 
-    ``name`` is that of NEURON_LIBRARY, its name in torch; ``path`` is the file that `load_library` takes, in the cache
-    where no build directory was given.
+    ``name`` is that of NEURON_LIBRARY, its name in torch; ``path`` is its file: the one that `load_library` takes if
+    there is a build directory, else a file in the cache, which `load_library` refuses.
     """
 
     def __init__(self, built: Built, path: str, *, multicore: bool, stack_size: int | None) -> None:
@@ -97,8 +97,8 @@ def load(
 def load_library(path: str | os.PathLike[str]) -> Library:
     """Load a library that `load` has left in its build directory: ``load_library("build/libgiou.so")``.
 
-    BuildError if there is none, if the files beside it are missing, or if another version of nkitools or AWS's tools
-    built it (a device's library does not run on a host).
+    BuildError if there is none, if the files beside it are missing, or if it was built for a device, which no host
+    runs. A library of another version of nkitools may be refused at its first call only.
     """
     from nkitools.customop.files import read_library
 

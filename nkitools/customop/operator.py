@@ -50,12 +50,14 @@ class Operator(CompiledOperator):
 
         ``arrays``: one for each Tensor of the kernel, numbers for its scalars. ``timeout``: seconds after which a
         kernel that is still running is ended (CO103); 0 for none. ``rules``: as of `nkitools.simulate`, but collecting
-        by default. ``order``: in which cores run, one after the other: ``forward``, ``reverse``, an int that seeds one,
-        or the cores; ``threads``: side by side instead. ``isolation="none"`` runs in this process, without timeout and
-        limits: faster for small calls, and a crash is yours. ``memory_limit``: bytes that the call may have.
+        by default. ``order``: the order of the cores, which run one after the other: ``forward``, ``reverse``, the seed
+        of a random order, or a list of the cores. ``threads``: cores run side by side instead. ``isolation="none"``
+        runs in this process, without timeout and limits: faster for small calls, but a crash ends this process.
+        ``memory_limit``: bytes that the call may have.
         ``debug``: run again under AddressSanitizer and UndefinedBehaviorSanitizer, whose reports become findings.
 
-        Raises `nkitools.KernelError` for arguments that the operator does not take, at every level but ``off``'s rules.
+        Raises `nkitools.KernelError` for arguments that the operator does not take, whatever ``rules`` says; ValueError
+        for another ``order``.
         """
         __tracebackhide__ = True
         settings = Settings(

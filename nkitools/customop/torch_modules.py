@@ -27,7 +27,7 @@ _PREFERENCES = ("auto", "builtin")
 
 
 class RealPackage(RuntimeError):
-    """AWS's own torch_neuronx is installed: its loader builds for the device."""
+    """The error of `torch_stand_in` if AWS's own torch_neuronx is installed, whose loader builds for the device."""
 
 
 class _StandIn:
@@ -78,11 +78,11 @@ _installed: _StandIn | None = None
 
 @contextmanager
 def torch_stand_in(prefer: str = "auto") -> Iterator[Any]:
-    """``torch_neuronx.xla_impl.custom_op`` is nkitools' own in the ``with``: ``load`` and ``load_library``.
+    """Replace ``torch_neuronx.xla_impl.custom_op`` in the ``with`` by nkitools' own ``load`` and ``load_library``.
 
-    Gives what libraries are found under by name: ``torch.ops``, or without torch a namespace that is called with NumPy
-    arrays. At the end the operators are gone and ``sys.modules`` is as before; one that was installed already stays.
-    Arguments and errors: `install_torch_stand_in`.
+    The ``with`` yields the namespace of the loaded libraries: ``torch.ops``, or without torch one whose operators take
+    NumPy arrays. At the end the operators are gone and ``sys.modules`` is as before; a stand-in that was installed
+    before stays. Arguments and errors: `install_torch_stand_in`.
     """
     mine = _installed is None
     install_torch_stand_in(prefer)

@@ -73,7 +73,7 @@ class KernelObject(Generic[P]):
         return type(self)(function, self.grid, **self.options)
 
     def launch(self, **said: Unpack[Said]) -> Launch:
-        """Return the `Launch` of a call of this kernel, with the fields that its caller gives."""
+        """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
         return Launch(self.function, self.__name__, self.grid, **said)
 
     @hands_over

@@ -40,8 +40,9 @@ def simulate(
     - ``grid``: the launch grid, an int or ints; for a modern kernel the LNC degree, 1 or 2.
     - ``chip``: ``trn1`` or ``gen2``, say (default: the option, AWS's environment variables, else trn2).
     - ``nki_version``: the NKI version that the kernel is checked for (default: the option, else ``auto``, the newest).
-    - ``rules``: ``"error"`` raises `KernelError` at the first finding that is an error; ``"report"`` collects findings
-      and goes on (outputs are None if nothing can be computed); ``"off"`` checks nothing.
+    - ``rules``: ``"error"`` raises `KernelError` at the first finding that is an error, ``"strict"`` also at a warning;
+      ``"report"`` collects findings and goes on (outputs are None if nothing can be computed); ``"off"`` checks nothing
+      (default: the option, else ``error``).
     - ``sum_order``: ``"chip"`` adds float32 along free axes in the order of elements, as a chip does; ``"fast"``
       pairwise, as NumPy does (default: the option, else ``fast``).
     - ``mutates``: names of parameters whose arrays the kernel may change. Other arrays keep their values (but for those

@@ -27,8 +27,9 @@ class Attempt(Generic[Block]):
     block: Block
     chip: str
     vmem: int | None
-    """Vector memory by the block model, of the Pallas call that takes most: each block once a buffer, and the scratch.
-    None where the function refuses the block."""
+    """The vector memory of the Pallas call that takes most: each block once per buffer, and the scratch. None where the
+    function refuses the block.
+    """
     vmem_limit: int | None
     """How much the compiler gives that call."""
     compiled: Compiled | None
@@ -69,7 +70,9 @@ class Attempt(Generic[Block]):
         return self.refused or "; ".join(f"{finding.rule} {finding.message}" for finding in self.findings)
 
     def verdict(self) -> str:
-        """Return a word or two: "compiles", "fits", the rule that is broken, "refused"."""
+        """Return a short text: "compiles", "about 3 us", "not compiled", "fits", "too large", the broken rule, or
+        "refused".
+        """
         if self.compiled is None:
             return "refused"
         errors = [finding.rule for finding in self.findings if finding.severity == "error"]
@@ -111,7 +114,9 @@ class Sweep(Sequence[Attempt[Block]]):
         return sorted(known, key=lambda each: each.estimate_us or 0.0)
 
     def differences(self, chip: str) -> list[str]:
-        """Return a sentence for each block but the fastest on ``chip``: how much slower it is, and what differs."""
+        """Return a sentence for each block with an estimate on ``chip`` but the fastest: how much slower it is, and
+        what differs.
+        """
         ranked = self._fastest_first(chip)
         return [
             f"{each.block}: {what_differs(each.estimates, ranked[0].estimates, str(ranked[0].block))}"

@@ -53,12 +53,12 @@ def check(
     - ``device``: the TPU that JAX sees, for the outputs.
 
     The run has ``.outputs`` (NumPy arrays, or JAX arrays if one argument is one), ``.findings`` and ``.prints``.
-    ``.compiled["v5e"]`` has the compiler's verdict on each call, its vector memory by the block model, with
-    ``measure_vmem`` the least with which it compiles, and with ``bundles`` the counts of its instruction bundles and
-    spills. With ``estimates`` the page of the run shows ``.estimate()``: the time of each call on each chip, by the
-    compiler's static profile. ``mesh`` (of JAX, or ``{"x": 4}``) gives devices to a function whose ``jax.shard_map``
-    names none; they are simulated on the CPU. ``topology`` (``"v5e:2x2"``) replaces ``chips`` as the target of the
-    compiler; the default is the smallest with as many devices.
+    ``.compiled["v5e"]`` has the compiler's verdict on each call, its vector memory (each block once per buffer, and the
+    scratch), with ``measure_vmem`` the least with which it compiles, and with ``bundles`` the counts of its instruction
+    bundles and spills. With ``estimates`` the page of the run shows ``.estimate()``: the time of each call on each
+    chip, by the compiler's static profile. ``mesh`` (of JAX, or ``{"x": 4}``) gives devices to a function whose
+    ``jax.shard_map`` names none; they are simulated on the CPU. ``topology`` (``"v5e:2x2"``) replaces ``chips`` as the
+    target of the compiler; the default is the smallest with as many devices.
 
     ``reference``: the expected outputs, or a function of the arguments. If outputs differ by more than ``rtol`` and
     ``atol`` (by default by more than their dtype can explain), and no other error explains it, PL211 names the blocks,
@@ -66,7 +66,7 @@ def check(
     Findings are collected; with ``rules="error"`` the first error is raised as ``KernelError``. These keywords do not
     reach ``fn``. Exceptions of ``fn`` pass through unchanged. A mode that cannot run the function is left out, and the
     outputs come from a mode that can. If none can, the outputs are None, and ``rules="error"`` raises JAX's error.
-    ``TypeError`` if ``fn`` is no JAX function, ``ValueError`` for an unknown chip, mode or number of cores,
+    ``TypeError`` if ``fn`` cannot be called, ``ValueError`` for an unknown chip, mode, number of cores or ``rules``,
     ``NotModelled`` (NK607) without JAX.
     """
     __tracebackhide__ = True

@@ -24,9 +24,10 @@ _MODELLED = ("PL102", "PL103", "PL105")
 class CompiledKernel:
     """The compiler's answer to one Pallas call.
 
-    ``accepted``: None if the compiler did not run. ``seconds``: the duration of the compilation. ``vmem_bytes``: vector
-    memory by the block model, every block twice and the scratch once. ``vmem_limit``: its limit. ``vmem_measured``: the
-    least limit with which the call still compiles. ``bundles``, ``spills``: counts from the compiler's dump.
+    ``accepted``: None without a compiler, or if it took too long. ``seconds``: the duration of the compilation.
+    ``vmem_bytes``: the vector memory of the blocks, each once per buffer, and of the scratch. ``vmem_limit``: its
+    limit. ``vmem_measured``: the least limit with which the call still compiles. ``bundles``, ``spills``: counts from
+    the compiler's dump.
     """
 
     name: str
@@ -43,7 +44,7 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The compiler's answers to a function's Pallas calls on a chip. ``left_out``: why the compiler did not run."""
+    """The compiler's answers to a function's Pallas calls on a chip. ``left_out``: why the compiler has no answer."""
 
     chip: str
     kernels: tuple[CompiledKernel, ...] = ()
@@ -51,7 +52,7 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Return whether the compiler accepts all calls; None if it did not run."""
+        """Return whether the compiler accepts all calls; None without a compiler, or if a call took too long."""
         verdicts = [kernel.accepted for kernel in self.kernels]
         return False if False in verdicts else None if None in verdicts or not verdicts else True
 
@@ -62,22 +63,26 @@ class Compiled:
 
     @property
     def vmem_bytes(self) -> int:
-        """The vector memory by the block model, of the call that takes the most."""
+        """Return the bytes of vector memory of the call that takes the most: each block once per buffer, and the
+        scratch.
+        """
         return max((kernel.vmem_bytes for kernel in self.kernels), default=0)
 
     @property
     def vmem_measured(self) -> int | None:
-        """The least memory limit that compiles, of the call that needs the most; None unless it was measured."""
+        """Return the least memory limit that compiles, of the call that needs the most; None unless it was measured."""
         return max((each.vmem_measured for each in self.kernels if each.vmem_measured is not None), default=None)
 
     @property
     def bundles(self) -> int | None:
-        """The number of instruction bundles; None unless they were counted."""
+        """Return the number of instruction bundles of all calls; None unless they were counted."""
         return _sum(kernel.bundles for kernel in self.kernels)
 
     @property
     def spills(self) -> int | None:
-        """The number of bundles that spill registers to vector memory; None unless they were counted."""
+        """Return the number of bundles of all calls that spill registers to vector memory; None unless they were
+        counted.
+        """
         return _sum(kernel.spills for kernel in self.kernels)
 
 

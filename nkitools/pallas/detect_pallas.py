@@ -30,7 +30,9 @@ _NEVER = frozenset({"neuronxcc", "nki", "nkitools", "numpy", "scipy"}) | sys.std
 
 
 def is_pallas_function(fn: Callable[..., Any]) -> bool:
-    """Return whether ``fn`` is to be run by JAX: a jitted function, a partial of one, or a function that names JAX."""
+    """Return whether JAX runs ``fn``: a jitted function, a partial of one, or a function or object that names JAX or
+    calls such a function.
+    """
     return _uses_jax(fn, set())
 
 

@@ -58,7 +58,7 @@ class CheckedRun(Run):
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    estimating: Callable[[], Estimate] = field(default=nothing_to_estimate, repr=False)
+    estimating: Callable[[], Estimate] = field(default_factory=lambda: nothing_to_estimate, repr=False)
     traces: list[Trace] = field(default_factory=list, repr=False)
     unlike: Callable[[Any, Rule], list[Finding]] | None = field(default=None, repr=False)
     called: Callable[[], tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = field(
@@ -74,7 +74,7 @@ class CheckedRun(Run):
     def estimate(self) -> Estimate:  # type: ignore[override]  # of Pallas calls, where a run of NKI has instructions
         """Return how long the Pallas calls take on each chip of the check, as `nkitools.pallas.estimate` does.
 
-        The first call compiles them a second time; afterwards the page of the run has the times. ``NotModelled``
+        The first call compiles them a second time, and adds the times to the HTML page of the run. ``NotModelled``
         (NK607) without libtpu, ``ValueError`` if no mode traced the calls.
         """
         return self._estimate

@@ -85,8 +85,8 @@ def peak(dtype: DTypeLike, chip: str, *, cores: int | None = None) -> float:
     - ``cores``: how many TensorCores count; by default as many as JAX calls one device: both of a v4 or v5p, one of the
       two of a TPU7x.
 
-    Raises ``ValueError`` for a chip or a dtype without a documented peak; float32 is one, for a TPU multiplies it in
-    several passes of bfloat16.
+    Raises ``ValueError`` for a chip or a dtype without a documented peak, and for ``cores`` that the chip does not
+    have. float32 has no peak, as a TPU multiplies it in several passes of bfloat16.
     """
     if chip not in PEAKS:
         raise ValueError(f"no peak is known for chip {chip!r}; known are {', '.join(PEAKS)}")

@@ -48,7 +48,7 @@ class KernelEstimate(OfKernel):
     compute_us: float | None
     """The time of these cycles, in microseconds."""
     hbm_bytes: int
-    """Bytes between HBM and vector memory, by the block specs."""
+    """Bytes between HBM and vector memory: of the blocks, and of each array without blocks once."""
     memory_us: float
     """The time of these bytes at the chip's peak bandwidth, in microseconds."""
     units: Mapping[str, float] = field(default_factory=dict)
@@ -128,7 +128,8 @@ def estimate(
     ``args`` may be ``jax.ShapeDtypeStruct``: nothing is run. The time of a call is the greater of two: the cycles of
     the static profile of the TPU compiler (in libtpu), and the bytes that the block specs move at the peak bandwidth of
     the HBM. For a grid with more than 32 points a part is profiled. The estimate ranks variants of a kernel. It leaves
-    out JAX's work around the calls, loops around them, and the kernel's own copies. There is no profile for v4.
+    out JAX's work around the calls and loops around them; an array that the kernel itself copies counts once. There is
+    no profile for v4.
 
     Exceptions of ``fn`` pass through; ``ValueError`` for an unknown chip, ``NotModelled`` (NK607) without JAX or
     libtpu.

@@ -114,11 +114,11 @@ def precision_split(
     """Run ``kernel`` rounded to its dtypes and in full precision, and return how much of its error low precision
     causes.
 
-    Arguments are those of `nkitools.simulate`; the arrays are copied. ``reference``: the right results, in the form of
-    the kernel's, or a function that returns them; it gets the kernel's arguments, floating-point arrays in float64. For
-    a kernel that returns nothing it is about the arguments that the kernel writes. Without a reference only the part of
-    low precision is known. TypeError or ValueError for a reference that does not fit; exceptions of the kernel pass
-    through.
+    ``grid``, ``chip`` and ``rules`` are those of `nkitools.simulate`, other keywords go to the kernel; the arrays are
+    copied. ``reference``: the right results, in the form of the kernel's, or a function that returns them; it gets the
+    kernel's arguments, floating-point arrays in float64. For a kernel that returns nothing it is about the arguments
+    that the kernel writes. Without a reference only the part of low precision is known. TypeError or ValueError for a
+    reference that does not fit; exceptions of the kernel pass through.
     """
     __tracebackhide__ = True
     with AuthorsTraceback():

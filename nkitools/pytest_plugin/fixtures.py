@@ -37,18 +37,22 @@ def _nki_target(request: pytest.FixtureRequest) -> str:
 def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     """Run a kernel on the target of the test: ``outputs = run_kernel(kernel, *arrays, **kwargs)``.
 
-    Takes an NKI kernel or a JAX function with Pallas calls. The test is ``[sim]``; its variant ``[hw]`` is made if
-    there is a device, if ``-m`` names hw, and with ``--nki-require-hw``. ``run_kernel.run`` is the whole run of the
-    last call: outputs, prints, findings, instructions. ``allow`` names rules whose findings are accepted in this call,
-    ``reference`` gives the expected outputs. Like ``grid``, ``chip``, ``nki_version``, ``ranks``, ``rules`` and
-    ``sum_order`` they do not reach the kernel; pass a kernel's own parameter of such a name by position.
+    Takes an NKI kernel or a JAX function with Pallas calls. The variants of the test are ``[sim]`` and ``[hw]``;
+    ``[hw]`` is made if there is a device, or if ``-m hw`` or ``--nki-require-hw`` asks for one. The marks sim and hw
+    choose between them. ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions.
+    ``allow`` names rules whose findings are accepted in this call, ``reference`` gives the expected outputs. Like
+    ``grid``, ``chip``, ``nki_version``, ``ranks``, ``rules`` and ``sum_order`` they do not reach the kernel; pass a
+    kernel's own parameter of such a name by position.
     """
     return KernelRunner(_nki_target, pytestconfig)
 
 
 @pytest.fixture(scope="session")
 def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
-    """Return the device prints of this test so far, a sequence of records, by whatever way in its kernels were run."""
+    """Return the device prints of this test so far, a sequence of records, however its kernels were called.
+
+    On a target that does not print, the first look at the prints skips the test.
+    """
     from nkitools.pytest_plugin.prints_fixture import DevicePrints
 
     return DevicePrints(pytestconfig.stash[RECORDER])
@@ -56,7 +60,7 @@ def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
 
 @pytest.fixture(scope="session")
 def kernels_ran(pytestconfig: pytest.Config) -> KernelsRan:
-    """Return the names of the kernels that have run in this test so far, by whatever way in: a live sequence.
+    """Return the names of the kernels that have run in this test so far, however they were called: a live sequence.
 
     For a library that chooses between a kernel and a fallback: ``assert kernels_ran == ["softmax"]``.
     """
@@ -87,7 +91,7 @@ def nki_case(request: pytest.FixtureRequest) -> Mapping[str, Any]:
     """Run one case of ``@pytest.mark.nki_sweep`` and return its row; the test fails if the case does not pass.
 
     The row is that of `nkitools.sweep`: the case's own names, ``chip``, ``outcome``, ``findings``, ``max_error``,
-    ``estimate_us``, ``seconds``, ``left_out``.
+    ``estimate_us``, ``seconds``, ``low_precision``, ``remaining``, ``error``, ``left_out``.
     """
     from nkitools.pytest_plugin.sweep_mark import run_case
 

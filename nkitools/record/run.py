@@ -34,8 +34,8 @@ class Run(RunContents):
     float32, and ``outputs`` and ``prints`` with them. A run of communicating ranks has a tuple of outputs, one entry a
     rank; its prints, findings and instructions name their ``rank``; ``record`` is the first rank's. ``expected``: the
     findings, also allowed ones, that a test asked for (`expect_finding`). ``settings``: the settings of the launch, if
-    nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``sum_order``. ``kept_sources``: the sources, if the
-    run was loaded from a file.
+    nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``nki_version``, ``sum_order``. ``kept_sources``: the
+    sources, if the run was loaded from a file.
     """
 
     @cached_property

@@ -69,8 +69,9 @@ def compare_runs(first: Run, second: Run, *, rtol: float | None = None, atol: fl
 
     Two numbers are equal if ``|first - second| <= atol + rtol * |second|``, as in `numpy.testing`; if neither is given
     the coarser of their dtypes decides, see `nkitools.comparison.dtype_table`. Prints are matched by prefix, rank,
-    program and loop counters, not by line, so that two versions of a kernel can be compared; findings by rule, function
-    and message. TypeError for other objects, ValueError for a tolerance that is no finite number.
+    program and loop counters, not by line, so that two versions of a kernel can be compared; findings by rule,
+    severity, function, message and rank. TypeError for other objects, ValueError for a tolerance that is no finite
+    number.
     """
     for run in (first, second):
         must_be_run(run, "compare_runs")

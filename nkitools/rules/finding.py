@@ -161,7 +161,11 @@ class Finding:
         return Place(self.program, self.loops, self.message)
 
     def kind(self) -> tuple[Hashable, ...]:
-        """Return the key that repeats of one finding share: everything but places, and numbers in the message."""
+        """Return the key that repeats of one finding share: the rule, the severity, the line and function, the rank,
+        and the message without its numbers.
+
+        Program and loop counters are not in the key.
+        """
         place = self.file, self.line, self.column, self.function, self.rank
         return self.rule, self.severity, *place, self.message_without_numbers()
 
@@ -170,7 +174,9 @@ class Finding:
         return _NUMBER.sub("#", self.message)
 
     def again(self, other: Finding) -> Finding:
-        """Return one finding for this one and ``other``, a later one of its kind, with the places of both."""
+        """Return one finding for this one and ``other``, a later one of its kind, with their counts added and the first
+        places kept.
+        """
         places = (*(self.places or (self.place,)), *(other.places or (other.place,)))[:MOST_PLACES]
         return replace(self, count=self.count + other.count, places=places, last=other.last or other.place)
 

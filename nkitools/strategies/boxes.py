@@ -27,11 +27,11 @@ _SPECIAL = np.array(
 def boxes(
     shape: Shape | st.SearchStrategy[Shape], dtype: DTypeLike = "float32", *, extent: float = 100.0, empty: bool = True
 ) -> st.SearchStrategy[Array]:
-    """Arrays ``[*shape, 4]`` of boxes with left <= right and top <= bottom, within -2 ``extent`` .. 4 ``extent``.
+    """Arrays ``[*shape, 4]`` of boxes with left <= right and top <= bottom, within -``extent`` .. 4 ``extent``.
 
     ``shape`` is a value or a strategy, (batch, boxes) for instance. The boxes are all equal, or random, with a few
-    special ones strewn in: nested, touching, far away and, if ``empty``, without area. Shrinks to one unit box of that
-    extent.
+    special ones strewn in: nested, touching, far away and, if ``empty``, without area. Shrinks to squares of that
+    ``extent`` at the origin.
     """
 
     @st.composite
@@ -44,7 +44,7 @@ def boxes(
 def box_pairs(
     shape: Shape | st.SearchStrategy[Shape], dtype: DTypeLike = "float32", *, extent: float = 100.0, empty: bool = True
 ) -> st.SearchStrategy[tuple[Array, Array]]:
-    """Two arrays of boxes of one shape, as `boxes`; of a drawn pair some boxes are the same in both."""
+    """Two arrays of boxes of one shape, as `boxes`; a drawn pair may have the same box at some places."""
 
     @st.composite
     def drawn(draw: st.DrawFn) -> tuple[Array, Array]:

@@ -30,10 +30,10 @@ def tile_shapes(
     """Shapes of legal tiles: 1 to 128 partitions, and free elements of ``dtype`` that fit into a partition.
 
     Edges come often: 1, one less than the most, the most, and the sizes around multiples of a quarter of the partitions
-    and of 512 elements. ``memory``: ``"sbuf"`` or ``"psum"`` (also ``nl.sbuf``, ``nl.psum``); in PSUM a tile fits into
-    so many ``banks`` (a bank is what a matmul writes before NeuronCore-v4). ``chip``: as in `nkitools.simulate`, asked
-    for when a shape is drawn. ``ndim``: 2 to 5; the free size is the product of all dimensions behind the first.
-    ``max_free``: at most so many free elements, None for all that fit, which is slow. Shrinks to ones.
+    and of 512 elements. ``memory``: ``"sbuf"`` or ``"psum"`` (also ``nl.sbuf``, ``nl.psum``); ``banks``: the most banks
+    of PSUM that a tile fills (before NeuronCore-v4 a matmul writes one). ``chip``: as in `nkitools.simulate`; None is
+    the chip that holds when a shape is drawn. ``ndim``: 2 to 5; the free size is the product of all dimensions behind
+    the first. ``max_free``: at most so many free elements, None for all that fit, which is slow. Shrinks to ones.
     Raises ValueError for what is no memory or dtype, and for other numbers of dimensions or banks.
     """
     region = _MEMORIES.get(memory.lower() if isinstance(memory, str) else getattr(memory, "value", ""))
@@ -72,11 +72,11 @@ def _free_bytes(generation: Generation, memory: MemoryRegion, banks: int) -> int
 
 
 def matrix_shapes(*tiles: int, max_tiles: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
-    """Shapes of any sizes, one for each size in ``tiles``, which often miss a multiple of it by one.
+    """Shapes with one size for each size in ``tiles``; a size is often a multiple of its tile size, or one off.
 
     For kernels that cut their operands into tiles and treat what remains: ``matrix_shapes(128, 512)`` draws the rows
     and columns of one matrix, ``matrix_shapes(128, 128, 512)`` M, K and N of a product. A size is at most ``max_tiles``
-    tiles. Shrinks to ones. Raises ValueError for sizes less than 1.
+    tiles. Shrinks to ones. Raises ValueError without ``tiles``, and for numbers less than 1.
     """
     if not tiles or min(*tiles, max_tiles) < 1:
         raise ValueError(

@@ -99,8 +99,9 @@ def sweep(
       ``arguments``, a keyword of the kernel, a constant of its module, or ``grid`` or ``ranks`` of the launch.
     - ``arguments(**case)`` returns the kernel's arguments, a tuple or a dictionary; by default they come from the table
       ``arguments`` of the TOML file.
-    - ``reference(*arguments)`` returns the right results; it gets floating-point arrays in float64.
-    - ``chips``: each case runs on each chip (default: NKITOOLS_CHIP, else trn2; for Pallas v5e).
+    - ``reference(*arguments)`` returns the right results; that of an NKI kernel without ranks gets floating-point
+      arrays in float64.
+    - ``chips``: each case runs on each chip (default: that of `nkitools.simulate`; for Pallas v5e).
     - ``rtol``, ``atol``: the allowed difference from the reference, as in NumPy. Without both the steps of the result's
       dtype decide, then the error that the run explains (`Run.tolerance`; for NKI kernels without ranks). If that could
       hide a mistake, the outcome is ``undecided``.

@@ -88,9 +88,9 @@ def tune(
 
     ``args``: the kernel's arguments; each variant gets copies. ``space``: the values of each name, as a dictionary or a
     TOML file. A name is a keyword of the kernel or a constant of its module; values may be of any kind. ``chip``,
-    ``grid`` and other keywords are those of `nkitools.simulate`. Variants that break a rule or raise an error come
-    last, with the reason. ValueError if no variant runs, for a name that the kernel does not have, and for another
-    ``objective`` than ``"estimate"``.
+    ``grid`` and other keywords are those of `nkitools.simulate`, without ``rules``. Variants that break a rule or raise
+    an error come last, with the reason. ValueError if no variant runs, for a name that the kernel does not have, and
+    for another ``objective`` than ``"estimate"``.
     """
     if objective != "estimate":
         raise ValueError(f"objective={objective!r}: there is 'estimate' alone")

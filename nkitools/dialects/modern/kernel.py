@@ -36,7 +36,9 @@ ASSIGNMENTS.issue = assign
 
 
 class Kernel(KernelObject[P]):
-    """A kernel of the modern dialect: ``kernel[2]`` sets the LNC degree; inside a running kernel it runs inline.
+    """A kernel of the modern dialect: ``kernel[2]`` sets the LNC degree.
+
+    A kernel without a degree, or with ``[1]``, runs inline inside another kernel.
 
     ``schedule``: the dependency edges of `with_schedule`, checked when a launch of the kernel has run.
     """
@@ -63,16 +65,18 @@ class Kernel(KernelObject[P]):
         return Kernel(self.function, lnc_grid(self.__name__, grid), self.schedule, **self.options)
 
     def with_function(self, function: Callable[..., Any]) -> KernelObject[...]:
-        """Return this launch for another function, such as a method bound to its object: same grid and options."""
+        """Return a kernel of another function, such as a method bound to its object, with this kernel's grid, schedule
+        and options.
+        """
         return Kernel(function, self.grid, self.schedule, **self.options)
 
     def with_schedule(self, edges: Sequence[Edge]) -> KernelObject[P]:
-        """Return the same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs
-        after.
+        """Return a new kernel object with dependency edges: pairs of an instruction's ``name=`` and the names that it
+        runs after.
 
         They bind AWS's scheduler. Here instructions run in the order of the program, so that no result changes; the
-        issued instructions of a launch show whether the names exist and the order is possible. The edges are a property
-        of the kernel: a second call replaces those of the first. Errors: NK609 (here: form, cycles; at the end of a
+        issued instructions of a launch show whether the names exist and the order is possible. This kernel object does
+        not change; a second call on the result replaces the edges. Errors: NK609 (here: form, cycles; at the end of a
         launch: unknown and ambiguous names, an order that the data do not allow), NK610. Source: How to Use the NKI
         Scheduling APIs (SDK 2.32).
         """
@@ -82,20 +86,20 @@ class Kernel(KernelObject[P]):
             return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
 
     def launch(self, **said: Unpack[Said]) -> Launch:
-        """Return the `Launch` of a call of this kernel, with the fields that its caller gives."""
+        """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
         options: dict[str, Any] = {name: self.options.get(name) for name in CONFIGURATIONS} if self.options else {}
         return Launch(self.function, self.__name__, self.grid, schedule=self.schedule, **options, **said)
 
     @property
     def is_alone(self) -> bool:
-        """Return whether the kernel is launched as one program: ``kernel[1]`` may run inside of another."""
+        """Return whether the kernel is launched as one program; only such a kernel may run inside another kernel."""
         return self.grid in ((), (1,))
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the kernel inside of another one, and return its result.
 
-        A schedule and a grid belong to the outermost kernel (NK610), and so does a configuration: one that disagrees is
-        NK610, a warning if the outermost kernel allows it.
+        Errors: NK610 for a schedule or a grid other than [1], which belong to the outermost kernel, and for a
+        configuration that disagrees with that kernel's (a warning if that one sets ``allow_nested_config_override``).
         """
         if self.schedule is not None:
             message = f"kernel {self.__name__} is called with a schedule inside a running kernel"
@@ -118,11 +122,12 @@ def jit(fn: Callable[P, Any], **kwargs: Argument) -> Kernel[P]: ...
 @overload
 def jit(fn: None = None, **kwargs: Argument) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
 def jit(fn: Callable[P, Any] | None = None, **kwargs: Argument) -> Any:
-    """Make a function a kernel, with or without keywords. Without a Neuron device a call runs on the simulator.
+    """Make a function a kernel, with or without keywords. A call of it runs on the simulator.
 
-    Functions, methods, ``functools.partial`` and objects with ``__call__`` can be kernels. The compiler's own keywords
-    change nothing here. ``compile_config`` and ``specialization_config`` (NKI 0.7): `nki.compiler.CompileConfig` and
-    `nki.compiler.SpecializationConfig`. Errors: NK608 (platform_target), NK609 for others and for what is no function.
+    Functions, methods, ``functools.partial`` and objects with ``__call__`` can be kernels. The keywords of AWS's
+    compiler (``mode``, ``debug_kernel``, ...) change nothing here. ``compile_config`` and ``specialization_config``
+    (NKI 0.7): `nki.compiler.CompileConfig` and `nki.compiler.SpecializationConfig`. Errors: NK608 (``platform_target``,
+    which NKI 0.3 has removed), NK609 for unknown keywords and for what is no function.
     """
     with AuthorsTraceback():
         _check_keywords(kwargs)
@@ -197,8 +202,8 @@ class Simulated(Generic[P]):
 def simulate(kernel: Callable[P, Any]) -> Simulated[P]:
     """Return the kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator.
 
-    NumPy arrays and torch tensors give results in kind, and are updated in place; so do jax arrays, which no kernel
-    can write into. Errors: NK609. Source: nki.simulate (NKI 0.6).
+    Results are NumPy arrays, torch tensors or jax arrays, as the arguments are. A kernel writes into NumPy arrays and
+    torch tensors in place; writing into a jax array is refused. Errors: NK609. Source: nki.simulate (NKI 0.6).
     """
     with AuthorsTraceback():
         if isinstance(kernel, Simulated):

@@ -19,10 +19,10 @@ _METHODS = (property, classmethod, staticmethod)
 class NKIObject:
     """Base class of kernel dataclasses and configuration objects.
 
-    With or without ``@dataclass``: annotated attributes are the fields, in order, those of bases first; what is not
-    given has its default, else None; ``__post_init__`` runs at the end. Since NKI 0.7 ``@dataclass`` is Python's own,
-    and a field without a default must be given. Before NKI 0.7 two objects of one class are equal where their
-    attributes are; since then ``==`` is Python's own.
+    With or without ``@dataclass``: the fields are the annotated attributes, then the other hashable ones, those of
+    bases first; what is not given has its default, else None; ``__post_init__`` runs at the end. Since NKI 0.7
+    ``@dataclass`` is Python's own, and a field without a default must be given. Before NKI 0.7 two objects of one class
+    are equal where their attributes are; since then ``==`` is Python's own.
     Errors: NK609. Source: NKI Language Guide, Class Support (NKI 0.6).
     """
 

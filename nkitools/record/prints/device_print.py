@@ -16,7 +16,7 @@ from nkitools.rules.shown_text import shown, shown_file
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Print:
-    """One ``device_print``: its values, its time and its place.
+    """One ``device_print``: its values, its loop counters and its place in the source.
 
     ``value``: the elements, in their dtype. ``shape`` and ``dtype`` (a name): of the printed tensor, by default those
     of ``value``. ``mask``: the elements that the print's mask left out (their values mean nothing). ``unwritten``: the
@@ -107,7 +107,7 @@ class Print:
 
     @property
     def inf_count(self) -> int:
-        """Return the number of infinite elements."""
+        """Return the number of infinite elements, without masked and unwritten ones."""
         return self.summary.inf if self.size else 0
 
     @property

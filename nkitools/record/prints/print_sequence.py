@@ -125,7 +125,9 @@ class Prints(PrintFilters, list["Print"]):
         return f"there are {', '.join(f'{prefix!r} ({count})' for prefix, count in counts.most_common(8))}"
 
     def append(self, one: Print) -> None:
-        """Keep a print with its order; a value beyond the limit is reduced to its summary and corners."""
+        """Append a print, numbered by its position if it has no order; a value beyond the limit is reduced to its
+        summary and corners.
+        """
         if one.is_whole and not self._takes(one.value.nbytes):
             one = self._reduced(one)
         if one.order < 0:
@@ -138,7 +140,9 @@ class Prints(PrintFilters, list["Print"]):
             self.append(one)
 
     def keep(self, one: Print) -> None:
-        """Keep a print whose value is still the tensor's own memory: copied, or reduced without a copy."""
+        """Append a print whose value is the tensor's own memory: the value is copied, or reduced if it is beyond the
+        limit.
+        """
         if self._takes(one.value.nbytes):
             object.__setattr__(one, "value", np.array(one.value))
         else:

@@ -96,7 +96,7 @@ class Kernel(KernelObject[P]):
         return bool(returns) and self.mode != "trace"
 
     def launch(self, **said: Unpack[Said]) -> Launch:
-        """Return the `Launch` of a call of this kernel, with the fields that its caller gives."""
+        """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
         switches = switches_of(self.function, self.options)
         said.setdefault("chip", self.options.get("platform_target"))
         return Launch(
