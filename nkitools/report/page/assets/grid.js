@@ -213,7 +213,7 @@ function compiled() {
   const rows = run.compiled.flatMap(({ chip, left_out: why, kernels }) => (kernels.length ? kernels.map((each) => [chip, each.name, each.accepted === null ? why || "not asked" : each.accepted ? "compiles" : "does not compile",
     `${bytes(each.vmem_bytes)} of ${bytes(each.vmem_limit)}`, each.vmem_measured === null ? "" : `${bytes(each.vmem_measured)} measured`, each.spills === null ? "" : counted(each.spills, "spill")]) : [[chip, "", why, "", "", ""]]));
   if (!rows.length) return null;
-  return h("div", {}, h("h4", {}, "The compiler", h("span.sub", {}, " vector memory by the block model, every block twice")), h("table.plain", {}, h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, each)))))));
+  return h("div", {}, h("h4", {}, "The compiler", h("span.sub", {}, " vector memory: each block once per buffer, and the scratch")), h("table.plain", {}, h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, each)))))));
 }
 
 export function draw() {
