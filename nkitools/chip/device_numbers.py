@@ -28,7 +28,7 @@ class DeviceNumber:
         return self
 
     def read(self, what: str) -> float:
-        """Return the value; a register that never got one is refused (NK401)."""
+        """Return the value. ``what``: its use, for the message. Errors: NK401 (a register that never got a value)."""
         if self.value is None:
             remedy = "Give it a value first: nisa.register_move(register, 0), or nisa.register_load from a tensor."
             refuse("NK401", f"{what} reads a register that was never given a value", remedy=remedy)
@@ -36,7 +36,10 @@ class DeviceNumber:
         return value
 
     def integer(self, what: str) -> int:
-        """Return the value as an address or a loop bound. NK301 for a float: its bits would be taken as an integer."""
+        """Return the value as an int. ``what``: its use, for the message.
+
+        Errors: NK301 (a float, whose bits would be taken as an integer), NK401.
+        """
         value = self.read(what)
         if not isinstance(value, int):
             refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")
