@@ -66,12 +66,12 @@ def verify(
 
     ``reference``: a function of the kernel's arguments that returns what is right; arrays are right for the given
     arguments alone. ``inputs(rng)`` draws other arguments of the same shapes; its parameters with names of ``space``
-    get the values of a case. Without it the given floats change places, and a little in size. ``chips``: the first one
-    runs the kernel, the rules of the others are looked at. ``mutates``: the parameters whose arrays the kernel may
-    change. ``rtol`` and ``atol``: as of `run_kernel`. ``max_traffic``: how many times the least bytes may move from and
-    to HBM. ``seconds``: of all rows; rows that are left then are unknown. ``fail_fast``: whether the first row that
-    fails is the last one. Kernel and reference run in a process each; on macOS, or with JAX imported, they run in this
-    one if they cannot be imported by name.
+    get the values of a case. Without it the given floats change places and, a little, their values. ``chips``: the
+    first one runs the kernel, the rules of the others are looked at. ``mutates``: the parameters whose arrays the
+    kernel may change. ``rtol`` and ``atol``: as of `run_kernel`. ``max_traffic``: how many times the least bytes may
+    move from and to HBM. ``seconds``: of all rows; rows that are left then are unknown. ``fail_fast``: whether the
+    first row that fails is the last one. Kernel and reference run in a process each; on macOS, or with JAX imported,
+    they run in this one if they cannot be imported by name.
 
     ValueError for options that mean nothing; what the kernel raises is a row.
     """
