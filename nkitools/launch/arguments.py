@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+import nkitools.chip.column_gather  # noqa: F401  tensors of arguments ask for views that an index gives
 from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float32
 from nkitools.chip.memory import MemoryRegion, Storage

@@ -76,3 +76,14 @@ def test_rows_in_one_order() -> None:
     assert sorted(codes) == list(range(6)) != list(codes)
     np.testing.assert_array_equal(other, np.ones((2, 2)))
     assert kwargs == {"scale": 2}
+
+
+@pytest.mark.parametrize("shape", [(256,), (128, 2), (2, 128), (64, 4)])
+def test_numbers_in_order_are_others_in_order(shape: tuple[int, ...]) -> None:
+    """A range gets other numbers for each seed: whole ones that rise along each long axis, and none beyond it."""
+    given: Any = ((np.arange(256, dtype=np.float32).reshape(shape),), {})
+    for seed in range(12):
+        ((x,), _) = other_values(given, seed)
+        assert not np.array_equal(x, given[0][0])
+        assert all((np.diff(x, axis=axis) >= 0).all() for axis, size in enumerate(shape) if size > 4)
+        assert 0 <= x.min() <= x.max() <= 255
