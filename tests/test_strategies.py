@@ -111,8 +111,15 @@ class TestTileShapes:
 
     def test_mistakes_are_reported(self) -> None:
         """Where they are made, not in the middle of a test."""
-        for wrong in ({"memory": "hbm"}, {"ndim": 6}, {"chip": "trn9"}, {"dtype": "float64"}, {"max_free": 0}):
-            with pytest.raises(ValueError, match=r"memory|ndim|chip|dtype|max_free"):
+        for wrong in (
+            {"memory": "hbm"},
+            {"ndim": 6},
+            {"chip": "trn9"},
+            {"dtype": "float64"},
+            {"max_free": 0},
+            {"banks": 9},
+        ):
+            with pytest.raises(ValueError, match=r"memory|ndim|chip|dtype|max_free|banks"):
                 tile_shapes(**wrong)  # type: ignore[arg-type]
 
 

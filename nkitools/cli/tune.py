@@ -25,9 +25,10 @@ Settings = dict[str, Any]
 def tune_kernel(kernel: str, chips: tuple[str, ...], inputs: str | None, settings: Settings, as_json: bool) -> None:
     """Rank the variants of FILE's ``settings`` by their estimates, without a device.
 
-    FILE says ``settings``, a dictionary of lists by name or a TOML file beside it, and the arguments of KERNEL, as for
-    `nkitools estimate`. The page marks the five variants to measure on a device, says which one is chosen and by what
-    margin, and which ones lie within the error of the estimates and cannot be distinguished from it.
+    FILE defines ``settings``, a dictionary of lists or the name of a TOML file beside it, and the arguments of KERNEL,
+    as for `nkitools estimate`. The output marks the five variants (or fewer) to measure on a device with *. It says
+    which one is chosen and by what margin, and which lie within the error of the estimates and cannot be distinguished
+    from it.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
     print_variants(file, name, inputs, chips, settings, as_json=as_json)

@@ -27,7 +27,10 @@ _PREFERENCES = ("auto", "builtin")
 
 
 class RealPackage(RuntimeError):
-    """The error of `torch_stand_in` if AWS's own torch_neuronx is installed, whose loader builds for the device."""
+    """The error of `torch_stand_in` and `install_torch_stand_in` if AWS's torch_neuronx is installed.
+
+    It comes from versions whose own ``custom_op`` builds for the device (2.9 or lower). ``prefer="builtin"`` avoids it.
+    """
 
 
 class _StandIn:

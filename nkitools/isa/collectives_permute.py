@@ -43,8 +43,8 @@ def collective_permute(
 
     ``srcs``, ``dsts``: lists of one tensor in HBM, of equal shape and dtype. A rank is a source once and a target once
     at most. The ranks of the pairs wait for each other; to any other rank the call is nothing, and what is no target
-    keeps its ``dst`` as it was. The runtime's guide allows only circular permutes between neighbours; the docstring,
-    which is newer, arbitrary ones.
+    keeps its ``dst`` as it was. Any pairs run here, as AWS's docstring has it; the runtime's guide, which is older,
+    allows only circular permutes between neighbours.
     Errors: NK109, NK201, NK301, NK401, NK402, NK504, NK606, NK609.
     Source: nki.collectives.collective_permute (NKI 0.6).
     """

@@ -46,11 +46,11 @@ def nc_matmul(
 
     Shapes: stationary [K, M], moving [K, N], dst [M, N] with K, M <= 128 and N <= 512 (on NeuronCore-v4 4096, or 8192
     for a bfloat16 dst); with ``perf_mode=double_row`` [K, 2, M] and [K, 2, N]. dst is float32 in one PSUM bank (on
-    NeuronCore-v4 also bfloat16, and in several banks). ``accumulate``: False overwrites, True adds, None overwrites
-    what was never written and adds elsewhere. The ``*_onezero`` hints change speed only. ``is_transpose``: from
-    NeuronCore-v3 on bit-accurate, into a dst of stationary's dtype or float32; moving is then an identity or a
-    permutation. ``tile_position``/``tile_size`` pick a part of the array; row and column sizes are 64 and 128, from
-    NeuronCore-v3 on also 32.
+    NeuronCore-v4 also bfloat16, and in several banks). ``accumulate``: False overwrites, True adds, None overwrites the
+    elements that nothing has written since the tile was allocated and adds to the others. The ``*_onezero`` hints
+    change speed only. ``is_transpose``: from NeuronCore-v3 on bit-accurate, into a dst of stationary's dtype or
+    float32; moving is then an identity or a permutation. ``tile_position``/``tile_size`` pick a part of the array; row
+    and column sizes are 64 and 128, from NeuronCore-v3 on also 32.
     Errors: NK102 to NK109, NK201, NK301, NK302, NK303, NK503, NK606, NK609. Source: nki.isa.nc_matmul (NKI 0.6).
     """
     double_row = guards.mode(check, "perf_mode", perf_mode, matmul_perf_mode) is matmul_perf_mode.double_row

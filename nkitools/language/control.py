@@ -67,7 +67,7 @@ def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[Vi
 
 
 def dynamic_range(start: Bound, stop: Bound | None = None, step: int = 1) -> Iterator[VirtualRegister]:
-    """Return the counters of a loop on the device: registers that nothing may write.
+    """Return the counters of a loop on the device: in each turn a new register, which nothing may write.
 
     ``start`` and ``stop`` are integers, registers or scalars; ``step`` is an integer above 0.
 
@@ -102,7 +102,9 @@ def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[Any], Any], step: 
 
 
 def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> None:
-    """Call ``body_fun(r)`` while the register is not 0; what it returns is the next condition.
+    """Call ``body_fun(r)`` while the condition is not 0; ``body_fun`` returns the next condition.
+
+    ``r`` is a new register with the value of the condition; ``init`` does not change.
 
     An int32 scalar in place of the register works as well; no document has that (NK621). A loop whose condition
     nothing changes is refused after 1,000 turns, any loop after a million (NK504).

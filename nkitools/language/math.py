@@ -148,11 +148,13 @@ def _comparison(name: str, sentence: str) -> OfTwo:
 
 def _described(function: Function, name: str, sentence: str) -> Function:
     function.__name__ = function.__qualname__ = name
+    is_of_bits = name.startswith("bitwise") or name.endswith("shift")
+    narrow = "" if is_of_bits else "With a number, integers are computed in float32: beyond 2**24 inexactly (NK307). "
     function.__doc__ = (
         f"{sentence} Also an operator token. Tiles or numbers, at least one tile; partitions are equal, and free "
-        "dimensions broadcast in simulation only (NK615). The result is in SBUF, of the tiles' dtype (promoted where "
-        "they differ) unless ``dtype`` is given. Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, "
-        f"NK609, NK615. Source: nki.language.{name} (NKI 0.6)."
+        f"dimensions broadcast in simulation only (NK615). {narrow}The result is in SBUF, of the tiles' dtype "
+        "(promoted where they differ) unless ``dtype`` is given. Errors: NK101, NK102, NK107 to NK111, NK201, NK206, "
+        f"NK301, NK606, NK609, NK615. Source: nki.language.{name} (NKI 0.6)."
     )
     return token(name)(function)
 
@@ -252,7 +254,11 @@ erf_dx = _activated("erf_dx", "The derivative of the error function.")
 arctan = _activated("arctan", "The inverse tangent, valid for inputs from -pi/2 to pi/2 only (others: NK305).")
 square = _activated("square", "``x * x``.")
 sign = _activated("sign", "-1, 0 or 1.")
-abs = _unary("abs", "``|x|``.", lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["abs"], operand0=None))
+abs = _unary(
+    "abs",
+    "``|x|``, in float32: integers beyond 2**24 inexactly (NK307).",
+    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["abs"], operand0=None),
+)
 reciprocal = _unary("reciprocal", "``1 / x`` on the Vector Engine.", lambda dst, x: _reciprocal(dst=dst, data=x))
 invert = _unary(
     "invert",

@@ -75,7 +75,7 @@ class LoopRange(Sequence[int]):
     def of(cls, kind: str, start: int, stop: int | None, step: int) -> LoopRange:
         """Return the range that ``nl.<kind>(start, stop, step)`` asks for. Errors: NK609."""
         try:
-            return cls(kind, range(start) if stop is None else range(start, stop, step))
+            return cls(kind, range(0, start, step) if stop is None else range(start, stop, step))
         except (TypeError, ValueError) as error:
             remedy = "Write nl.tile_size.pmax, the partitions of a tile." if isinstance(start, TileSize) else ""
             refuse("NK609", f"nl.{kind}({start!r}, {stop!r}, {step!r}): {error}", remedy=remedy)

@@ -91,8 +91,9 @@ def _reduction(name: str, operator: str, sentence: str) -> Reduction:
 
 
 sum = _reduction("sum", "add", "Return the sum along the last free dimension(s), added in float32.")
-max = _reduction("max", "maximum", "Return the maximum along the last free dimension(s).")
-min = _reduction("min", "minimum", "Return the minimum along the last free dimension(s).")
+_EXTREME = "along the last free dimension(s), in float32: integers beyond 2**24 inexactly (NK307)."
+max = _reduction("max", "maximum", f"Return the maximum {_EXTREME}")
+min = _reduction("min", "minimum", f"Return the minimum {_EXTREME}")
 prod = _reduction("prod", "multiply", "Return the product along the last free dimension(s), multiplied in float32.")
 
 

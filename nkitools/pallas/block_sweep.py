@@ -42,7 +42,10 @@ class Attempt(Generic[Block]):
 
     @property
     def estimate_us(self) -> float | None:
-        """Return the estimated time of all Pallas calls in microseconds; None if one has no estimate."""
+        """Return the sum of the estimated times of the different Pallas calls in microseconds.
+
+        A call that is made twice counts once. None without estimates, or if one call has none.
+        """
         times = [each.latency_us for each in self.estimates]
         known = [time for time in times if time is not None]
         return sum(known) if known and len(known) == len(times) else None
@@ -58,7 +61,8 @@ class Attempt(Generic[Block]):
     def accepted(self) -> bool | None:
         """Return whether the compiler accepts the block.
 
-        False if the function, a rule or JAX's lowering refuses it; None if these accept it and there is no compiler.
+        False if the compiler, the function, a rule or JAX's lowering refuses it. None if no one refuses it, and there
+        is no compiler or it took too long.
         """
         if self.compiled is None or any(finding.severity == "error" for finding in self.findings):
             return False

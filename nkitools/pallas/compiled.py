@@ -52,7 +52,10 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Return whether the compiler accepts all calls; None without a compiler, or if a call took too long."""
+        """Return whether the compiler accepts all calls: False if it refuses one.
+
+        None without a compiler, or if a call took too long and none is refused.
+        """
         verdicts = [kernel.accepted for kernel in self.kernels]
         return False if False in verdicts else None if None in verdicts or not verdicts else True
 
@@ -70,7 +73,10 @@ class Compiled:
 
     @property
     def vmem_measured(self) -> int | None:
-        """Return the least memory limit that compiles, of the call that needs the most; None unless it was measured."""
+        """Return the least memory limit in bytes with which the call that needs the most still compiles.
+
+        None if it was not measured.
+        """
         return max((each.vmem_measured for each in self.kernels if each.vmem_measured is not None), default=None)
 
     @property

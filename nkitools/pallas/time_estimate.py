@@ -65,7 +65,10 @@ class KernelEstimate(OfKernel):
 
     @property
     def latency_us(self) -> float | None:
-        """The greater of the times of computing and of memory; None without a profile."""
+        """The estimated microseconds: the greater of ``compute_us`` and ``memory_us``.
+
+        None if the compiler made no profile of the kernel; ``left_out`` says why.
+        """
         return None if self.compute_us is None else max(self.compute_us, self.memory_us)
 
     @property
@@ -96,7 +99,7 @@ class KernelEstimate(OfKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The estimated times of a function's Pallas calls, each different call once."""
+    """The estimated times of a function's Pallas calls: each different call once for each chip."""
 
     function: str
     kernels: tuple[KernelEstimate, ...]

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def save_timeline(run: Run, path: str | os.PathLike[str], *, order: bool = False) -> None:
-    """Write the trace of a run (`timeline`) to a file. OSError if it cannot be written."""
+    """Write the trace of a run to a file for Perfetto.
+
+    ``order``: one step for each instruction, in the order of simulation, in place of estimated times. Errors: those of
+    `timeline`, and OSError if the file cannot be written.
+    """
     write_whole(path, timeline(run, order=order))
 
 

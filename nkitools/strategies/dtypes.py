@@ -39,8 +39,8 @@ def dtypes(
     are all of the dtype, or only the ``operands`` named. ``arguments`` replace those of the call that is tried, such as
     ``op=nl.bitwise_and``, which takes integers only. Each dtype is tried once for a chip, on small tiles, when one is
     first drawn; dtypes that break the simulator's rules NK301 to NK306 or NK606 are left out. Shrinks to float32.
-    Raises ValueError for an instruction that has no call to try, for operands that it has not, and where no dtype will
-    do.
+    Raises ValueError for an instruction without a call to try and for operands that it does not have, and at the first
+    draw if no dtype will do. A call that breaks another rule raises KernelError at the draw.
     """
     if instruction is None:
         return st.sampled_from(_ALL)

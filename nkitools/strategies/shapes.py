@@ -34,7 +34,7 @@ def tile_shapes(
     of PSUM that a tile fills (before NeuronCore-v4 a matmul writes one). ``chip``: as in `nkitools.simulate`; None is
     the chip that holds when a shape is drawn. ``ndim``: 2 to 5; the free size is the product of all dimensions behind
     the first. ``max_free``: at most so many free elements, None for all that fit, which is slow. Shrinks to ones.
-    Raises ValueError for what is no memory or dtype, and for other numbers of dimensions or banks.
+    Raises ValueError for a wrong memory, dtype, ``ndim``, ``banks`` or ``max_free``.
     """
     region = _MEMORIES.get(memory.lower() if isinstance(memory, str) else getattr(memory, "value", ""))
     if region is None:
@@ -44,7 +44,7 @@ def tile_shapes(
         raise ValueError(f"ndim: a tile has 2 to {MAX_DIMENSIONS} dimensions, it is {ndim}")
     if max_free is not None and max_free < 1:
         raise ValueError(f"max_free: must be at least 1, it is {max_free}")
-    generation_of(resolve_chip(chip))  # a mistake is reported where it is made
+    _free_bytes(generation_of(resolve_chip(chip)), region, banks)  # a mistake is reported where it is made
 
     @st.composite
     def shapes(draw: st.DrawFn) -> tuple[int, ...]:

@@ -107,6 +107,12 @@ def test_a_range_is_pythons_range(make: Any, args: tuple[int, ...]) -> None:
     assert f"nl.{make.__name__}(" in repr(make(*args))
 
 
+@pytest.mark.parametrize("make", RANGES, ids=lambda make: make.__name__)
+def test_a_step_counts_without_a_start(make: Any) -> None:
+    """From 0 on, as `nl.dynamic_range` takes it."""
+    assert list(make(8, step=3)) == [0, 3, 6]
+
+
 @pytest.mark.parametrize("args", [("3",), (2.0,), (0, 4, 0), (None,)], ids=str)
 def test_a_range_of_what_does_not_count_is_refused(args: tuple[Any, ...]) -> None:
     """NK609 names the function."""

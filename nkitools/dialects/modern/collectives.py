@@ -29,6 +29,8 @@ class ReplicaGroup(replica_groups.ReplicaGroup, NKIObject):
         """Return the group of the ranks from 0 on in which those with equal ``op(rank, operand)`` form a list.
 
         Of 8 ranks ``div, 4`` makes ``[[0, 1, 2, 3], [4, 5, 6, 7]]``, ``mod, 4`` ``[[0, 4], [1, 5], [2, 6], [3, 7]]``.
+        ``op``: ``div``, ``mod`` or ``bitwise_and`` of ``rg_partition_op``; ``operand``: at least 1, for ``bitwise_and``
+        at least 0.
         Errors: NK608 (before NKI 0.7), NK609. Source: nki.collectives.ReplicaGroup (NKI 0.7).
         """
         row, language = by_full_name()["nki.collectives.ReplicaGroup.from_partition_op"], language_here()

@@ -53,9 +53,8 @@ class Print:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", np.asarray(self.value))
-        if not self.dtype:
-            object.__setattr__(self, "shape", self.value.shape)
-            object.__setattr__(self, "dtype", self.value.dtype.name)
+        object.__setattr__(self, "shape", self.shape or self.value.shape)
+        object.__setattr__(self, "dtype", self.dtype or self.value.dtype.name)
 
     @property
     def is_whole(self) -> bool:

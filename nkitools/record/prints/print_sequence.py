@@ -125,8 +125,10 @@ class Prints(PrintFilters, list["Print"]):
         return f"there are {', '.join(f'{prefix!r} ({count})' for prefix, count in counts.most_common(8))}"
 
     def append(self, one: Print) -> None:
-        """Append a print, numbered by its position if it has no order; a value beyond the limit is reduced to its
-        summary and corners.
+        """Append a print, which does not change.
+
+        A print without an order is stored as a copy with its position as the order, and one beyond the limit as a copy
+        with summary and corners.
         """
         if one.is_whole and not self._takes(one.value.nbytes):
             one = self._reduced(one)

@@ -82,6 +82,13 @@ def test_a_place_without_a_file_is_a_program() -> None:
     assert Print("x", X, X.shape, "float32", program=(1, 2), loops={"i": 3}).place() == "program 1, 2, i=3"
 
 
+def test_shape_and_dtype_are_filled_in_each_on_its_own() -> None:
+    """What is given stays."""
+    flat = X.reshape(-1)
+    assert (Print("x", flat, shape=X.shape).shape, Print("x", flat, dtype="int8").dtype) == (X.shape, "int8")
+    assert (Print("x", X, dtype="int8").shape, Print("x", X, shape=X.shape).dtype) == (X.shape, "float32")
+
+
 class TestEcho:
     """AWS's ways in print at once; nkitools' own collect."""
 
