@@ -80,6 +80,8 @@ def estimate_kernel(
     repository; in GitHub Actions the table is added to the job's summary, too.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
+    if base is not None and since not in (None, base):
+        raise click.UsageError("--since is the earlier name of --against: give one of them")
     base = since if base is None else base
     if as_written and (tune or base is not None or measured is not None):
         raise click.UsageError("--as-written goes without --tune, --against and --measured")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nkitools.lint.scope import Scope
 
-_AXES = ("p", "x", "y", "z", "w")  # of a grid of nl.mgrid
+AXES = ("p", "x", "y", "z", "w")  # of a grid of nl.mgrid
 _BELOW = {ast.Lt: 0, ast.LtE: 1}  # what is added to a bound so that it is the first place outside
 
 
@@ -82,9 +82,9 @@ class Indices:
             case ast.Name():
                 found = self.value(node.id, node.lineno)
                 return self.places(found, depth + 1) if isinstance(found, ast.expr) else found
-            case ast.Attribute() if node.attr in _AXES:
+            case ast.Attribute() if node.attr in AXES:
                 grid = self._grid(node.value)
-                return grid[_AXES.index(node.attr)] if _AXES.index(node.attr) < len(grid) else None
+                return grid[AXES.index(node.attr)] if AXES.index(node.attr) < len(grid) else None
             case ast.Subscript():
                 inner = self.places(node.value, depth) if _adds_dimensions(node.slice) else None
                 return inner and inner._replace(axis=f"{inner.axis}[{ast.unparse(node.slice)}]")

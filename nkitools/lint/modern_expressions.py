@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 
 from nkitools.edits.source import keyword, last_word
-from nkitools.lint.legacy_indices import Indices
+from nkitools.lint.legacy_indices import AXES, Indices
 from nkitools.lint.module import Module
 from nkitools.lint.rewriting import imported
 from nkitools.lint.scope import Scope
@@ -188,7 +188,7 @@ class Expressions:
         """Return an index with slices in the place of index tensors; None if it has none."""
         parts = _indices_of(node)
         if self._scope.qualified(node.value) == "nki.language.mgrid":
-            grid = (self._indices.places(ast.Attribute(node, each)) for each in "pxyzw"[: len(parts)])
+            grid = (self._indices.places(ast.Attribute(node, each)) for each in AXES[: len(parts)])
             return f"({', '.join(each.as_value(self._nl) for each in grid if each)})"
         blocks = self._blocks.get(last_word(node.value), 0) if isinstance(node.value, ast.Name) else 0
         terms = self._indices.terms(parts[0]) if len(parts) == 1 else []

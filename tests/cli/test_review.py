@@ -87,6 +87,8 @@ def test_the_estimate_stands_beside_that_of_a_commit(repository: Path, monkeypat
     assert all(line.endswith((" dma", " vector", " scalar")) for line in changed)
     since = CliRunner().invoke(main, ["estimate", "kernel.py::kernel", "--chip", "trn2", "--since", "HEAD"])
     assert since.output == done.output
+    both = CliRunner().invoke(main, ["estimate", "kernel.py::kernel", "--against", "HEAD~1", "--since", "HEAD"])
+    assert (both.exit_code, "give one of them" in both.output) == (2, True)
     (repository / "new.py").write_text(KERNEL)
     done = CliRunner().invoke(main, ["estimate", "new.py::kernel", "--against", "HEAD"])
     assert done.exit_code == 2
