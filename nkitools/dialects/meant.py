@@ -48,6 +48,10 @@ def remedy_for(module: str, name: str, public: Iterable[str], parameters: Parame
         if home:
             there = parameters(f"{root}.{home}", word)
             return f"Write `{_renamed(home, word, there, use)}`."
+    whole = _rearranged(root, here, name, public)
+    if whole:
+        home, word = whole
+        return f"Write `{_renamed(home, word, parameters(f'{root}.{home}', word), use)}`."
     near = _respelled(name, public)
     return f"Did you mean {near}?" if near else ""
 
@@ -69,6 +73,21 @@ def _home_of(root: str, here: str, word: str, public: Iterable[str]) -> str:
         return here
     rows = {home: versions.names_of(f"{root}.{home}").get(word) for home in _SHORT if home != here}
     return next((home for home, row in rows.items() if row is not None and row.is_modelled and not row.until), "")
+
+
+def _rearranged(root: str, here: str, name: str, public: Iterable[str]) -> tuple[str, str] | None:
+    """Return the module and the only function with the words of a name in another order, or with one more in front."""
+    words = name.lower().split("_")
+    if len(words) < 2:
+        return None
+    asked = {home: versions.names_of(f"{root}.{home}").items() for home in _SHORT if home != here}
+    others = [(home, each) for home, names in asked.items() for each, row in names if row.is_modelled and not row.until]
+    found = [
+        (home, each)
+        for home, each in [*((here, each) for each in public), *others]
+        if sorted(each.split("_")) == sorted(words) or each.split("_")[1:] == words
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _renamed(home: str, word: str, parameters: Mapping[str, inspect.Parameter], use: Use) -> str:

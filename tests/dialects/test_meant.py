@@ -117,6 +117,9 @@ def test_each_call_of_the_table_runs(dialect: str, call: str, run: Callable[[str
         ("nisa.activation(dst=r, op=nisa.activation_function.Exp, data=t)", "Write `nl.exp`."),
         ("nl.matmull(t, u)", "Did you mean matmul?"),
         ("nl.log3(t)", "Use one of the names"),
+        ("nisa.copy_predicated(r, t, u)", "Write `nisa.tensor_copy_predicated(r, t, u)`."),
+        ("nisa.select_range(r, t)", "Write `nisa.range_select(r, t, comp_op0=..., comp_op1=..., bound0=..."),
+        ("nisa.tensor_partition(r, t)", "Use one of the names"),
         ("nisa.dma_copy(dst=r, scr=x)", "Write `src=` for `scr=`. The call form is nisa.dma_copy("),
         ("nl.sum(t, axis=1, keepdim=True)", "Write `keepdims=` for `keepdim=`. The call form is nl.sum("),
         ("nisa.nc_matmul(dst=p, stationary=s, moving=m, transpose_moving=True)",
@@ -163,6 +166,20 @@ SEARCHED = {
     "nisa.where": "nl.where(", "nisa.dma_load": "nisa.dma_copy(", "nl.argmax": "nisa.nc_find_index8",
     "nl.cumsum": "nisa.tensor_tensor_scan(", "nl.clamp": "nl.minimum(nl.maximum(", "nl.memset": "nisa.memset(",
     "nl.iota": "nisa.iota(", "nl.squeeze": "t.reshape(", "nl.astype": "nl.copy(", "nl.pad": "nl.zeros",
+    # By a scan of clones, a year later: all of them stand in a public file.
+    "nl.meshgrid": "nl.mgrid[", "nl.unravel_index": "i // columns", "nl.masked_load": "nisa.dma_copy(",
+    "nl.masked_store": "nl.store(x[i, j], t, mask=", "nl.identity": "nl.shared_identity_matrix(",
+    "nl.tensor_reduce": "nisa.tensor_reduce(", "nl.reduce": "nisa.tensor_reduce(", "nl.Tensor": "nl.NkiTensor",
+    "nl.scan": "nisa.tensor_tensor_scan(", "nl.transpose_sbuf": "nisa.nc_transpose(",
+    "nl.atomic_add": "nisa.dma_compute(", "nl.scalar": "A Python number is passed as it is",
+    "nl.reshape": "x.reshape(shape)", "nl.dtype": "x.dtype", "nl.float64": "nl.float32", "nl.kernel": "@nki.jit",
+    "nisa.zero": "nisa.memset(", "nisa.tensor_tensor_add": "op=nl.add", "nisa.silu": "op=nl.silu",
+    "nisa.gather": "nl.gather_flattened(", "nisa.find_index8": "nisa.nc_find_index8(",
+    "nisa.stream_shuffle": "nisa.nc_stream_shuffle(", "nisa.load_register": "nisa.register_alloc(",
+    "nisa.store_register": "nisa.register_store(", "nisa.copy_predicated": "nisa.tensor_copy_predicated(",
+    "nisa.tensor_scalar_bitvec": "nisa.tensor_scalar(", "nisa.tensor_tensor_power": "op=nl.power",
+    "nisa.scalar_tensor_tensor_arith": "nisa.scalar_tensor_tensor(", "nisa.dma_copy_indirect": "vector_offset=i",
+    "nisa.all_reduce": "nki.collectives.all_reduce(",
 }  # fmt: skip
 
 
@@ -170,6 +187,13 @@ SEARCHED = {
 def test_names_of_public_files_are_answered(name: str) -> None:
     """With the call that does it."""
     assert SEARCHED[name] in explained(name)
+
+
+def test_a_tile_is_added_to_a_tensor(run: Callable[[str, str], Any]) -> None:
+    """As the sentence about atomic additions says."""
+    line = "nisa.dma_copy(dst=out, src=x); nisa.dma_compute(dst=out, srcs=[out, t], reduce_op=nl.add); t = nl.load(out)"
+    assert "nisa.dma_compute(dst=out, srcs=[out, t], reduce_op=nl.add)" in explained("nl.atomic_add")
+    np.testing.assert_array_equal(run("modern", line), X + X)
 
 
 def test_names_are_explained_without_a_line() -> None:
