@@ -8,6 +8,7 @@ earlier turn. Checked forms of runs are remembered.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -116,13 +117,18 @@ class _Turns:
 
     def __init__(self, columns: Columns, short: list[int]) -> None:
         self._record, self._sites = columns.record, columns.sites
+        self._storages, self._firsts = columns.storages.tolist(), columns.first_operands.tolist()
         self._replaced: dict[int, list[int]] = {position: [] for position in short}
+        # Only a short write makes old elements, and only what reads them carries them on.
+        self._followed = {each.storage for at in short for each in self._record.row(at).accesses() if each.written}
         self._tiles: dict[int, _Tile | None] = {}
         self._room = _MOST_ELEMENTS
 
     def mixtures(self) -> Iterator[_Mixture]:
         """Yield the instructions that mix turns, in order."""
-        for position in range(self._record.count):
+        for position, (first, end) in enumerate(pairwise(self._firsts)):
+            if self._followed.isdisjoint(self._storages[first:end]):
+                continue
             row = self._record.row(position)
             if row.plan.names_only:
                 continue
@@ -154,7 +160,7 @@ class _Turns:
 
     def _old(self, access: Access) -> tuple[Array | None, int]:
         """Return a mask of a view's elements from an earlier turn, and the position of the later, shorter write."""
-        tile = self._tile(access)
+        tile = self._tile(access) if access.storage in self._followed else None
         if tile is None:
             return None, -1
         old, last = tile.old_of(access).copy(), -1
@@ -178,7 +184,10 @@ class _Turns:
         return least < read.layout.elements and bool((rows.any(axis=1) & ~rows.all(axis=1)).any())
 
     def _write(self, row: Row, access: Access, olds: list[Array | None]) -> None:
-        tile = self._tile(access)
+        made = _made(row, access, olds)
+        if made is not None:
+            self._followed.add(access.storage)
+        tile = self._tile(access) if access.storage in self._followed else None
         if tile is None:
             return
         writers = tile.writer_of(access)
@@ -190,16 +199,23 @@ class _Turns:
             self._replaced[row.position] = [each for each in mine.tolist() if self._record.row(each).plan.name == name]
             tile.short.add(row.position)
         writers[...] = row.position
-        made = np.zeros(access.layout.shape, np.bool_)
-        if not row.plan.name.startswith("nc_matmul"):
-            for old in olds:
-                if old is not None and old.size == made.size and old.any():
-                    turned = "transpose" in row.plan.name
-                    made |= (old.reshape(old.shape[0], -1).T if turned else old).reshape(made.shape)
-                elif old is not None and made.shape[0] == old.shape[0] and old.any():
-                    rows = old.reshape(old.shape[0], -1).all(axis=1)
-                    made |= rows.reshape(-1, *[1] * (made.ndim - 1))
-        tile.old_of(access)[...] = made
+        tile.old_of(access)[...] = False if made is None else made
+
+
+def _made(row: Row, access: Access, olds: list[Array | None]) -> Array | None:
+    """Return a mask of the elements that an instruction writes from old ones, None if it reads none."""
+    some = [old for old in olds if old is not None and old.any()]
+    if row.plan.name.startswith("nc_matmul") or not some:
+        return None
+    made = np.zeros(access.layout.shape, np.bool_)
+    for old in some:
+        if old.size == made.size:
+            turned = "transpose" in row.plan.name
+            made |= (old.reshape(old.shape[0], -1).T if turned else old).reshape(made.shape)
+        elif made.shape[0] == old.shape[0]:
+            rows = old.reshape(old.shape[0], -1).all(axis=1)
+            made |= rows.reshape(-1, *[1] * (made.ndim - 1))
+    return made
 
 
 def _report(record: Record, reporter: Reporter, row: Row, found: _Mixture) -> None:
