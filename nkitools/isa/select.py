@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nkitools.chip.argument_types import Pattern
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import bool_, float32, int8, int16, int32, tfloat32, uint8, uint16, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import constant, put
@@ -77,7 +77,7 @@ def affine_select(
     shape. ``cmp_op``: equal, not_equal, less, less_equal, greater or greater_equal (the docstring names none).
     Partitions: equally many. Memory: SBUF. Dtypes: any; equal ones keep their bits, others go through float32 (SDK 2.26
     had no 32-bit integers). ``on_false_value``: a float32 number, cast to ``dst.dtype``. Elements of ``on_true_tile``
-    that are not selected are not used. ``offset`` may be a register.
+    that are not selected are not used. ``offset`` may be a register or an int32 scalar.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK401, NK606, NK609.
     Source: nki.isa.affine_select (NKI 0.6), its release notes 0.4 for the register; the cost from SDK 2.26.
     """
@@ -95,16 +95,16 @@ def affine_select(
     affine = affine_mask(comparison, steps, across, shape)
     select = selecting(dst, on_true_tile)
 
-    def mask_of(offset: int | VirtualRegister) -> Array:
-        first = offset.integer("nisa.affine_select") if isinstance(offset, VirtualRegister) else offset
+    def mask_of(offset: int | DeviceNumber) -> Array:
+        first = offset.short_integer("nisa.affine_select") if isinstance(offset, DeviceNumber) else offset
         return affine(instruction_guards.integer(check, "offset", first))
 
-    def compute(destination: Array, on_true: Array, on_false: Value, offset: int | VirtualRegister) -> None:
-        if isinstance(offset, VirtualRegister):
+    def compute(destination: Array, on_true: Array, on_false: Value, offset: int | DeviceNumber) -> None:
+        if isinstance(offset, DeviceNumber):
             register_value("nisa.affine_select", offset)
         select(destination, mask_of(offset), on_true, on_false)
 
-    def chooses(destination: Array, on_true: Array, on_false: Value, offset: int | VirtualRegister) -> Masks:
+    def chooses(destination: Array, on_true: Array, on_false: Value, offset: int | DeviceNumber) -> Masks:
         return None, mask_of(offset)
 
     cycles = GPSIMD_START + on_true_tile.layout.free_elements

@@ -198,6 +198,19 @@ def test_registers_and_scalars_side_by_side() -> None:
     assert inside(body) == ([7, 7, 3, -3, 10], 5, [[5, 6, 7]])
 
 
+def test_an_affine_selection_begins_at_a_scalar() -> None:
+    """Beyond a scalar's value it selects; a scalar of 64 bits is refused, as iota refuses it."""
+
+    def selected(offset: Any) -> Any:
+        dst = placed(empty((2, 4)))
+        nisa.affine_select(dst, [[1, 4]], 1, placed(tile(np.ones((2, 4), np.float32))), 0.0, nl.greater, offset)
+        return dst.array.tolist()
+
+    assert inside(lambda: selected(loaded(-2))) == [[0, 0, 0, 1], [0, 0, 1, 1]]
+    with pytest.raises(nkitools.KernelError, match="NK301"):
+        inside(lambda: selected(loaded(-2, nl.int64)))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_both_ways_of_issuing_agree(dtype: Any) -> None:
     """The fast path and the careful one give one result, one record and the same dependences."""
