@@ -57,13 +57,14 @@ def activation_reduce(
     scale: Operand = 1.0,
     name: str | None = None,
 ) -> Plan:
-    """``dst = op(data * scale + bias)`` and its sum along all free dimensions, on the Scalar Engine.
+    """``dst = op(data * scale + bias)`` on the Scalar Engine, and the sum of the results along all free dimensions.
 
     The same as nisa.activation with ``reduce_cmd=reset_reduce``, which AWS recommends instead: operands, dtypes and the
-    shared reduce registers are described there. ``reduce_res`` (partitions, 1) receives the registers; None leaves the
-    sum in them. ``reduce_op`` is ``nl.add``: the docstring demands that of NeuronCore-v2 only, but the one of the
-    equivalent nisa.activation demands it of every chip.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK607, NK609.
+    shared reduce registers are described there. ``reduce_op`` must be ``nl.add``. (AWS's docstring demands that of
+    NeuronCore-v2 only, the one of nisa.activation of every chip.) ``reduce_res`` (partitions, 1) receives the sums of
+    the float32 results; None leaves the sums in the registers. A ``dst`` of step 0, which has one element for all
+    results, keeps the last of them.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK607, NK609, NK623.
     Source: nki.isa.activation_reduce (NKI 0.6).
     """
     if reduce_op is None:
@@ -113,15 +114,18 @@ def activate2(
 ) -> Plan:
     """``dst = op((data <op0> imm0) <op1> imm1)`` on the Scalar Engine of NeuronCore-v4, with an optional reduction.
 
+    All steps are in float32; ``dst`` is cast once. Equal partitions and elements per partition, no packed dtypes.
     ``(op0, op1)``: multiply then add, subtract or bypass; add, subtract or bypass then bypass. ``reverse0`` and
-    ``reverse1`` swap the sides of an operator that is not bypass. ``imm0``, ``imm1``, ``relu_param``: numbers or
-    (partitions, 1) vectors, the former two of one dtype where both are vectors; the last is the slope of nl.prelu for
-    negative inputs and has no part in other functions. ``reduce_op``: add, maximum, minimum, abs_max or abs_min of the
-    float32 results (the pseudo code takes ``dst``; we take it to mean the values before the cast, as elsewhere).
-    ``reduce_cmd``: ``reset`` sets the registers to the identity of ``reduce_op`` (0 without one), ``reduce`` goes on
-    from them, ``reset_reduce`` does both, ``idle`` leaves them; ``reduce_res`` (partitions, 1) receives them. Memory:
-    SBUF or PSUM. ``engine`` may be GpSimd (NKI 0.7), as of nisa.activation. Cost: not published; we take that of
-    nisa.activation.
+    ``reverse1`` swap the sides of an operator; of bypass they are refused. ``imm0``, ``imm1``, ``relu_param``: numbers
+    or (partitions, 1) vectors; if ``imm0`` and ``imm1`` are both vectors, their dtypes are equal. ``relu_param`` is the
+    slope of nl.prelu for negative inputs; other functions do not use it.
+    ``reduce_cmd`` acts on the engine's reduce registers, one a partition: ``reset`` sets them to the identity of
+    ``reduce_op`` (0 without one), ``reduce`` reduces the float32 results of all free dimensions into them,
+    ``reset_reduce`` does both, ``idle`` leaves them. ``reduce_op``: add, maximum, minimum, abs_max or abs_min;
+    ``reduce`` and ``reset_reduce`` need one. (The pseudo code reduces ``dst``; we take it to mean the values before the
+    cast, as elsewhere.) ``reduce_res`` (partitions, 1) receives the registers, NaN where nothing has set them (NK507).
+    Memory: SBUF or PSUM. ``engine`` may be GpSimd (NKI 0.7), which does not reduce and does not reach PSUM. Cost: not
+    published; we take that of nisa.activation.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.activate2 (NKI 0.7); trainium3_arch, More flexible nisa.activation.
     """
@@ -255,12 +259,15 @@ def exponential(
 ) -> Plan:
     """``dst = exp(src - max_value)`` on the Vector Engine of NeuronCore-v4, in float32, with an optional running sum.
 
-    ``max_value``: a number or a float32 (partitions, 1) vector. ``reduce_cmd``: ``reset_reduce`` sets the reduce
-    registers to 0, ``load_reduce`` to ``reduce_init`` (a number or a float32 vector; 0 with every other command),
-    ``reduce`` leaves them, and all three add the sum of the float32 results; after ``idle`` the registers are unknown.
-    ``reduce_res`` (partitions, 1) receives them. Up to four dimensions; equal partitions and elements per partition.
-    Memory: SBUF or PSUM. Dtypes: the docstring's lists (no tfloat32 in, no uint32 out, floats in ``reduce_res``). Cost:
-    four elements per cycle (trainium3_arch), and what reading the registers of the Scalar Engine takes.
+    ``max_value``: a number or a float32 (partitions, 1) vector. ``reduce_cmd`` acts on the reduce registers, one a
+    partition: ``reset_reduce`` sets them to 0, ``load_reduce`` to ``reduce_init``, ``reduce`` leaves them, and all
+    three add the float32 results of all free dimensions. ``idle`` adds nothing; afterwards the registers are unknown.
+    ``reduce_init``: a number or a float32 (partitions, 1) vector; without ``load_reduce`` only 0. ``reduce_res``
+    (partitions, 1) receives the registers; with ``idle`` that is NaN (NK507). Up to four dimensions; equal partitions
+    and elements per partition. Memory: SBUF or PSUM.
+    Dtypes: float8_e4m3, float8_e5m2, float16, bfloat16, float32 and all integers of up to 32 bits; ``dst`` also
+    tfloat32, but not uint32; ``reduce_res`` one of these floats or tfloat32. Cost: four elements per cycle
+    (trainium3_arch); with ``reduce_res`` one more shortest instruction.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK507, NK606, NK609.
     Source: nki.isa.exponential (NKI 0.6); trainium3_arch, Fast Exponential Evaluation.
     """

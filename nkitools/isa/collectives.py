@@ -35,12 +35,16 @@ def all_reduce(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """``dst = src of the first rank op … op src of the last``, on each rank of the group and for each pair.
+    """Reduce each source over the ranks of the group: ``dst = src of the first rank op … op src of the last``.
 
     ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: equal. Dtypes:
-    equal, no integers of 32 bits, no packed ones. ``op``: nl.add, nl.minimum or nl.maximum.
-    Since NKI 0.7 (`nkitools.issue.collective_memory`) a list is all in private or all in shared HBM; where the kernel
-    runs on one core, in private HBM. Returns a handle (NKI 0.6: None), as all collectives do.
+    equal, no integers of 32 or 64 bits, no packed ones. ``op``: nl.add, nl.minimum or nl.maximum, computed in float32
+    in the order of the ranks in their group, and cast once. ``priority``: 0 to 3, on NeuronCore-v4 only; it changes no
+    result.
+    The call waits until all ranks of the group have come (NK504 if one never does). It returns a handle (NKI 0.6:
+    None), as all collectives do that move data.
+    Since NKI 0.7 the tensors of a list that the kernel itself allocates in HBM are all private or all shared; if the
+    kernel runs on one core, private (exceptions: `nkitools.issue.collective_memory`).
     Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609, NK618.
     Source: nki.collectives.all_reduce (NKI 0.7); NCC_EVRF061 (integers).
     """
@@ -69,11 +73,12 @@ def all_gather(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """``dst`` = the sources of all ranks of the group, in its order, side by side along ``collective_dim``.
+    """Put the sources of all ranks side by side in ``dst`` along ``collective_dim``, in the order of the group.
 
     ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shape of a destination:
-    that of its source, with ``collective_dim`` as many times as the group has ranks. Dtypes: equal, any.
-    ``collective_dim``: 0 in HBM, 0 or 1 in SBUF. Private and shared HBM as in ``all_reduce``.
+    that of its source, with dimension ``collective_dim`` times the number of ranks. Dtypes: equal, any.
+    ``collective_dim``: 0 in HBM, 0 or 1 in SBUF. All groups have equally many ranks. Private and shared HBM,
+    ``priority``, waiting and the handle are as in ``all_reduce``.
     Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK504, NK606, NK609, NK618.
     Source: nki.collectives.all_gather (NKI 0.7).
     """
@@ -110,11 +115,13 @@ def reduce_scatter(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Reduce the sources of all ranks; rank number n of the group gets part n of the result along ``collective_dim``.
+    """Reduce the sources of all ranks; rank number n of the group gets part n of the result along dimension 0.
 
     ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shape of a source: that
-    of its destination, with dimension 0 as many times as the group has ranks. Dtypes: equal, no integers of 32 bits, no
-    packed ones. ``collective_dim``: 0. ``op``: nl.add, nl.minimum or nl.maximum.
+    of its destination, with dimension 0 times the number of ranks. Dtypes: equal, no integers of 32 or 64 bits, no
+    packed ones. ``collective_dim``: 0. ``op``: nl.add, nl.minimum or nl.maximum, computed in float32 in the order of
+    the group, and cast once. All groups have equally many ranks. ``priority``, waiting and the handle are as in
+    ``all_reduce``.
     Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609.
     Source: nki.collectives.reduce_scatter (NKI 0.6); NCC_EVRF063 (integers).
     """
@@ -148,10 +155,11 @@ def all_to_all(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Send part n of each source to rank n of the group; a rank's ``dst`` has the parts in the order of the senders.
+    """Send part n of each source to rank number n of the group; ``dst`` has the parts in the order of the senders.
 
-    ``srcs``, ``dsts``: lists of tensors in HBM. Shapes: equal; dimension 0 is a multiple of the number of ranks.
-    Dtypes: equal, any. ``collective_dim``: 0.
+    ``srcs``, ``dsts``: lists of tensors in HBM. Shapes: equal; dimension 0, along which the parts lie, is a multiple of
+    the number of ranks. Dtypes: equal, any. ``collective_dim``: 0. All groups have equally many ranks. ``priority``,
+    waiting and the handle are as in ``all_reduce``.
     Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609. Source: nki.collectives.all_to_all (NKI 0.7).
     """
     call = Collective(all_to_all, priority, name)

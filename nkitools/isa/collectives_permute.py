@@ -39,12 +39,12 @@ def collective_permute(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each ``(source, target)`` of the pairs sends ``srcs[0]`` of rank source to ``dsts[0]`` of rank target.
+    """For each ``(source, target)`` of the pairs copy ``srcs[0]`` of rank source to ``dsts[0]`` of rank target.
 
     ``srcs``, ``dsts``: lists of one tensor in HBM, of equal shape and dtype. A rank is a source once and a target once
-    at most. The ranks of the pairs wait for each other; to any other rank the call is nothing, and what is no target
-    keeps its ``dst`` as it was. Any pairs run here, as AWS's docstring has it; the runtime's guide, which is older,
-    allows only circular permutes between neighbours.
+    at most. All ranks of the pairs wait for each other (NK504); on any other rank the call does nothing. A rank that is
+    no target keeps its ``dst`` as it was. Any pairs run here, as AWS's docstring has it; the runtime's guide, which is
+    older, allows only circular permutes between neighbours. ``priority`` and the handle are as in ``all_reduce``.
     Errors: NK109, NK201, NK301, NK401, NK402, NK504, NK606, NK609.
     Source: nki.collectives.collective_permute (NKI 0.6).
     """
@@ -76,11 +76,13 @@ def collective_permute_implicit(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each rank sends to the next one in the ring of its group and receives from the one before, on each channel.
+    """Copy the source of each rank to the ``dst`` of the next rank in the ring of its group, on each channel.
 
-    ``srcs_by_channel``, ``dsts_by_channel``: for each channel a list of one tensor, all in HBM or all in SBUF (two
-    dimensions). Shapes and dtypes: equal on a channel. ``channel_ids``: 0, 1, …, at most 4 of them (2 where the group
-    does not have all devices of a node, which is not known here). Here a rank goes on when all channels have moved.
+    The ring has the order of the group; the last rank sends to the first. ``srcs_by_channel``, ``dsts_by_channel``: for
+    each channel a list of one tensor, all in HBM or all in SBUF (two dimensions). Shapes and dtypes: equal on a
+    channel. ``channel_ids``: [0], [0, 1] and so on, at most 4; the reference allows 2 if the group does not have all
+    devices of a node, which is not checked. A rank goes on when all channels have moved. ``priority``, waiting and the
+    handle are as in ``all_reduce``.
     Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK504, NK606, NK609.
     Source: nki.collectives.collective_permute_implicit (NKI 0.6).
     """
@@ -110,10 +112,11 @@ def collective_permute_implicit_reduce(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each rank sends ``src0 op src1`` to the next one in the ring of its group, and receives that of the one before.
+    """Send ``src0 op src1`` of each rank to the ``dst`` of the next rank in the ring of its group, on each channel.
 
-    Lists, memory, shapes, dtypes and channels as in ``collective_permute_implicit``, of three tensors; no integers of
-    32 bits, no packed dtypes. ``op``: nl.add, nl.minimum or nl.maximum, computed in float32.
+    Lists, memory, shapes, dtypes, channels and ``priority`` are those of ``collective_permute_implicit``, here of three
+    tensors; no integers of 32 or 64 bits, no packed dtypes. ``op``: nl.add, nl.minimum or nl.maximum, computed in
+    float32, and cast once.
     Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609.
     Source: nki.collectives.collective_permute_implicit_reduce (NKI 0.6); NCC_EVRF061 (integers).
     """
@@ -141,8 +144,9 @@ def collective_permute_implicit_current_processing_rank_id(
 ) -> VirtualRegister:
     """Return a register with the rank whose data a rank has after ``iteration_id`` steps around the ring of its group.
 
-    At iteration 0 that is the rank itself, then the one before it in the ring, and so on around. The number is that of
-    the rank in the run, not its place in the group (the reference: "the rank ID").
+    After 0 steps that is the rank itself, after 1 step the one before it in the ring, and so on around. The number is
+    that of the rank in the run, not its place in the group (the reference: "the rank ID"). ``iteration_id``: an integer
+    of at least 0. ``channel_id``: 0 to 3; all channels give the same number here.
     Errors: NK609. Source: nki.collectives.collective_permute_implicit_current_processing_rank_id (NKI 0.6).
     """
     call = Collective(collective_permute_implicit_current_processing_rank_id, None, name)

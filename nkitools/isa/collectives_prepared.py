@@ -30,10 +30,12 @@ def all_gather_v_prepare(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Read the metadata of an all_gather_v; returns the handle that `all_gather_v_trigger` takes.
+    """Read the metadata of an all_gather_v ahead of time; return the handle that `all_gather_v_trigger` takes.
 
-    Arguments and limits are those of ``all_gather_v``. Not on chips with a NeuronSwitch. A prepare waits for no other
-    rank. A prepare that no trigger follows is NK504.
+    Arguments and limits are those of ``all_gather_v``. Refused on NeuronCore-v4, which has a NeuronSwitch (NK606). A
+    core holds one prepare at a time: the next one is NK609 before the trigger, and a prepare without a trigger is
+    NK504. A prepare waits for no other rank. Sources, destinations and metadata may be written between prepare and
+    trigger; the metadata count as they were read.
     Errors: NK109, NK113, NK201, NK301, NK401, NK504, NK606, NK609, NK613.
     Source: nki.collectives.all_gather_v_prepare (NKI 0.7). No cost is published: that of a DMA transfer of the
     metadata.
@@ -44,10 +46,11 @@ def all_gather_v_prepare(
 
 
 def all_gather_v_trigger(prepare_instr: NkiInstruction, name: str | None = None) -> NkiInstruction:
-    """Gather what a prepare has described: read its ``srcs``, write its ``dsts``.
+    """Do the all_gather_v that a prepare has described: read its ``srcs``, write its ``dsts`` and the received sizes.
 
-    ``prepare_instr``: the handle of the `all_gather_v_prepare` that was issued last, in the same loop on the device.
-    Errors: NK401, NK402, NK504, NK609. Source: nki.collectives.all_gather_v_prepare (NKI 0.7). Cost: that of
+    ``prepare_instr``: the handle of the `all_gather_v_prepare` that this core issued last, in the same loop on the
+    device; any other handle is NK609. The call waits for the other ranks.
+    Errors: NK401, NK402, NK504, NK609. Source: nki.collectives.all_gather_v_trigger (NKI 0.7). Cost: that of
     ``all_gather_v``.
     """
     return _triggered(all_gather_v_trigger, all_gather_v_prepare, prepare_instr, name)
@@ -63,10 +66,12 @@ def all_to_all_v_prepare(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Read the metadata of an all_to_all_v; returns the handle that `all_to_all_v_trigger` takes.
+    """Read the metadata of an all_to_all_v ahead of time; return the handle that `all_to_all_v_trigger` takes.
 
-    Arguments and limits are those of ``all_to_all_v``. Not on chips with a NeuronSwitch. A prepare waits for no other
-    rank. A prepare that no trigger follows is NK504.
+    Arguments and limits are those of ``all_to_all_v``. Refused on NeuronCore-v4, which has a NeuronSwitch (NK606). A
+    core holds one prepare at a time: the next one is NK609 before the trigger, and a prepare without a trigger is
+    NK504. A prepare waits for no other rank. Sources, destinations and metadata may be written between prepare and
+    trigger; the metadata count as they were read.
     Errors: NK109, NK113, NK201, NK301, NK401, NK504, NK606, NK609, NK613.
     Source: nki.collectives.all_to_all_v_prepare (NKI 0.7). No cost is published: that of a DMA transfer of the
     metadata.
@@ -77,9 +82,10 @@ def all_to_all_v_prepare(
 
 
 def all_to_all_v_trigger(prepare_instr: NkiInstruction, name: str | None = None) -> NkiInstruction:
-    """Exchange what a prepare has described: read its ``srcs``, write its ``dsts``.
+    """Do the all_to_all_v that a prepare has described: read its ``srcs``, write its ``dsts`` and the received sizes.
 
-    ``prepare_instr``: the handle of the `all_to_all_v_prepare` that was issued last, in the same loop on the device.
+    ``prepare_instr``: the handle of the `all_to_all_v_prepare` that this core issued last, in the same loop on the
+    device; any other handle is NK609. The call waits for the other ranks.
     Errors: NK401, NK402, NK504, NK607 (chunks that overlap), NK609.
     Source: nki.collectives.all_to_all_v_trigger (NKI 0.7). Cost: that of ``all_to_all_v``.
     """

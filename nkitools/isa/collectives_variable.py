@@ -51,14 +51,15 @@ def all_gather_v(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each rank sends one chunk of its source to all; the chunk of rank number s is at the start of slot s of every
-    ``dst``.
+    """Send one chunk of each rank's source to all ranks; ``dst`` has the chunk of rank number s at the start of slot s.
 
-    ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes; ``dst`` divides into as
-    many slots as the group has ranks. ``metadata_tensor``: uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in
-    SBUF (a fourth row is allowed and not read); column 0 has the size (row 0) and the start (row 1) of the rank's own
-    chunk. Row 2 receives the sizes of all ranks unless ``recv_counts_known``. Limits of the reference: four ranks a
-    group, LNC=2, no ``has_rdispls``.
+    ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes. ``dst`` divides into as
+    many equal slots as the group has ranks; a chunk that is larger than a slot is NK402, and the rest of a slot stays
+    as it was. ``metadata_tensor``: uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in SBUF (a fourth row is
+    allowed and not read). Column 0 has the size (row 0) and the start (row 1) of the rank's own chunk, in elements. The
+    call writes the sizes of all ranks' chunks into row 2, unless ``recv_counts_known``.
+    Limits of the reference, which are checked: four ranks a group, LNC=2, no ``has_rdispls``. ``priority``, waiting and
+    the handle are as in ``all_reduce``.
     Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609, NK613.
     Source: nki.collectives.all_gather_v (NKI 0.6).
     """
@@ -77,18 +78,20 @@ def all_to_all_v(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each rank sends to rank number r of the group the chunk in column r of its metadata.
+    """Send to each rank number r of the group the chunk of the source that column r of the metadata describes.
 
     ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes. ``metadata_tensor``:
-    uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in SBUF, with ``has_rdispls`` of four rows: row 0 has the
-    sizes of the chunks, row 1 their starts in ``src``. The chunk of rank number s is at the start of slot s of ``dst``;
-    with ``has_rdispls`` it is at the element in column s of the receiver's row 3. Row 2 receives the sizes of the
-    received chunks unless ``recv_counts_known``. A rank's own column is a chunk like others. AWS's docstring says that
-    row 3 "may be omitted": four rows are allowed without has_rdispls, as public kernels pass them.
-    Limits of the reference: on NeuronCore-v4 LNC=2 and whole chips of four ranks, in ascending order. Elsewhere
-    ``has_rdispls`` came with NKI 0.7, for groups whose ranks are on different nodes; before, the call itself was for
-    such groups. Which ranks share a node is not known here. (The release notes of NKI 0.3 say that has_rdispls has no
-    effect on NeuronCore-v4; the docstring is newer.)
+    uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in SBUF, with ``has_rdispls`` of four rows. All numbers are
+    in elements: row 0 has the sizes of the chunks, row 1 their starts in ``src``. The chunk of rank number s is at the
+    start of slot s of ``dst``, which divides into as many equal slots as there are ranks; with ``has_rdispls`` it is at
+    the element in column s of the receiver's row 3. What is not received stays as it was. The call writes the sizes of
+    the received chunks into row 2, unless ``recv_counts_known``. A rank's own column is a chunk like others. AWS's
+    docstring says that row 3 "may be omitted": four rows are allowed without has_rdispls, as public kernels pass them.
+    Limits of the reference, which are checked: on NeuronCore-v4 LNC=2, and groups of four ranks or a multiple, numbered
+    without a gap in ascending order. Elsewhere ``has_rdispls`` came with NKI 0.7, for groups whose ranks are on
+    different nodes; before, the call itself was for such groups. Which ranks share a node is not known here. (The
+    release notes of NKI 0.3 say that has_rdispls has no effect on NeuronCore-v4; AWS's docstring is newer.)
+    ``priority``, waiting and the handle are as in ``all_reduce``.
     Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK607 (chunks that overlap), NK609, NK613.
     Source: nki.collectives.all_to_all_v (NKI 0.7).
     """

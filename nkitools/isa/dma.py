@@ -42,18 +42,19 @@ def dma_transpose(
 ) -> Plan:
     """``dst = src`` by DMA with its dimensions permuted: 2-D (1, 0), 3-D (2, 1, 0), 4-D (3, 1, 2, 0); bit-accurate.
 
-    ``src`` in HBM or SBUF, ``dst`` in SBUF with the shape of the transposed ``src``; equal dtypes.
-    Direct, ``dge_mode`` is unknown or hwdge; none is taken too, but no document has it (NK621). hwdge takes 2-byte
-    dtypes, a last dimension of at most 128, and a first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a
-    multiple of 16 with the last but one (3-D, 4-D). The DGE guide, which is older, allows none here as well and asks of
-    hwdge a first dimension of 16 and a last that 128 divides; we follow AWS's docstring.
+    ``axes``: None or that permutation. ``src`` in HBM or SBUF, ``dst`` in SBUF with the shape of the transposed
+    ``src``; equal dtypes. ``priority``: 0 to 3, on NeuronCore-v4 only.
+    Direct, ``dge_mode`` is unknown or hwdge; dge_mode.none is computed too, but AWS's docstring does not have it
+    (NK621). hwdge (NeuronCore-v3 on) takes 2-byte dtypes, a last dimension of at most 128, and a first dimension of 16
+    (2-D), or one of 1, 2, 4, 8, 16 that makes a multiple of 16 with the last but one (3-D, 4-D). The DGE guide, which
+    is older, asks of hwdge a first dimension of 16 and a last that 128 divides; we follow AWS's docstring.
 
     Indirect (``src`` gathered by vector_offset, NeuronCore-v3 on), ``dge_mode`` is unknown or swdge: the row of each
     index, column after column, becomes a column of ``dst``; 2-byte dtypes, a last dimension of at most 128, rows a
-    multiple of 16; 4-D with a middle dimension of 1; indices uint32 [n, 1] with n a multiple of 16, or [128, m].
-    ``oob_mode=skip`` is for the indirect form and leaves the columns of indices out of bounds as they were. Errors:
-    NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK401, NK402, NK606, NK609. Source: nki.isa.dma_transpose (NKI
-    0.6); nki-dge. Cost: trainium2_arch, DMA Transpose.
+    multiple of 16; 4-D with a size of 1 in dimension 1 or 2; indices uint32 [n, 1] with n a multiple of 16, or [128,
+    m]. ``oob_mode=skip`` is for the indirect form and leaves the columns of indices out of bounds as they were.
+    Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK401, NK402, NK606, NK609, NK621. Source:
+    nki.isa.dma_transpose (NKI 0.6); nki-dge. Cost: trainium2_arch, DMA Transpose.
     """
     dge_mode = dma_descriptors.mode_of(dge_mode)
     dma_descriptors.modes(check, priority, dge_mode, oob_mode)
@@ -171,14 +172,16 @@ def dma_compute(
     oob_mode: oob_modes = oob_modes.error,
     name: str | None = None,
 ) -> Plan:
-    """``dst = srcs[0] + srcs[1] + …`` element by element on the way, by the DMA engines.
+    """``dst = srcs[0] + srcs[1] + …``, element by element, by the DMA engines.
 
-    ``srcs``: 1 to 16 tensors of as many elements as ``dst``, all in HBM or SBUF, of any dtypes: added in float32 in
-    their order, the sum cast once to ``dst.dtype``. ``reduce_op`` is nl.add and all ``scales`` are 1.0.
-    With a vector_offset two tensors are added in place, and an index out of bounds is NK402 or (``oob_mode=skip``) left
-    out: scatter, ``dst`` and one source are the same indirect view of HBM and the other lies in SBUF; gather, one
-    source is an indirect view of HBM and the other is ``dst``, in SBUF. ``unique_indices`` must be True then, and rows
-    that a scatter names twice are NK505. Other run-time addresses (a register, scalar_offset) are refused.
+    ``srcs``: a list of 1 to 16 tensors of as many elements as ``dst``. Each tensor is in HBM or SBUF, of any dtype but
+    packed ones and 64 bits: added in float32 in the order of the list, the sum cast once to ``dst.dtype``.
+    ``reduce_op``: nl.add. ``scales``: None, or 1.0 for each source.
+    With a vector_offset there are two sources, one of them ``dst`` itself. Scatter: ``dst`` and one source are the same
+    indirect view of HBM, the other source lies in SBUF. Gather: one source is an indirect view of HBM, the other is
+    ``dst``, in SBUF. An index out of bounds is NK402; with ``oob_mode=skip``, which needs a vector_offset, its row is
+    left out. ``unique_indices`` must be True then, and rows that a scatter names twice are NK505. Other run-time
+    addresses (a register, scalar_offset) are refused.
     Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK505, NK609.
     Source: nki.isa.dma_compute (NKI 0.6). Cost: half the throughput of a copy before NeuronCore-v4 (trainium3_arch).
     """

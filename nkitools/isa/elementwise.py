@@ -44,10 +44,13 @@ def tensor_tensor(
 ) -> Plan:
     """``dst = data1 <op> data2``, element by element, on the Vector or GpSimd Engine.
 
-    Shapes: equal partitions and equally many elements per partition. Memory: SBUF or PSUM, the inputs not both in PSUM;
-    nothing in PSUM on the GpSimd Engine, which does ``nl.power`` and, by default, arithmetic of int32 and uint32 tiles
-    in SBUF. Arithmetic runs in float32 and is cast once to ``dst.dtype``; int32/uint32 throughout is exact on the
-    GpSimd Engine; bitvec operators need integers.
+    Shapes: equal partitions and equally many elements per partition. Memory: SBUF or PSUM, the inputs not both in PSUM,
+    nothing in PSUM on the GpSimd Engine. No packed dtypes. Arithmetic runs in float32 and is cast once to
+    ``dst.dtype``; if all three tiles are int32 or uint32, the GpSimd Engine computes exactly, and results wrap (those
+    of power and divide are rounded and saturate). Comparisons and logical operators give 1 or 0. Bitvec operators need
+    integers.
+    ``engine``: without it GpSimd for ``nl.power``, which Vector does not do, and for arithmetic of int32 and uint32 if
+    all three tiles are in SBUF; else Vector.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_tensor (NKI 0.6).
     """
@@ -117,11 +120,15 @@ def tensor_scalar(
 ) -> Plan:
     """``dst = (data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors as operands.
 
-    ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic (float32; vector operands must be float32)
-    or both bitvec (Vector Engine, integers). A unary operator takes None or 0. Memory: SBUF or PSUM. The Scalar Engine
-    (NeuronCore-v3 on) does multiply, add, and multiply then add; the GpSimd Engine does rsqrt and power. int32 and
-    uint32 vector operands are taken where ``data`` and ``dst`` are of such a dtype too, and then computed exactly: the
-    docstring mentions that address-arithmetic form without describing it.
+    ``op1`` and ``operand1`` may be left out. Equal partitions and elements per partition of ``dst`` and ``data``.
+    ``reverse0``/``reverse1`` swap the sides of an operator; they change nothing beside a unary one, nl.bypass or no
+    operator. Both operators are arithmetic (in float32, cast once; vector operands must be float32) or both bitvec
+    (Vector Engine, integers). A unary operator takes None or 0. Memory: SBUF or PSUM. No packed dtypes.
+    ``engine``: without it GpSimd for rsqrt and power if nothing is in PSUM, else Vector. The Scalar Engine
+    (NeuronCore-v3 on) does multiply, add, and multiply then add; the GpSimd Engine rsqrt and power, alone or with
+    another operator. int32 and uint32 vector operands are taken if ``data`` and ``dst`` are of such a dtype too; all is
+    then computed in integers, which wrap (in float64, which saturates, with a float number, divide, power, rsqrt or
+    reciprocal). AWS's docstring mentions that address-arithmetic form without describing it.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar (NKI 0.6).
     """
@@ -274,9 +281,9 @@ def _check_vectors(check: Check, operands: tuple[Any, ...]) -> None:
 
 @instruction
 def reciprocal(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
-    """``dst = 1 / data`` on the Vector Engine, in float32.
+    """``dst = 1 / data`` on the Vector Engine, in float32, cast once to ``dst.dtype``; 1 / 0 is infinity.
 
-    Shapes: equal partitions and elements per partition. Memory: SBUF or PSUM.
+    Shapes: equal partitions and elements per partition. Dtypes: any but packed ones. Memory: SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.reciprocal (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data)

@@ -45,16 +45,17 @@ def scalar_tensor_tensor(
 ) -> Plan:
     """``dst = (data <op0> operand0) <op1> operand1`` on the Vector Engine, in float32, cast once to ``dst.dtype``.
 
-    ``operand0``: a number or a (partitions, 1) vector of any dtype; ``operand1``: a tile of ``data``'s size;
-    ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic; ``op0`` may be a unary one, whose operand
-    is None or 0 (as in tensor_scalar, to which the docstring refers). Equal partitions and elements per partition.
-    Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. Cost: SDK 2.26, and never less than an instruction
-    takes. NKI 0.7: ``reduce_res`` (partitions, 1) receives the float32 results reduced along all free dimensions, by
-    way of the engine's reduce registers, as in nisa.tensor_scalar_reduce. ``reduce_op``: add (our default; AWS's page
-    shows none), multiply, maximum or minimum. ``reduce_cmd``: ``reset_reduce`` or ``reduce``. Without ``reduce_res`` a
-    call reduces only with ``reduce_cmd=reduce``, and the result stays in the registers (our reading). ``dtype`` is not
-    in the signature of NKI 0.6, and a public production kernel passes it: the result takes it on the way to
-    ``dst.dtype``.
+    ``operand0``: a number or a (partitions, 1) vector; ``operand1``: a tile of ``data``'s size; any dtypes but packed
+    ones. ``reverse0``/``reverse1`` swap the sides of a binary operator. Both operators are arithmetic; ``op0`` may be a
+    unary one, whose operand is None or 0 (as in tensor_scalar, to which AWS's docstring refers). Equal partitions and
+    elements per partition. Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. Cost: SDK 2.26, and never
+    less than an instruction takes.
+    NKI 0.7: ``reduce_res`` (partitions, 1) receives the float32 results reduced along all free dimensions, by way of
+    the engine's reduce registers, as in nisa.tensor_scalar_reduce. ``reduce_op``: add (our default; AWS's page shows
+    none), multiply, maximum or minimum. ``reduce_cmd``: ``reset_reduce`` or ``reduce``. Without ``reduce_res`` a call
+    reduces only with ``reduce_cmd=reduce``, and the result stays in the registers (our reading).
+    ``dtype`` is not in the signature of NKI 0.6, and a public production kernel passes it: the result is cast to it
+    before it is cast to ``dst.dtype``.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.scalar_tensor_tensor (NKI 0.7).
     """
@@ -155,16 +156,17 @@ def tensor_scalar_reduce(
     reduce_res_negate: bool = False,
     name: str | None = None,
 ) -> Plan:
-    """``dst = data <op0> operand0`` on the Vector Engine, reduced along all free dimensions into its reduce registers.
+    """``dst = data <op0> operand0`` on the Vector Engine, and the results reduced along all free dimensions.
 
-    ``op0``: arithmetic, in float32; ``operand0``: a number or a float32 (partitions, 1) vector, None or 0 for a unary
-    operator; ``reverse0`` is documented as not supported and refused. ``reduce_op``: add, multiply, maximum or minimum
-    (SDK 2.26 also had subtract) of the float32 results, before the cast to ``dst.dtype``. ``reduce_cmd``:
-    ``reset_reduce`` starts from the identity, ``reduce`` goes on from the registers, ``load_reduce`` from
-    ``reduce_init`` (a number or a float32 vector, given with it and only with it). ``reduce_res`` (partitions, 1)
-    receives the registers, negated if ``reduce_res_negate``, which leaves the registers as they are. NKI 0.7 states at
-    most 4 dimensions of ``dst`` and ``data``. Memory: SBUF or PSUM. Cost: SDK 2.26; reading the registers out is 64
-    cycles of it.
+    The reduction goes into the engine's reduce registers, one a partition; ``dst`` keeps all results. ``op0``:
+    arithmetic, in float32; ``operand0``: a number or a float32 (partitions, 1) vector, None or 0 for a unary operator;
+    ``reverse0`` is documented as not supported and refused. ``reduce_op``: add, multiply, maximum or minimum (SDK 2.26
+    also had subtract) of the float32 results, before the cast to ``dst.dtype``. ``reduce_cmd``: ``reset_reduce`` starts
+    from the identity of ``reduce_op``, ``reduce`` goes on from the registers, ``load_reduce`` from ``reduce_init`` (a
+    number or a float32 (partitions, 1) vector, given with ``load_reduce`` and only then). ``reduce_res`` (partitions,
+    1) receives the registers, negated if ``reduce_res_negate``; the registers are not negated. Equal partitions and
+    elements per partition. NKI 0.7 states at most 4 dimensions of ``dst`` and ``data``. Memory: SBUF or PSUM. Cost: SDK
+    2.26; reading the registers out is 64 cycles of it.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar_reduce (NKI 0.7).
     """

@@ -43,8 +43,8 @@ def local_gather(
     """Gather along the free dimension of ``src_buffer``, with one list of indices for each 16 partitions, on GpSimd.
 
     Each of the GpSimd cores takes the ``index`` elements of its 16 partitions, partition first: partition p of the core
-    and free element f hold index ``i = 16*f + p``. Of these lists the first ``num_valid_indices`` count (default: all,
-    at most 4096). With P partitions in all and ``e = num_elem_per_idx`` (1, 2, 4, 8, 16 or 32)
+    and free element f hold index ``i = 16*f + p``. Of each list the first ``num_valid_indices`` count (default: all; at
+    most 4096). With P partitions in all and ``e = num_elem_per_idx`` (1, 2, 4, 8, 16 or 32)
 
         ``dst[p, i*e + k] = src_buffer[p, index_list(core of p)[i] + k]``  for k in 0..e-1,
 
@@ -187,14 +187,14 @@ def _report_outside(wanted: Array, outside: Array, size: int) -> None:
 
 @instruction
 def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Sequence[int], name: str | None = None) -> Plan:
-    """Copy partitions within quadrants of 32, each as the same mask says, on the Vector Engine.
+    """Copy partitions within quadrants of 32 partitions, by one mask for all quadrants, on the Vector Engine.
 
-    In every quadrant ``dst`` partition i becomes ``src`` partition ``shuffle_mask[i]`` (0 to 31); 255 leaves it as it
-    was. ``shuffle_mask``: 32 integers; those beyond the partitions of ``dst`` play no part. ``dst`` and
-    ``src`` may have different numbers of partitions (one may be broadcast) and may be the same tile. Equal dtypes,
-    equally many elements per partition. Memory: SBUF or PSUM. With n partitions in the taller one, rounded up to
-    quadrants, both begin at 0 (96 or 128), 0 or 64 (64), or a multiple of 32 (32). A mask that names a partition which
-    ``src`` does not have reads what was not passed: we refuse it (NK402); the reference does not say.
+    In every quadrant ``dst`` partition i becomes partition ``shuffle_mask[i]`` (0 to 31) of the same quadrant of
+    ``src``; 255 leaves ``dst`` partition i as it was. ``shuffle_mask``: 32 integers; those beyond the partitions of
+    ``dst`` play no part. ``dst`` and ``src`` may have different numbers of partitions and may be the same tile. Equal
+    dtypes, equally many elements per partition. Memory: SBUF or PSUM. Both begin at partition 0 if the taller one has
+    more than 64 partitions, at 0 or 64 if more than 32, else at a multiple of 32. A mask that names a partition which
+    ``src`` does not have is refused (NK402); the reference does not say.
     Errors: NK101, NK107 to NK110, NK201, NK301, NK402, NK609. Source: nki.isa.nc_stream_shuffle (NKI 0.6).
     """
     for role, tensor in (("dst", dst), ("src", src)):

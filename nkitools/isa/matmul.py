@@ -42,15 +42,19 @@ def nc_matmul(
     perf_mode: matmul_perf_mode = matmul_perf_mode.none,
     name: str | None = None,
 ) -> Plan:
-    """``dst = stationary.T @ moving`` on the Tensor Engine: products exact, sums in float32 in PSUM.
+    """``dst = stationary.T @ moving`` on the Tensor Engine, computed in float32, with sums in PSUM.
 
-    Shapes: stationary [K, M], moving [K, N], dst [M, N] with K, M <= 128 and N <= 512 (on NeuronCore-v4 4096, or 8192
-    for a bfloat16 dst); with ``perf_mode=double_row`` [K, 2, M] and [K, 2, N]. dst is float32 in one PSUM bank (on
-    NeuronCore-v4 also bfloat16, and in several banks). ``accumulate``: False overwrites, True adds, None overwrites the
-    elements that nothing has written since the tile was allocated and adds to the others. The ``*_onezero`` hints
-    change speed only. ``is_transpose``: from NeuronCore-v3 on bit-accurate, into a dst of stationary's dtype or
-    float32; moving is then an identity or a permutation. ``tile_position``/``tile_size`` pick a part of the array; row
-    and column sizes are 64 and 128, from NeuronCore-v3 on also 32.
+    Shapes, all free dimensions as one: stationary [K, M], moving [K, N], dst [M, N] with K, M <= 128 and N <= 512 (on
+    NeuronCore-v4 4096, or 8192 for a bfloat16 dst); with ``perf_mode=double_row`` (NeuronCore-v3 on, float8 operands)
+    [K, 2, M] and [K, 2, N]. Operands in SBUF: bfloat16, float16, float8_e4m3, float8_e5m2, on NeuronCore-v4
+    float8_e4m3fn, in any pair but the two e4m3; or both of float32 and tfloat32. dst is float32 in one PSUM bank (on
+    NeuronCore-v4 also bfloat16, and in several banks).
+    ``accumulate``: False overwrites, True adds, None overwrites the elements that nothing has written since the tile
+    was allocated and adds to the others. The ``*_onezero`` hints change speed only. ``is_transpose``: from
+    NeuronCore-v3 on bit-accurate, into a dst of stationary's dtype or float32; moving is then an identity or a
+    permutation. On NeuronCore-v2 it changes nothing. ``tile_position``/``tile_size``, (row, column) each, pick a part
+    of the array, which K and M must fit in; row and column sizes are 64 and 128, from NeuronCore-v3 on also 32. Both
+    are given, or neither.
     Errors: NK102 to NK109, NK201, NK301, NK302, NK303, NK503, NK606, NK609. Source: nki.isa.nc_matmul (NKI 0.6).
     """
     double_row = guards.mode(check, "perf_mode", perf_mode, matmul_perf_mode) is matmul_perf_mode.double_row
@@ -349,14 +353,14 @@ def _transposed(dtype: DType, accumulate: bool | None) -> Callable[..., None]:
 
 @instruction
 def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.unknown, name: str | None = None) -> Plan:
-    """``dst = data.T`` with all free dimensions as one.
+    """``dst = data.T`` with all free dimensions of ``data`` as one.
 
-    The Tensor Engine transposes up to 128 x 128 from SBUF to PSUM, the Vector Engine up to 32 x 32 in SBUF or PSUM.
-    With ``engine=nisa.engine.vector`` it transposes larger tiles, as a public benchmark does and the documents exclude
-    (NK621).
-    ``dst`` has ``data``'s dtype; the Tensor Engine also writes bfloat16 and float16 as float32 (NK621). Without
-    ``engine``: the Vector Engine for what it can hold, unless the memories are the Tensor Engine's. NeuronCore-v2's
-    Tensor Engine multiplies by an identity, so that a NaN or infinity spreads over its column of ``data``.
+    The Tensor Engine transposes up to 128 x 128 from SBUF to PSUM, the Vector Engine up to 32 x 32, in and between SBUF
+    and PSUM. With ``engine=nisa.engine.vector`` it transposes larger tiles, as a public benchmark does and the
+    documents exclude (NK621). Without ``engine``: the Tensor Engine from SBUF to PSUM and for tiles beyond 32 x 32,
+    else the Vector Engine. ``dst`` has ``data``'s dtype; the Tensor Engine also writes bfloat16 and float16 as float32
+    (NK621). NeuronCore-v2's Tensor Engine multiplies by an identity, so that a NaN or infinity makes all other elements
+    of its column of ``data`` NaN.
     Errors: NK101, NK106 to NK110, NK201, NK206, NK302, NK609, NK621.
     Source: nki.isa.nc_transpose (NKI 0.6); trainium2_arch, transpose mode.
     """

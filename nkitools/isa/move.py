@@ -65,18 +65,18 @@ def dma_copy(
     engine: engines = engines.unknown,
     name: str | None = None,
 ) -> Plan:
-    """``dst = src`` by DMA between HBM and SBUF, in any direction.
+    """``dst = src`` by DMA; both ends are in HBM or SBUF.
 
-    Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32, and integers of 64 bits are
-    not converted. ``priority`` 0 to 3 is for NeuronCore-v4, ``dge_mode=hwdge`` for v3 on; it converts nothing, and
-    ``engine`` may then be sync or scalar.
-    Gathers rows of an HBM ``src`` and scatters into those of an HBM ``dst`` that an index per partition chooses
-    (``vector_select``, ``ap(vector_offset=)``), with ``dge_mode`` unknown or swdge; ``dge_mode=none`` takes no
-    run-time address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the
-    transfer) is left out. The table of the DGE guide says "indirect: v3+" of swdge; its text has that for the
-    transpose only, and SDK 2.26 documents gathers for trn1: all chips have them here. Errors: NK101, NK107, NK109,
-    NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609, NK621. Source: nki.isa.dma_copy (NKI 0.6);
-    nki-dge; release notes of NKI 0.3 (hwdge converts nothing).
+    Shapes: equally many elements in total, taken in order. Dtypes: any; a conversion goes through float32, and integers
+    of 64 bits and packed elements are not converted. ``priority`` 0 to 3 is for NeuronCore-v4, ``dge_mode=hwdge`` for
+    v3 on; hwdge converts nothing, and ``engine`` may be sync or scalar with hwdge only.
+    With an index per partition (``vector_select``, ``ap(vector_offset=)``), and ``dge_mode`` unknown or swdge, it
+    gathers rows of an HBM ``src`` or scatters into those of an HBM ``dst``; ``dge_mode=none`` takes no run-time
+    address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the transfer) is left
+    out. The table of the DGE guide says "indirect: v3+" of swdge; its text has that for the transpose only, and SDK
+    2.26 documents gathers for trn1: all chips have them here.
+    Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609, NK621. Source:
+    nki.isa.dma_copy (NKI 0.6); nki-dge; release notes of NKI 0.3 (hwdge converts nothing).
     """
     dge_mode = dma_descriptors.mode_of(dge_mode)
     dma_descriptors.modes(check, priority, dge_mode, oob_mode)
@@ -116,10 +116,11 @@ def dma_copy(
 
 @instruction
 def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unknown, name: str | None = None) -> Plan:
-    """``dst = src`` on chip, on the Vector, Scalar or GpSimd Engine.
+    """``dst = src`` on chip, on the Vector Engine, or the Scalar or GpSimd Engine if ``engine`` says so.
 
     Shapes: equal partitions and elements per partition. Memory: SBUF or PSUM (no PSUM on the GpSimd Engine).
-    Bit-accurate between equal dtypes, otherwise through float32; NeuronCore-v2's Scalar Engine does not have it.
+    Bit-accurate between equal dtypes, otherwise through float32, where integers beyond 2**24 lose low bits (NK307);
+    packed elements are not cast (NK301). NeuronCore-v2's Scalar Engine does not have it (NK606).
     Errors: NK101, NK102, NK107 to NK110, NK201, NK206, NK301, NK606, NK609.
     Source: nki.isa.tensor_copy (NKI 0.6); trainium2_arch, Scalar Engine (bit-accurate copies).
     """
@@ -144,10 +145,11 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
 
 @instruction
 def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unknown, name: str | None = None) -> Plan:
-    """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
+    """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or (``engine=gpsimd``, no PSUM) the GpSimd Engine.
 
-    Integer dtypes take integers: the float 2.0 is NK621 (a hint), the float 2.5 is NK301. A number outside of their
-    range saturates (NK304). Any value costs what zero costs.
+    ``value``: known when the kernel is built. Integer dtypes take integers: the float 2.0 is NK621 (a hint), the float
+    2.5 is NK301. A number that the dtype does not hold is NK304 (a warning): it saturates in integers, and becomes
+    infinity in floats, or NaN if they have no infinity. Packed x4 dtypes take 0 only. Any value costs what zero costs.
     Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609, NK621.
     Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
     """
@@ -228,8 +230,9 @@ def iota(
 ) -> Plan:
     """``dst[p, w, z, y, x] = offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, on GpSimd.
 
-    ``pattern``: one to four ``[step, num]``, whose nums multiply to the elements per partition of ``dst`` (SBUF).
-    32-bit integer arithmetic, which wraps, then cast to ``dst.dtype``. ``offset`` may be a register or scalar.
+    ``pattern``: one to four ``[step, num]``, that of x last, whose nums multiply to the elements per partition of
+    ``dst`` (SBUF), in any shape. The sum wraps as a 32-bit integer and is then cast to ``dst.dtype`` (narrower integers
+    saturate, NK304). ``offset``: an integer, a register or an int32 scalar.
     Errors: NK101, NK107 to NK110, NK201, NK301, NK401, NK609. Source: nki.isa.iota (NKI 0.6, and its release notes 0.4
     for the register).
     """

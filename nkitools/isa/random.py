@@ -90,10 +90,11 @@ def _number_of(core: Core) -> int:
 
 @instruction
 def rng(check: Check, dst: Dst, engine: engines = engines.vector, name: str | None = None) -> Plan:
-    """Fill ``dst`` with random bits: 32 for each element, whose dtype keeps the lowest.
+    """Fill ``dst`` with random bits: 32 are drawn for each element, whose dtype keeps the lowest.
 
     ``dst``: int8, int16, int32, uint8, uint16 or uint32, in SBUF or PSUM. ``engine``: vector, or from NeuronCore-v3 on
-    gpsimd (no PSUM); each has generators of its own. The numbers themselves are not the chip's (`nkitools.isa.random`).
+    gpsimd (no PSUM); each has generators of its own, one for each partition. A run without nisa.set_rng_seed or
+    nisa.rand_set_state gives the same numbers each time. A chip gives other numbers (`nkitools.isa.random`).
     Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.rng (NKI 0.6).
     """
     guards.one_of(check, "engine", engine, engines, _ENGINES)
@@ -114,13 +115,13 @@ def rng(check: Check, dst: Dst, engine: engines = engines.vector, name: str | No
 
 @instruction
 def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: str | None = None) -> Plan:
-    """``dst = data`` with elements replaced by zeros, each with probability ``prob``; Vector Engine.
+    """Copy ``data`` to ``dst`` with zeros in place of elements, each with probability ``prob``; Vector Engine.
 
     The elements that are kept are not scaled: the reference mentions their original values. ``prob``: a number, or a
     (partitions, 1) tile with a probability for each partition: float32 where ``data`` is of integers, else of any float
-    dtype. 0.0 keeps all elements, 1.0 keeps none; more than 1.0 acts as 1.0 (NK621), less than 0 is NK609.
-    ``dst.dtype`` is ``data.dtype``. A chip replaces other elements than the simulator (`nkitools.isa.random`). Memory:
-    SBUF or PSUM.
+    dtype. 0.0 keeps all elements, 1.0 keeps none; more than 1.0 acts as 1.0 (NK621), less than 0 is NK609. Equal
+    partitions and elements per partition; ``dst.dtype`` is ``data.dtype``. A chip replaces other elements than the
+    simulator (`nkitools.isa.random`). Memory: SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK621. Source: nki.isa.dropout (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data)
@@ -171,9 +172,10 @@ def _check_probability(probability: Value | np.float32) -> None:
 def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: str | None = None) -> Plan:
     """Fill ``dst`` with float32 numbers, uniform between ``min`` and ``max``, cast once; Vector Engine, NeuronCore-v4.
 
-    ``min`` < ``max``: numbers, or float32 tiles of shape (partitions, 1). ``dst``: float8_e4m3, float8_e5m2, float16,
-    bfloat16, float32, tfloat32 or an integer dtype of up to 32 bits (nearest even, saturating), in SBUF or PSUM.
-    Rounding may give ``max`` itself. The numbers themselves are not the chip's (`nkitools.isa.random`).
+    ``min`` < ``max`` (else NK609): numbers, or float32 tiles of shape (partitions, 1). ``dst``: float8_e4m3,
+    float8_e5m2, float16, bfloat16, float32, tfloat32 or an integer dtype of up to 32 bits (nearest even, saturating),
+    in SBUF or PSUM. ``min`` itself may come, ``max`` by rounding only. A chip gives other numbers
+    (`nkitools.isa.random`).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK606, NK609. Source: nki.isa.rand2 (NKI 0.6).
     """
     if not check.chip.uniform_random:
@@ -210,9 +212,11 @@ def _shown(value: Any) -> str:
 
 @instruction
 def set_rng_seed(check: Check, src_seeds: Src, name: str | None = None) -> Plan:
-    """Seed the Vector Engine's generators, of all lanes of this core, with a [1, 1] tensor of 32 bits in SBUF or PSUM.
+    """Seed the Vector Engine's generators, of all partitions of this core, with a [1, 1] tensor in SBUF or PSUM.
 
-    The same seed gives the same numbers of nisa.rng, nisa.dropout and nisa.rand2 on that engine.
+    ``src_seeds``: of any 32-bit dtype; its bits are the seed. Each partition gets a state of its own. The same seed
+    gives the same numbers of nisa.rng, nisa.dropout and nisa.rand2 on that engine. The GpSimd Engine's generators stay
+    as they are.
     Errors: NK101, NK108, NK109, NK201, NK301. Source: nki.isa.set_rng_seed (NKI 0.6).
     """
     guards.tiles(check, src_seeds=src_seeds)
@@ -233,7 +237,7 @@ def set_rng_seed(check: Check, src_seeds: Src, name: str | None = None) -> Plan:
 
 @instruction
 def rand_set_state(check: Check, src_seeds: Src, engine: engines = engines.gpsimd, name: str | None = None) -> Plan:
-    """Put states into an engine's generators: each partition of ``src_seeds`` seeds the lane of that partition.
+    """Put states into an engine's generators: each partition of ``src_seeds`` sets that of the same partition.
 
     ``src_seeds``: 2-D, uint32, SBUF, with 6 words for GpSimd or 24 (four states) for the Vector Engine. NeuronCore-v3
     has it for GpSimd, v4 for both. The words are taken as x, y, z, w, v, d of each state, in this order.
@@ -251,7 +255,7 @@ def rand_set_state(check: Check, src_seeds: Src, engine: engines = engines.gpsim
 
 @instruction
 def rand_get_state(check: Check, dst: Dst, engine: engines = engines.gpsimd, name: str | None = None) -> Plan:
-    """Store the states of an engine's generators, of the lane of each partition; rand_set_state takes them back.
+    """Store the states of an engine's generators, each partition its own, in the form that rand_set_state takes.
 
     ``dst``: 2-D, uint32, with 6 words for GpSimd or 24 for the Vector Engine; SBUF, and PSUM from the Vector Engine.
     NeuronCore-v3 has it for GpSimd, v4 for both.

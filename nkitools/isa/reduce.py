@@ -74,11 +74,13 @@ def tensor_reduce(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Plan:
-    """Reduce ``data`` along its last free dimensions on the Vector Engine, optionally times -1.
+    """Reduce ``data`` along its last free dimensions on the Vector Engine; ``negate`` multiplies the result by -1.
 
-    ``axis``: an int or ints, the last contiguous dimensions ending at the final one, never 0. ``dst`` has as many
-    elements per partition as remain (``keepdims`` leaves the reduced ones with size 1; either form of ``dst`` is
-    taken). Arithmetic in float32, bitvec on integers. Memory: SBUF or PSUM.
+    ``op``: add, subtract (the first element minus all others), multiply, maximum, minimum, logical_and, logical_or,
+    logical_xor (in float32, cast once), or bitwise_and, bitwise_or, bitwise_xor (on integers, without ``negate``).
+    ``axis``: an int or ints, the last contiguous dimensions ending at the final one (-1), never 0. ``dst`` has as many
+    elements per partition as remain; with or without the reduced dimensions as 1, whatever ``keepdims`` says. Memory:
+    SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK110, NK112, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_reduce (NKI 0.6).
     """
     operator = guards.reduction_operator(check, "op", op)

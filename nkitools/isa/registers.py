@@ -26,8 +26,9 @@ from nkitools.rules.finding import refuse
 def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
     """Return a new register that holds ``x``; without ``x`` it holds nothing, and reading it is NK401.
 
-    A tensor of one element is loaded into it: undocumented, but public kernels do so.
-    Errors: NK201, NK301, NK401, NK609. Source: nki.isa.register_alloc (NKI 0.6).
+    ``x``: a Python integer of 32 bits (-2**31 to 2**32 - 1), or a tensor of one element, which is loaded as by
+    nisa.register_load: undocumented, but public kernels do so.
+    Errors: NK109, NK201, NK301, NK401, NK609. Source: nki.isa.register_alloc (NKI 0.6).
     """
     if isinstance(x, NkiTensor):
         loaded = VirtualRegister()
@@ -40,11 +41,11 @@ def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
 
 @instruction
 def register_move(check: Check, dst: Register, src: RegisterOrNumber) -> Plan:
-    """Put an integer, or what a register or a 32-bit scalar holds, into a register.
+    """Write a number into the register ``dst``: the integer ``src``, or the value of a register or an int32 scalar.
 
-    The counter of a dynamic loop takes none (NK601).
+    The counter of a dynamic loop cannot be written (NK601), a scalar of 64 bits not be read (NK301).
 
-    Errors: NK401, NK601, NK609. Source: nki.isa.register_move (NKI 0.6).
+    Errors: NK301, NK401, NK601, NK609. Source: nki.isa.register_move (NKI 0.6).
     """
 
     def compute(target: VirtualRegister, value: Any) -> None:
@@ -62,9 +63,10 @@ def register_move(check: Check, dst: Register, src: RegisterOrNumber) -> Plan:
 
 @instruction
 def register_load(check: Check, dst: Register, src: Src) -> Plan:
-    """Load the one element of an HBM or SBUF tensor, of up to 32 bits, into a register.
+    """Load the one element of an HBM or SBUF tensor, of up to 32 bits, into the register ``dst``.
 
-    A float stays a float, which no address and no loop bound takes (NK301).
+    A float stays a float, which no address and no loop bound takes (NK301). The counter of a dynamic loop cannot be
+    written (NK601).
     Errors: NK109, NK201, NK301, NK401, NK601, NK609. Source: nki.isa.register_load (NKI 0.6).
     """
     _check_number(check, "src", src)
@@ -80,8 +82,9 @@ def register_load(check: Check, dst: Register, src: Src) -> Plan:
 
 @instruction
 def register_store(check: Check, dst: Dst, src: Register) -> Plan:
-    """Store a register's value into the one element of an HBM or SBUF tensor.
+    """Store a register's value into the one element of an HBM or SBUF tensor, cast to its dtype.
 
+    Integers saturate (NK304). The tensor has at most 32 bits an element.
     Errors: NK109, NK201, NK301, NK401, NK609. Source: nki.isa.register_store (NKI 0.6).
     """
     _check_number(check, "dst", dst)

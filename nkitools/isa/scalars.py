@@ -35,7 +35,7 @@ def _issued_as(name: str, parameters: str) -> Callable[[Callable[..., Plan]], In
 def scalar_load(src: NkiTensor) -> NkiScalar:
     """Return the one element of an HBM or SBUF tensor of nl.int32 or nl.int64 as a scalar of that dtype.
 
-    No unsigned dtype; 64 bits are not cut. Errors: NK109, NK201, NK301, NK401, NK609. Source: nki.isa.scalar_load
+    No unsigned dtype; all 64 bits are kept. Errors: NK109, NK201, NK301, NK401, NK609. Source: nki.isa.scalar_load
     (NKI 0.7).
     """
     scalar = NkiScalar(0)

@@ -40,16 +40,16 @@ def tensor_scalar_cumulative(
     reduce_cmd: reduce_cmds = reduce_cmds.reset_reduce,
     name: str | None = None,
 ) -> Plan:
-    """Write a running reduction, on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before
-    it)``.
+    """Write a running reduction: each element of ``dst`` is ``op1(src <op0> imm0, the element before it)``.
 
-    ``op0``: arithmetic (of a unary one ``imm0`` is 0); ``op1``: add, subtract, multiply, maximum or minimum. ``imm0``
-    and ``imm1``: a number or a float32 (partitions, 1) vector. The element before the first one is the reduce register,
-    one a partition: ``reset_reduce`` sets it to the identity of ``op1``, ``load_reduce`` to ``imm1``, ``reduce`` goes
-    on from what it holds; the last result stays in it. All in float32 and in order over all free dimensions, cast on
-    write. With subtract the result before is the right side, so the pseudo code. That also has a ``reverse0``, which
-    the signature does not. Dtypes: bfloat16, float16, float32, float8, (u)int8, (u)int16. Memory: SBUF or PSUM. Cost:
-    not published; we take one element per cycle.
+    On the Vector Engine. ``op0``: arithmetic (of a unary one ``imm0`` is 0); ``op1``: add, subtract, multiply, maximum
+    or minimum. ``imm0`` and ``imm1``: a number or a float32 (partitions, 1) vector. The element before the first one is
+    the reduce register, one a partition: ``reset_reduce`` sets it to the identity of ``op1``, ``load_reduce`` to
+    ``imm1``, which other commands do not use, ``reduce`` goes on from what it holds; the last result stays in it. All
+    in float32 and in order over all free dimensions, cast on write: the next element gets the float32 result. With
+    subtract the element before is the right side, as in AWS's pseudo code, which also has a ``reverse0`` that the
+    signature lacks. Equal partitions and elements per partition. Dtypes: bfloat16, float16, float32, float8, (u)int8,
+    (u)int16. Memory: SBUF or PSUM. Cost: not published; we take one element per cycle.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar_cumulative (NKI 0.6).
     """

@@ -41,10 +41,10 @@ def _rows(array: Array) -> Array:
 def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
     """Write the 8 largest values of each partition of ``src`` into ``dst``, the largest first; Vector Engine.
 
-    Equal values count each. ``src``: 8 to 16384 elements per partition in up to 5 dimensions, ``dst``: 8 in up to 3;
-    before NKI 0.7 in up to 3 dimensions, and as [partitions, 8]. Compared in float32, then cast to ``dst.dtype``.
-    Memory: SBUF or PSUM. A NaN comes last, after every number: the reference is silent, and AWS's kernel library says
-    that the hardware's maximum returns the operand that is not NaN.
+    Equal values count each. ``src``: 8 to 16384 elements per partition in up to 5 dimensions (before NKI 0.7: up to 3).
+    ``dst``: 8 elements per partition in 2 or 3 dimensions (before NKI 0.7: 2). Compared in float32, then cast to
+    ``dst.dtype``. Memory: SBUF or PSUM. A NaN comes last, after every number: the reference is silent, and AWS's kernel
+    library says that the hardware's maximum returns the operand that is not NaN.
     Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.max8 (NKI 0.7); SDK 2.26 took 5 dimensions too.
     """
     guards.tiles(check, dst=dst, src=src)
@@ -93,10 +93,11 @@ def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | Non
     """Write the index in ``data`` of each of the 8 ``vals`` of a partition into ``dst``; Vector Engine.
 
     ``data``: up to 3 dimensions, 8 to 16384 elements per partition; ``vals``: up to 3 dimensions, 8 elements per
-    partition; ``dst``: [partitions, 8], uint32 or uint16. Compared in float32. The index is that of the first
-    occurrence, and equal ``vals`` take the occurrences one after the other, from the first column on (so says the
-    docstring of nc_match_replace8). A value that is not there, or no longer there for a further equal one, gives all
-    ones (4294967295 or 65535); so does NaN, which equals nothing. Memory: SBUF or PSUM.
+    partition; ``dst``: [partitions, 8], uint32 or uint16. Indices count the flattened free dimensions from 0. Compared
+    in float32. The index is that of the first occurrence; if some ``vals`` are equal, the first of them in ``vals``
+    gets the first occurrence, the next one the second, and so on (so says AWS's docstring of nc_match_replace8). A
+    value that is not there, or has no occurrence left, gives all ones (4294967295 or 65535); so does NaN, which equals
+    nothing. Memory: SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301. Source: nki.isa.nc_find_index8 (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data, vals=vals)
@@ -128,10 +129,11 @@ def nc_match_replace8(
 ) -> Plan:
     """``dst`` is ``data`` with the first occurrence of each of the 8 ``vals`` replaced by ``imm``; Vector Engine.
 
-    ``dst_idx`` (uint32 or uint16, 8 elements per partition) takes their indices. Of equal ``vals`` the last one takes
-    the first occurrence in ``data``, the one before it the second, and so on. ``data`` (at most 16384 elements) and
-    ``dst`` have equally many elements per partition, ``vals`` 8 in up to 3 dimensions; ``dst`` may be ``data`` itself.
-    Compared in float32 with what ``data`` held before. Memory: SBUF or PSUM.
+    ``imm``: a number. ``dst_idx`` (uint32 or uint16, 8 elements per partition) receives the indices of the replaced
+    elements, in the order of ``vals``. Of equal ``vals`` the last one takes the first occurrence in ``data``, the one
+    before it the second, and so on. ``data`` (at most 16384 elements per partition) and ``dst`` have equally many
+    elements per partition, ``vals`` 8 in up to 3 dimensions; ``dst`` may be ``data`` itself. Compared in float32 with
+    what ``data`` held before. Memory: SBUF or PSUM.
     Of a value that is not in ``data`` (NaN never is) SDK 2.26 said "undefined", NKI 0.6 says nothing: nothing is
     replaced and its index is all ones, as nc_find_index8 has it. The limits of sizes and dimensions are those of SDK
     2.26. AWS's kernel library does without ``dst_idx`` on NeuronCore-v2; no document forbids it there.
@@ -224,7 +226,7 @@ def topk(
     results is not published, here NaN and 4. With ``sorted`` the results ascend, as before 0.7 (no page shows the
     direction); else no order is promised, and here they come in the order of their indices, so that a kernel that
     relies on an order shows it.
-    Before NKI 0.7: the results ascend, and all else of the destinations stays as it was. The docstring lets "each
+    Before NKI 0.7: the results ascend, and all else of the destinations stays as it was. AWS's docstring lets "each
     partition operate independently" and fill [partitions, K]; public kernels, AWS's own among them, read a snake.
     Undocumented: of equal values at the limit the smaller indices win, and NaN loses against every number.
     Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK609. Source: nki.isa.topk (NKI 0.7; 0.6); nki-library

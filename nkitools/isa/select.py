@@ -71,13 +71,14 @@ def affine_select(
 ) -> Plan:
     """``dst = on_true_tile`` where ``cmp_op(affine value, 0)`` holds, else ``on_false_value``, on the GpSimd Engine.
 
-    The affine value of partition p and pattern position (w, z, y, x) is that of nisa.iota,
-    ``offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, in 32-bit integers, which wrap.
-    ``pattern``: one to four ``[step, num]``, whose nums multiply to the elements per partition of both tiles, in any
-    shape. ``cmp_op``: equal, not_equal, less, less_equal, greater or greater_equal (the docstring names none).
-    Partitions: equally many. Memory: SBUF. Dtypes: any; equal ones keep their bits, others go through float32 (SDK 2.26
-    had no 32-bit integers). ``on_false_value``: a float32 number, cast to ``dst.dtype``. Elements of ``on_true_tile``
-    that are not selected are not used. ``offset`` may be a register or an int32 scalar.
+    The affine value of partition p and pattern position (w, z, y, x) is that of nisa.iota, ``offset +
+    p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, in 32-bit integers, which wrap. ``pattern``: one
+    to four ``[step, num]``, that of x last, whose nums multiply to the elements per partition of both tiles, in any
+    shape. ``cmp_op``: equal, not_equal, less, less_equal, greater or greater_equal (AWS's docstring names none).
+    Partitions: equally many. Memory: SBUF. Dtypes: any but packed ones; equal ones keep their bits, others go through
+    float32 (SDK 2.26 had no 32-bit integers). ``on_false_value``: a number, taken as float32 and cast to ``dst.dtype``.
+    Elements of ``on_true_tile`` that are not selected are not used. ``offset``: an integer, a register or an int32
+    scalar.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK401, NK606, NK609.
     Source: nki.isa.affine_select (NKI 0.6), its release notes 0.4 for the register; the cost from SDK 2.26.
     """
@@ -131,15 +132,17 @@ def range_select(
     """``dst = on_true_tile`` where an index lies between two bounds, else FP32_MIN; and its maximum; Vector Engine.
 
     Element i of a partition (free dimensions flattened) is selected where ``comp_op0(range_start + i, bound0)`` and
-    ``comp_op1(range_start + i, bound1)``, in float32: the indices lie within 2**24. The operators: equal, less,
-    less_equal, greater, greater_equal. ``bound0``, ``bound1``: float32 (partitions, 1). ``on_true_tile``: a float
-    dtype; ``dst`` has as many elements per partition. Memory: SBUF or PSUM. ``on_false_value`` is FP32_MIN, which a
-    ``dst`` of fewer bits holds as minus infinity.
-    The maximum (``reduce_op`` has no other) is taken of the float32 values, before the cast, and goes into the Vector
-    Engine's reduce registers: ``reset_reduce`` starts from minus infinity, ``reduce`` goes on from them, ``reset`` only
-    resets; after ``idle`` their state is unknown, as nisa.select_reduce and nisa.exponential have it (here the
-    docstring does not say). There is nothing for ``load_reduce`` to load. ``reduce_res`` (partitions, 1) receives them;
-    it should be float32 where ``dst`` is narrower, for a row in which nothing is selected. NeuronCore-v3 on.
+    ``comp_op1(range_start + i, bound1)``, in float32. ``range_start``: an integer known when the kernel is built; the
+    indices lie within 2**24. The operators: equal, less, less_equal, greater, greater_equal. ``bound0``, ``bound1``:
+    float32 (partitions, 1). ``on_true_tile``: a float dtype; ``dst`` has as many elements per partition. Memory: SBUF
+    or PSUM. ``on_false_value`` is FP32_MIN (-3.4028235e+38) and no other, which a float ``dst`` of fewer bits holds as
+    minus infinity.
+    The maximum (``reduce_op`` has no other) is that of all float32 values of ``dst``, before the cast, and goes into
+    the Vector Engine's reduce registers: ``reset_reduce`` starts from minus infinity, ``reduce`` goes on from them,
+    ``reset`` only resets; after ``idle`` their state is unknown, as nisa.select_reduce and nisa.exponential have it
+    (here AWS's docstring does not say). ``load_reduce`` is refused: there is nothing to load. ``reduce_res``
+    (partitions, 1) receives the registers; it should be float32 where ``dst`` is narrower, for a row in which nothing
+    is selected. NeuronCore-v3 on.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.range_select (NKI 0.6); the cost from SDK 2.26.
     """
@@ -215,12 +218,13 @@ def select_reduce(
 
     Equal partitions and elements per partition of ``dst``, ``predicate`` and ``on_true``. ``predicate``: int8, uint8,
     int16 or uint16, and bool, which AWS's own test passes; ``reverse_pred`` makes 0 select ``on_true``. ``on_true``:
-    any dtype but tfloat32, int32 and uint32; ``on_false``: a float32 number, or a (partitions, 1) vector. Memory: SBUF
-    or PSUM, ``on_true`` and ``predicate`` not both in PSUM.
-    The maximum (``reduce_op`` has no other) is taken of the float32 values, before the cast (the docstring does not
-    say), and goes into the Vector Engine's reduce registers: ``reset_reduce`` starts from minus infinity, ``reduce``
-    goes on from them, after ``idle`` their state is unknown. ``reduce_res``, a float (partitions, 1) tile, receives
-    them. What is not selected is not used. Cost: not published; we take that of nisa.tensor_copy_predicated.
+    any dtype but tfloat32, int32, uint32 and packed ones; ``on_false``: a number, taken as float32, or a (partitions,
+    1) vector. Memory: SBUF or PSUM, ``on_true`` and ``predicate`` not both in PSUM.
+    The maximum (``reduce_op`` has no other) is that of all float32 values of ``dst``, before the cast (AWS's docstring
+    does not say), and goes into the Vector Engine's reduce registers: ``reset_reduce`` starts from minus infinity,
+    ``reduce`` goes on from them, after ``idle`` their state is unknown. ``reduce_res``, a float (partitions, 1) tile,
+    receives the registers. Elements of ``on_true`` and ``on_false`` that are not selected are not used. Cost: not
+    published; we take that of nisa.tensor_copy_predicated.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.select_reduce (NKI 0.6).
     """
@@ -287,14 +291,14 @@ def tensor_copy_predicated(
 ) -> Plan:
     """``dst = src`` where ``predicate`` is not 0; elsewhere ``dst`` is not modified; on the Vector Engine.
 
-    ``src``: a tile of ``dst``'s dtype, whose bits are kept, or a number. ``predicate``: uint8, uint16 or uint32, and
-    bool, which AWS's own test passes; ``reverse_pred`` copies where it is 0. Equal partitions and elements per
-    partition, at most 4 dimensions, which NKI 0.7 states. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both in
-    PSUM. Elements of ``src`` that are not copied are not used. NKI 0.7 also states that ``reverse_pred`` goes with a
-    number only, and that the number is of the kind of ``dst``; both are computed without a word all the same. From
-    NeuronCore-v4 on ``dst`` and ``predicate`` may be views with tensor indirection. Cost: SDK 2.26; its second line
-    says "both src and dst are in SBUF", which we take to mean src and predicate. A number, which it does not mention,
-    costs what a tile in SBUF does.
+    ``src``: a tile of ``dst``'s dtype, whose bits are kept, or a number, which is cast. ``predicate``: uint8, uint16 or
+    uint32, and bool, which AWS's own test passes; ``reverse_pred`` copies where it is 0. Equal partitions and elements
+    per partition, at most 4 dimensions, which NKI 0.7 states. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both
+    in PSUM. Elements of ``src`` that are not copied are not used. NKI 0.7 also states that ``reverse_pred`` goes with a
+    number only, and that the number is of the kind of ``dst``; neither is checked here. From NeuronCore-v4 on ``dst``
+    and ``predicate`` may be views with tensor indirection. Cost: SDK 2.26; its second line says "both src and dst are
+    in SBUF", which we take to mean src and predicate. A number, which it does not mention, costs what a tile in SBUF
+    does.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK607, NK609.
     Source: nki.isa.tensor_copy_predicated (NKI 0.7).
     """
@@ -334,9 +338,9 @@ def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: str | None =
     """Write for each of n segment ids where its segment begins and where it ends (exclusive); GpSimd Engine.
 
     A segment is a run of equal ids. ``segment_ids``: [1, n], whole numbers from 0 on; ``dst``: [1, 2, n], the n starts,
-    then the n ends; an id of 0 is padding and gives n and -1. Dtypes: float32 or int32 each. Memory: SBUF, as the
-    engine does not reach PSUM. An id that is negative or no integer is reported when the kernel runs (NK609). Cost: not
-    published; we take one start and one element per cycle.
+    then the n ends; an id of 0 is padding and gives n and -1. The ids 1 1 2 0 give the starts 0 0 2 4 and the ends 2 2
+    3 -1. Dtypes: float32 or int32 each. Memory: SBUF, as the engine does not reach PSUM. An id that is negative or no
+    integer is reported when the kernel runs (NK609). Cost: not published; we take one start and one element per cycle.
     Errors: NK101, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.sequence_bounds (NKI 0.6).
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, segment_ids=segment_ids)

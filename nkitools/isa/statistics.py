@@ -26,11 +26,12 @@ _MEANS = ("average", "mean")
 
 @instruction
 def bn_stats(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
-    """Count, mean and variance * count of the even elements of each partition, then of the odd ones; Vector Engine.
+    """Write count, mean and variance * count of the even elements of each partition, then of the odd ones.
 
-    ``data``: at most 512 elements per partition (nl.tile_size.bn_stats_fmax), even and odd by their place among all of
-    them; ``dst``: 6 per partition, for nisa.bn_aggr. In float32, cast once to ``dst.dtype``. Memory: SBUF or PSUM. The
-    mean of no elements (of the odd ones in a tile of one) is not documented; here it is 0.
+    On the Vector Engine. ``data``: at most 512 elements per partition (nl.tile_size.bn_stats_fmax), even and odd by
+    their place among all of them; ``dst``: 6 per partition, for nisa.bn_aggr. The variance is that of the population.
+    In float32, cast once to ``dst.dtype``. No packed dtypes. Memory: SBUF or PSUM. The mean of no elements (of the odd
+    ones in a tile of one) is not documented; here it is 0.
     Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.bn_stats (NKI 0.6); cost: SDK 2.26.
     """
     guards.tiles(check, dst=dst, data=data)
@@ -63,11 +64,11 @@ def _moments(rows: Array) -> Array:
 
 @instruction
 def bn_aggr(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
-    """Mean and variance of each partition out of the triples (count, mean, variance * count) that nisa.bn_stats wrote.
+    """Write the mean and the variance of each partition, from the triples that nisa.bn_stats wrote into ``data``.
 
-    ``data``: a multiple of 3 elements per partition; ``dst``: 2 per partition, the variance that of the population. In
-    float32 on the Vector Engine, cast once to ``dst.dtype``. NKI 0.7 states at most 5 dimensions of ``data`` and 3 of
-    ``dst``. Memory: SBUF or PSUM.
+    ``data``: a multiple of 3 elements per partition: count, mean, variance * count, and so on; ``dst``: 2 per
+    partition, the variance that of the population. Counts that add up to 0 give NaN. In float32 on the Vector Engine,
+    cast once to ``dst.dtype``. NKI 0.7 states at most 5 dimensions of ``data`` and 3 of ``dst``. Memory: SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301. Source: nki.isa.bn_aggr (NKI 0.7); cost: SDK 2.26.
     """
     guards.tiles(check, dst=dst, data=data)

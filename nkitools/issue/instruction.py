@@ -75,7 +75,7 @@ P = ParamSpec("P")  # the parameters of an instruction, as its authors call them
 
 
 class NkiInstruction:
-    """The handle of an issued instruction: opaque to the author, here the loop on the device that it was issued in.
+    """The handle of an issued instruction: a nki.isa call returns it, and `depends_on` takes it.
 
     Instructions run in program order here: a dependence changes no result.
     """
@@ -84,12 +84,13 @@ class NkiInstruction:
         self.handle = handle
 
     def depends_on(self, *producers: NkiInstruction, kind: dependency | None = None) -> NkiInstruction:
-        """Let this instruction run after the producers; returns itself.
+        """Let this instruction run after the producers, handles of earlier instructions; return this handle.
 
-        ``kind`` (NKI 0.7): ``runtime``, a wait on the hardware, as without ``kind``; or ``schedule``, the order in
-        which the compiler issues both. An instruction waits for a producer in a loop on the device only inside that
-        loop: the wait is compiled once and would otherwise fire in every turn, or never. Errors: NK601, NK609, NK618.
-        Source: nki.isa.NkiInstruction.depends_on (NKI 0.7).
+        It changes no result here, where instructions run in the order of the program. ``kind`` (NKI 0.7): ``runtime``,
+        a wait on the hardware, as without ``kind``; or ``schedule``, the order in which the compiler issues both. Under
+        NKI 0.7 and without a named version a call without ``kind`` is NK618, a hint. An instruction waits for a
+        producer in a loop on the device only inside that loop: the wait is compiled once and would otherwise fire in
+        every turn, or never (NK601). Errors: NK601, NK609, NK618. Source: nki.isa.NkiInstruction.depends_on (NKI 0.7).
         """
         _check_kind(kind)
         for producer in producers:

@@ -41,7 +41,10 @@ class ReplicaGroup:
 
 
 class rg_partition_op(Enum):  # noqa: N801 - the public name
-    """The operation that maps a rank to its list, with an operand that is the same for all ranks."""
+    """The operation of `ReplicaGroup.from_partition_op`: ranks with equal results form one list.
+
+    ``bitwise_and``: ``rank & operand``; ``div``: ``rank // operand``; ``mod``: ``rank % operand``.
+    """
 
     bitwise_and = "bitwise_and"
     div = "div"

@@ -35,10 +35,11 @@ def broadcast(tensor: NkiTensor, shape: Shape) -> NkiTensor:
 
 
 def broadcast_to(x: NkiTensor, shape: Shape, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return a tile (SBUF or PSUM) broadcast to ``shape``, of equally many dimensions, each equal or of size 1.
+    """Return a tile (SBUF or PSUM) broadcast to ``shape``: equally many dimensions, and only those of size 1 grow.
 
-    ``x`` itself where nothing changes, else a new SBUF tile, of ``x``'s dtype unless ``dtype`` is given. Which
-    instructions AWS makes of it is not published: here partitions are spread by DMA and the rest is one tensor_copy.
+    If shape and dtype stay, ``x`` itself is returned, else a new SBUF tile, of ``x``'s dtype unless ``dtype`` is given.
+    Which instructions AWS makes of it is not published: here partitions are spread by DMA and the rest is one
+    tensor_copy.
     Errors: NK101, NK109, NK201, NK301, NK609. Source: nki.language.broadcast_to (NKI 0.6).
     """
     check_tile("broadcast_to", "x", x)

@@ -27,13 +27,12 @@ SUPPORTED = (
 
 
 def shared_constant(constant: Array | str | os.PathLike[str]) -> NkiTensor:
-    """Return a tensor in shared HBM with the values of ``constant``, of its shape and dtype, as they are at this
-    moment.
+    """Return a tensor in shared HBM with the values, shape and dtype that ``constant`` has at this moment.
 
-    ``constant``: a NumPy array, or the path of a ``.npy`` file. Dtypes: float32, float16, bfloat16, int32, int16, int8,
-    uint32, uint16, uint8, float8_e4m3fn, float8_e5m2, float8_e8m0fnu and packed ones; others are NK301. A file can hold
-    only NumPy's own dtypes. The programs of a launch share their k-th constant, which must be the same in all (NK208).
-    Loading it costs what a copy out of HBM costs, making it costs nothing.
+    ``constant``: a NumPy array of at least one dimension and element, or the path of a ``.npy`` file. Dtypes: float32,
+    float16, bfloat16, int32, int16, int8, uint32, uint16, uint8, float8_e4m3fn, float8_e5m2, float8_e8m0fnu and packed
+    ones; others are NK301. A file can hold only NumPy's own dtypes. The programs of a launch share their k-th constant,
+    which must be the same in all (NK208). Loading it costs what a copy out of HBM costs, making it costs nothing.
     Errors: NK208, NK301, NK609, NK611. Source: nki.language.shared_constant (NKI 0.6).
     """
     core = current_core("nl.shared_constant")
@@ -55,10 +54,10 @@ def shared_constant(constant: Array | str | os.PathLike[str]) -> NkiTensor:
 def shared_identity_matrix(n: int, dtype: DTypeLike = uint8, dst: NkiTensor | None = None) -> NkiTensor:
     """Return the identity matrix [n, n] in SBUF: a new tile, or ``dst`` (SBUF, [n, n]), which is filled and returned.
 
-    ``n``: up to 128. ``dtype``: any that has a 0; where ``dst`` is given its own dtype is what it gets. AWS's sentence
-    that it "has the same behavior" as shared_constant, which gives a tensor in HBM, and is "in SBUF", is taken so: the
-    matrix is a constant in HBM, one for each size and dtype ("the compiler will reuse all the identity matrices"), and
-    is brought into the tile by one nisa.dma_copy. ``dst`` stands in the signature without a word on it.
+    ``n``: up to 128. ``dtype``: any but packed ones and float8_e8m0fnu, which has no 0; ``dst`` keeps its own dtype.
+    AWS's sentence that it "has the same behavior" as shared_constant, which gives a tensor in HBM, and is "in SBUF", is
+    taken so: the matrix is a constant in HBM, one for each size and dtype ("the compiler will reuse all the identity
+    matrices"), and is brought into the tile by one nisa.dma_copy. AWS's page has ``dst`` in the signature only.
     Errors: NK101, NK109, NK201, NK301, NK609, NK611. Source: nki.language.shared_identity_matrix (NKI 0.6).
     """
     core = current_core("nl.shared_identity_matrix")

@@ -69,19 +69,23 @@ def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[Vi
 def dynamic_range(start: Bound, stop: Bound | None = None, step: int = 1) -> Iterator[VirtualRegister]:
     """Return the counters of a loop on the device: in each turn a new register, which nothing may write.
 
-    ``start`` and ``stop`` are integers, registers or scalars; ``step`` is an integer above 0.
+    ``start`` is the first counter, ``stop`` lies behind the last one; with one argument that is ``stop``, and the loop
+    begins at 0. Both are integers, registers or int32 scalars. ``step`` is an integer above 0. NKI 0.7 has no
+    dynamic_range (NK608; without a named version NK618): it has `fori_loop`.
 
-    Errors: NK401, NK601, NK609. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops deep dive.
+    Errors: NK301, NK401, NK601, NK608, NK609, NK618. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops deep
+    dive.
     """
     lower, upper = (0, start) if stop is None else (start, stop)
     return _iterations("nl.dynamic_range", lower, upper, step)
 
 
 def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[Any], Any], step: int = 1) -> None:
-    """Call ``body_fun(i)`` with an int32 scalar for each i from ``lower`` to ``upper`` (exclusive).
+    """Call ``body_fun(i)`` with an int32 scalar for each i of ``range(lower, upper, step)``.
 
-    Bounds are integers, registers and scalars of 32 bits (NK301). Where one is a register, and always before NKI 0.7,
-    i is a register. What the body writes to i does not change the loop.
+    Bounds are integers, registers and scalars, of 32 bits (NK301 for an int64 scalar). If a bound is a register, and
+    always before NKI 0.7, i is a register. ``step`` is an integer above 0. What the body writes to i does not change
+    the loop; what it returns is not used.
 
     Errors: NK301, NK401, NK601, NK609. Source: nki.language.fori_loop (NKI 0.7).
     """
@@ -104,7 +108,8 @@ def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[Any], Any], step: 
 def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> None:
     """Call ``body_fun(r)`` while the condition is not 0; ``body_fun`` returns the next condition.
 
-    ``r`` is a new register with the value of the condition; ``init`` does not change.
+    ``init``: a register with the first condition. ``r`` is a new register with the value of the condition; ``init``
+    does not change.
 
     An int32 scalar in place of the register works as well; no document has that (NK621). A loop whose condition
     nothing changes is refused after 1,000 turns, any loop after a million (NK504).
@@ -146,9 +151,10 @@ def _condition(what: str, role: str, value: DeviceNumber) -> DeviceNumber:
 
 
 def no_reorder() -> NoReorder:
-    """Keep the order of the instructions inside ``with nl.no_reorder():``; here the order is the program's anyway.
+    """Return a context manager, ``with nl.no_reorder():``, that keeps the order of the instructions inside.
 
-    Dynamic loops inside are refused (NK601), as AWS's compiler does not support them.
+    It changes no result here, where instructions always run in the order of the program. Dynamic loops inside are
+    refused (NK601), as AWS's compiler does not support them.
     Errors: NK601, NK609, NK611. Source: nki.language.no_reorder (NKI 0.6).
     """
     return NoReorder()

@@ -73,12 +73,14 @@ def _checked_address(address: tuple[int, ...] | None, memory: MemoryRegion) -> t
 def ndarray(
     shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "", address: tuple[int, ...] | None = None
 ) -> NkiTensor:
-    """Return a new tensor, not initialised.
+    """Return a new tensor, not initialised: reading an element before it is written is NK401.
 
-    On chip at least 2-D (NK110), partition dimension first; ``[1]`` is made ``(1, 1)``, as the docstrings of
-    nisa.register_load and register_store allocate scalars so. ``address``: (partition, byte offset) of an SBUF or PSUM
-    tensor; from NKI 0.7 on (byte offset,) of a tensor in HBM. Tensors at the same bytes of one memory share them.
-    Errors: NK110, NK207, NK301, NK402, NK607, NK609. Source: nki.language.ndarray (NKI 0.7).
+    ``shape``: integers from 1 on. On chip at least 2-D (NK110), partition dimension first; ``[1]`` is made ``(1, 1)``,
+    as the docstrings of nisa.register_load and register_store allocate scalars so. ``buffer``: nl.sbuf, nl.psum, nl.hbm
+    (private) or nl.shared_hbm; a name in quotes is NK608. ``name`` is for messages. ``address``: (partition, byte
+    offset) of an SBUF or PSUM tensor; from NKI 0.7 on (byte offset,) of a tensor in HBM. Tensors at the same bytes of
+    one memory share them.
+    Errors: NK110, NK207, NK301, NK402, NK607, NK608, NK609. Source: nki.language.ndarray (NKI 0.7).
     """
     core = current_core("nl.ndarray")
     frame = author_frame(2) if name == "" and address is None else None
@@ -116,9 +118,11 @@ def converted(tile: NkiTensor, dtype: DType, buffer: MemoryRegion = sbuf) -> Nki
 
 
 def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
-    """Return a new tensor filled with a number (a memset; in HBM a memset on chip and copies from there).
+    """Return a new tensor filled with a number: by nisa.memset on chip; in HBM by copies of a filled tile in SBUF.
 
-    Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.full (NKI 0.6).
+    ``fill_value`` is checked and cast as the value of nisa.memset: integer dtypes take integers. In SBUF unless
+    ``buffer`` says otherwise.
+    Errors: NK101, NK107, NK110, NK301, NK304, NK608, NK609, NK621. Source: nki.language.full (NKI 0.6).
     """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor.on_chip:
@@ -135,22 +139,29 @@ def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sb
 
 
 def zeros(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
-    """Return a new tensor of zeros. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros (NKI 0.6)."""
+    """Return a new tensor of zeros, in SBUF unless ``buffer`` says otherwise.
+
+    Errors: NK101, NK107, NK110, NK301, NK608, NK609. Source: nki.language.zeros (NKI 0.6).
+    """
     return full(shape, 0, dtype, buffer, name)
 
 
 def ones(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
-    """Return a new tensor of ones. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.ones (NKI 0.6)."""
+    """Return a new tensor of ones, in SBUF unless ``buffer`` says otherwise.
+
+    Errors: NK101, NK107, NK110, NK301, NK608, NK609. Source: nki.language.ones (NKI 0.6).
+    """
     return full(shape, 1, dtype, buffer, name)
 
 
 def zeros_like(
     x: NkiTensor, dtype: DTypeLike | None = None, buffer: Memory | None = None, name: str | None = ""
 ) -> NkiTensor:
-    """Zeros of the shape (and dtype, where not given) of ``x``, in SBUF unless ``buffer`` says otherwise.
+    """Return a new tensor of zeros of the shape of ``x``, and its dtype unless ``dtype`` is given.
 
-    "Defaults to sbuf", says the reference, where that of nl.empty_like says "same as x"; we take both at their word.
-    Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros_like (NKI 0.6).
+    It lies in SBUF unless ``buffer`` says otherwise, wherever ``x`` lies: "Defaults to sbuf", says the reference, where
+    that of nl.empty_like says "same as x"; we take both at their word.
+    Errors: NK101, NK107, NK110, NK301, NK608, NK609. Source: nki.language.zeros_like (NKI 0.6).
     """
     check_like("nl.zeros_like", x)
     return zeros(x.shape, dtype or x.dtype, sbuf if buffer is None else buffer, name)

@@ -12,12 +12,13 @@ from nkitools.rules.finding import not_modelled, refuse
 
 
 def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: DTypeLike | None = None) -> NkiTensor:
-    """``data[p, indices[p, i]]`` with flattened free dimensions: a new SBUF tile of the shape of ``indices``.
+    """Return ``data[p, indices[p, i]]`` with flattened free dimensions: a new SBUF tile of the shape of ``indices``.
 
-    It is a nisa.nc_n_gather ("used to be nl.gather_flattened", release notes of SDK 2.27), and where another dtype than
-    that of ``data`` is asked for a nisa.tensor_copy. ``indices``: uint32, as that instruction needs; one beyond the
-    elements of a partition is refused when the kernel runs (NK402), where SDK 2.26 gave garbage. ``axis``: 0, whose
-    meaning the reference does not say beside "select from the free dimension of data"; others are refused (NK607).
+    It is a nisa.nc_n_gather ("used to be nl.gather_flattened", release notes of SDK 2.27). ``data``, ``indices``: tiles
+    in SBUF. ``dtype``: that of ``data`` if not given; another one costs a nisa.tensor_copy. ``indices``: uint32, as
+    that instruction needs; one beyond the elements of a partition is refused when the kernel runs (NK402), where SDK
+    2.26 gave garbage. ``axis``: 0, whose meaning the reference does not say beside "select from the free dimension of
+    data"; others are refused (NK607).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK402, NK607, NK609.
     Source: nki.language.gather_flattened (NKI 0.6).
     """

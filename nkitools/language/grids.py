@@ -26,6 +26,8 @@ Coordinate: TypeAlias = int | slice | EllipsisType
 class NkiGrid(NotAValue):
     """The common part of tile grids and block grids (``nki.language.NkiGrid``, NKI 0.7).
 
+    nl.tiles, nl.blocks, nl.alloc_tiles and nl.alloc_blocks make grids; calling the class is NK609.
+
     Indices are integers, slices with a positive step, and one `...`; negative ones count from the end, and what lies
     outside is refused (NK402), never clamped: AWS's page leaves these three open, and a tensor is indexed so.
     An integer consumes its coordinate: ``shape`` and ``index_step_elements`` lose it. ``element_shape`` keeps every
@@ -51,7 +53,7 @@ class NkiGrid(NotAValue):
 
     @classmethod
     def of(cls, backing: InPlace | SideBySide, axes: tuple[Axis, ...], tile_shape: tuple[int, ...]) -> Self:
-        """Return the grid with these axes over a backing."""
+        """Return the grid with these axes over a backing; nl.tiles and its siblings call it, kernels do not."""
         self = cls.__new__(cls)
         self._backing, self._axes, self._tile_shape = backing, axes, tile_shape
         return self
@@ -75,12 +77,12 @@ class NkiGrid(NotAValue):
 
     @property
     def tile_shape(self) -> tuple[int, ...]:
-        """The nominal elements of a tile along the tiled dimensions."""
+        """The elements of a whole tile along the tiled dimensions; a tile at the end of the source may have fewer."""
         return self._tile_shape
 
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """The exact number of selected elements along each dimension: a partial tile counts what it holds."""
+        """The number of selected elements along each dimension; a partial tile counts the elements that it holds."""
         return tuple(axis.elements for axis in self._axes if not axis.dropped)
 
     @property
@@ -90,7 +92,7 @@ class NkiGrid(NotAValue):
 
     @property
     def is_remainder(self) -> bool:
-        """Return whether a selected tile or block at the end of the source is smaller than its nominal size.
+        """Return whether a selected tile or block at the end of the source is smaller than a whole one.
 
         AWS's page shows the name alone: this is our reading of it.
         """
@@ -98,9 +100,10 @@ class NkiGrid(NotAValue):
 
     @property
     def is_data_representable(self) -> bool:
-        """Return whether ``data`` can be the selection: a tensor of ``element_shape`` with one step for each dimension.
+        """Return whether ``data`` can be the selection: a view of ``element_shape`` with one step for each dimension.
 
-        It cannot if a slice leaves gaps between tiles, or if rows lie side by side in SBUF or PSUM.
+        It cannot if a slice leaves gaps between tiles of several elements. In a grid that nl.alloc_tiles or
+        nl.alloc_blocks made in SBUF or PSUM it also cannot if the selection has several rows of tiles.
         """
         return self._backing.view(self._axes) is not None
 
@@ -220,13 +223,16 @@ class NkiGrid(NotAValue):
 
 
 class NkiTileGrid(NkiGrid):
-    """A tensor by tiles: (i, j) is the tile in row i and column j (``nki.language.NkiTileGrid``, NKI 0.7)."""
+    """A tensor by tiles: ``grid[i, j]`` is the tile in row i and column j (``nki.language.NkiTileGrid``, NKI 0.7)."""
 
     __slots__ = ()
 
 
 class NkiBlockGrid(NkiGrid):
-    """A tensor by blocks; ``nl.tiles(block)`` has the tiles of a block (``nki.language.NkiBlockGrid``, NKI 0.7)."""
+    """A tensor by blocks of tiles: ``grid[i, j]`` is the block in row i and column j, and nl.tiles of it its tiles.
+
+    ``nki.language.NkiBlockGrid``, NKI 0.7.
+    """
 
     __slots__ = ()
 
@@ -234,5 +240,5 @@ class NkiBlockGrid(NkiGrid):
 
     @property
     def block_shape(self) -> tuple[int, ...]:
-        """The tiles of a block along the tiled dimensions."""
+        """The tiles of a whole block along the tiled dimensions; a block at the end of the source may have fewer."""
         return tuple(axis.group for axis in self._axes if axis.tiled)

@@ -11,9 +11,10 @@ from nkitools.rules.finding import refuse
 
 
 def ds(start: Bound, size: int) -> DynamicSlice:
-    """Return the index of elements ``start`` to ``start + size - 1`` of a dimension.
+    """Return the index of elements ``start`` to ``start + size - 1`` of a dimension: ``tensor[:, nl.ds(start, size)]``.
 
-    ``start`` may be a register or a scalar.
+    ``start``: an integer of at least 0, a register or a scalar. ``size``: an integer; a view of 0 elements is no
+    operand. Bounds are checked where the index is used: NK402 outside of the tensor, NK109 for a negative size.
 
     Errors: NK609. Source: nki.language.ds (NKI 0.6).
     """
@@ -29,8 +30,9 @@ def _is_whole(value: Any) -> bool:
 
 
 def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
-    """Return a view with a new dimension of size 1 at ``axis``.
+    """Return a view of ``x`` with a new dimension of size 1 at ``axis``; a negative ``axis`` counts from behind.
 
+    ``axis`` -1 puts it last. NK109: an ``axis`` beyond ``x.ndim``, and axis 0 of a tensor in SBUF or PSUM.
     Errors: NK109, NK609. Source: nki.language.expand_dims (NKI 0.6).
     """
     if not isinstance(x, NkiTensor):
