@@ -76,11 +76,12 @@ def ndarray(
     """Return a new tensor, not initialised: reading an element before it is written is NK401.
 
     ``shape``: integers from 1 on. On chip at least 2-D (NK110), partition dimension first; ``[1]`` is made ``(1, 1)``,
-    as the docstrings of nisa.register_load and register_store allocate scalars so. ``buffer``: nl.sbuf, nl.psum, nl.hbm
-    (private) or nl.shared_hbm; a name in quotes is NK608. ``name`` is for messages. ``address``: (partition, byte
-    offset) of an SBUF or PSUM tensor; from NKI 0.7 on (byte offset,) of a tensor in HBM. Tensors at the same bytes of
-    one memory share them.
-    Errors: NK110, NK207, NK301, NK402, NK607, NK608, NK609. Source: nki.language.ndarray (NKI 0.7).
+    as AWS's docstrings of nisa.register_load and register_store allocate scalars so. ``buffer``: nl.sbuf, nl.psum,
+    nl.hbm (private) or nl.shared_hbm; a name in quotes is NK608. The programs of a launch share shared HBM: the k-th
+    tensor there is the same one in all of them (NK208 if the shapes or dtypes differ). ``name`` is for messages.
+    ``address``: (partition, byte offset) of an SBUF or PSUM tensor; from NKI 0.7 on (byte offset,) of a tensor in HBM.
+    Tensors at the same bytes of one memory share them.
+    Errors: NK101, NK110, NK207, NK208, NK301, NK402, NK607, NK608, NK609. Source: nki.language.ndarray (NKI 0.7).
     """
     core = current_core("nl.ndarray")
     frame = author_frame(2) if name == "" and address is None else None
@@ -120,9 +121,9 @@ def converted(tile: NkiTensor, dtype: DType, buffer: MemoryRegion = sbuf) -> Nki
 def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor filled with a number: by nisa.memset on chip; in HBM by copies of a filled tile in SBUF.
 
-    ``fill_value`` is checked and cast as the value of nisa.memset: integer dtypes take integers. In SBUF unless
-    ``buffer`` says otherwise.
-    Errors: NK101, NK107, NK110, NK301, NK304, NK608, NK609, NK621. Source: nki.language.full (NKI 0.6).
+    ``fill_value`` is checked and cast as the value of nisa.memset: integer dtypes take integers. The tensor lies in
+    SBUF unless ``buffer`` says otherwise.
+    Errors: NK101, NK107, NK110, NK208, NK301, NK304, NK608, NK609, NK621. Source: nki.language.full (NKI 0.6).
     """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor.on_chip:
@@ -141,7 +142,7 @@ def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sb
 def zeros(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of zeros, in SBUF unless ``buffer`` says otherwise.
 
-    Errors: NK101, NK107, NK110, NK301, NK608, NK609. Source: nki.language.zeros (NKI 0.6).
+    Errors: NK101, NK107, NK110, NK208, NK301, NK608, NK609. Source: nki.language.zeros (NKI 0.6).
     """
     return full(shape, 0, dtype, buffer, name)
 
@@ -149,7 +150,7 @@ def zeros(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | Non
 def ones(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of ones, in SBUF unless ``buffer`` says otherwise.
 
-    Errors: NK101, NK107, NK110, NK301, NK608, NK609. Source: nki.language.ones (NKI 0.6).
+    Errors: NK101, NK107, NK110, NK208, NK301, NK608, NK609. Source: nki.language.ones (NKI 0.6).
     """
     return full(shape, 1, dtype, buffer, name)
 
@@ -161,7 +162,7 @@ def zeros_like(
 
     It lies in SBUF unless ``buffer`` says otherwise, wherever ``x`` lies: "Defaults to sbuf", says the reference, where
     that of nl.empty_like says "same as x"; we take both at their word.
-    Errors: NK101, NK107, NK110, NK301, NK608, NK609. Source: nki.language.zeros_like (NKI 0.6).
+    Errors: NK101, NK107, NK110, NK208, NK301, NK608, NK609. Source: nki.language.zeros_like (NKI 0.6).
     """
     check_like("nl.zeros_like", x)
     return zeros(x.shape, dtype or x.dtype, sbuf if buffer is None else buffer, name)
