@@ -26,7 +26,7 @@ Coordinate: TypeAlias = int | slice | EllipsisType
 class NkiGrid(NotAValue):
     """The common part of tile grids and block grids (``nki.language.NkiGrid``, NKI 0.7).
 
-    nl.tiles, nl.blocks, nl.alloc_tiles and nl.alloc_blocks make grids; calling the class is NK609.
+    nl.tiles, nl.blocks, nl.alloc_tiles and nl.alloc_blocks make grids; kernels do not call the classes.
 
     Indices are integers, slices with a positive step, and one `...`; negative ones count from the end, and what lies
     outside is refused (NK402), never clamped: AWS's page leaves these three open, and a tensor is indexed so.
