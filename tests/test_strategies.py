@@ -188,6 +188,11 @@ class TestDTypes:
             dtypes("tensor_tenser")
         with pytest.raises(ValueError, match=r"nisa\.tensor_copy has dst, src; there is no data"):
             dtypes("tensor_copy", operands="data")
+        for ignored in ({"operands": "src"}, {"scale": 2.0}):
+            with pytest.raises(ValueError, match="belong to an instruction"):
+                dtypes(**ignored)
+        with pytest.raises(ValueError, match="trn9"):
+            dtypes(chip="trn9")
         with pytest.raises(ValueError, match=r"nisa\.exponential takes no dtype"):
             smallest_of(dtypes("exponential", chip="trn1"), lambda _: True)
 
@@ -260,7 +265,9 @@ class TestArrays:
         with pytest.raises(ValueError, match="low: must not be more than high"):
             arrays((1, 1), low=2, high=1)
         with pytest.raises(UnknownDType):
-            smallest_of(arrays((1, 1), "float64"), lambda _: True)
+            arrays((1, 1), "float64")
+        with pytest.raises(UnknownDType):
+            smallest_of(arrays((1, 1), st.just("float64")), lambda _: True)
 
 
 class TestBoxes:
@@ -282,6 +289,15 @@ class TestBoxes:
 
         assert min(least(each) for each in drawn(boxes((2, 8)))) == 0
         assert min(least(each) for each in drawn(boxes((2, 8), empty=False))) > 0
+
+    @pytest.mark.parametrize("strategy", [boxes, box_pairs])
+    def test_mistakes_are_reported(self, strategy: Any) -> None:
+        """An extent with which left would exceed right, and a dtype that NKI has not."""
+        for wrong in (0.0, -1.0, np.nan):
+            with pytest.raises(ValueError, match="extent: must be more than 0"):
+                strategy((1, 2), extent=wrong)
+        with pytest.raises(UnknownDType):
+            strategy((1, 2), "float64")
 
     def test_pairs_have_equal_boxes_and_others(self) -> None:
         """And boxes that touch, that lie in one another, that lie apart."""

@@ -23,10 +23,13 @@ _INTEGERS = [0, 1, -1, 127, 128, 255, 256, 1 << 24, (1 << 24) + 1]  # the last i
 
 
 def awkward_values(dtype: DTypeLike) -> Array:
-    """Return the values of ``dtype`` that kernels get wrong, each once; those that the dtype lacks are left out.
+    """Return the values of ``dtype`` that kernels get wrong, each once, as an array of one dimension; those that the
+    dtype lacks are left out.
 
-    Floats: zeros of both signs, ones, ties of rounding to narrower dtypes, the largest, the smallest normal and
-    denormal, infinities and not-a-number. Integers: the extremes, and what float32 cannot hold.
+    Floats: zeros and ones of both signs, ties of rounding to narrower dtypes and to integers; of both signs the
+    largest, the smallest normal and denormal, and infinity; and not-a-number. Integers: the extremes, 0, 1, -1, and the
+    values around 2**7, 2**8 and 2**24, beyond which float32 loses low bits. Packed dtypes: no bits and all bits set.
+    UnknownDType (a ValueError) for what is no dtype of NKI.
     """
     found = as_dtype(dtype)
     if found.kind == "bool":
@@ -71,16 +74,22 @@ def arrays(
     allow_nan: bool = True,
     allow_infinity: bool = True,
 ) -> st.SearchStrategy[Array]:
-    """NumPy arrays of a ``shape`` and ``dtype`` (each a value or a strategy).
+    """Draw NumPy arrays of a ``shape`` and ``dtype`` (each a value or a strategy; a shape may be one number).
 
     An array is zeros, ones, a ramp, equal values, one-hot rows or random numbers, with ``awkward`` also nothing but
-    awkward values (`awkward_values`), or a few of them strewn in. All finite values lie in ``low`` .. ``high``; without
-    bounds random floats are about 1, random integers anywhere. Drawing costs the same for large arrays as for small
-    ones: what is drawn is a pattern and a seed. Shrinks to the smallest shape, then to zeros (or ``low``).
-    Raises UnknownDType (a ValueError) for what is no dtype of NKI and ValueError for bounds that nothing lies in.
+    awkward values (`awkward_values`), or a few of them strewn in. All finite values lie in ``low`` .. ``high``, but
+    for bool and packed dtypes, which have no bounds; without bounds random floats have a normal distribution of mean 0
+    and deviation 1, random integers any bits. ``allow_nan`` and ``allow_infinity``: whether such awkward values may
+    come. Drawing costs the same for large arrays as for small ones: what is drawn is a pattern and a seed. Shrinks to
+    the smallest shape, then to zeros (or the value nearest to 0 within the bounds).
+
+    UnknownDType (a ValueError) for what is no dtype of NKI. ValueError if ``low`` exceeds ``high``, and at the draw if
+    the dtype has no value near a bound.
     """
     if low is not None and high is not None and low > high:
         raise ValueError(f"low: must not be more than high, they are {low} and {high}")
+    if not isinstance(dtype, st.SearchStrategy):
+        as_dtype(dtype)  # a mistake is reported where it is made
     bounds = (low, high)
 
     @st.composite

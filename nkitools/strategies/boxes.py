@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -27,16 +29,19 @@ _SPECIAL = np.array(
 def boxes(
     shape: Shape | st.SearchStrategy[Shape], dtype: DTypeLike = "float32", *, extent: float = 100.0, empty: bool = True
 ) -> st.SearchStrategy[Array]:
-    """Arrays ``[*shape, 4]`` of boxes with left <= right and top <= bottom, within -``extent`` .. 4 ``extent``.
+    """Draw arrays ``[*shape, 4]`` of boxes (left, top, right, bottom) with left <= right and top <= bottom, within
+    -``extent`` .. 4 ``extent``.
 
     ``shape`` is a value or a strategy, (batch, boxes) for instance. The boxes are all equal, or random, with a few
-    special ones strewn in: nested, touching, far away and, if ``empty``, without area. Shrinks to squares of that
-    ``extent`` at the origin.
+    special ones strewn in: nested, touching, far away and, if ``empty``, without area. Coordinates are rounded to
+    ``dtype``; a coarse one, or integers with a small ``extent``, can make further boxes empty. Shrinks to squares of
+    that ``extent`` at the origin. ValueError for what is no dtype of NKI and for an ``extent`` that is not positive.
     """
+    numpy_dtype = _checked(dtype, extent)
 
     @st.composite
     def drawn(draw: st.DrawFn) -> Array:
-        return _drawn(draw, drawn_shape(draw, shape), extent, empty=empty).astype(as_dtype(dtype).dtype)
+        return _drawn(draw, drawn_shape(draw, shape), extent, empty=empty).astype(numpy_dtype)
 
     return drawn()
 
@@ -44,7 +49,11 @@ def boxes(
 def box_pairs(
     shape: Shape | st.SearchStrategy[Shape], dtype: DTypeLike = "float32", *, extent: float = 100.0, empty: bool = True
 ) -> st.SearchStrategy[tuple[Array, Array]]:
-    """Two arrays of boxes of one shape, as `boxes`; a drawn pair may have the same box at some places."""
+    """Draw pairs of arrays of boxes, both of the drawn shape; the arguments and errors are those of `boxes`.
+
+    The arrays of a pair may have the same box at some places.
+    """
+    numpy_dtype = _checked(dtype, extent)
 
     @st.composite
     def drawn(draw: st.DrawFn) -> tuple[Array, Array]:
@@ -53,10 +62,16 @@ def box_pairs(
         if first.size:
             places = draw(st.lists(st.integers(0, first.size // 4 - 1), max_size=STREWN))
             second.reshape(-1, 4)[places] = first.reshape(-1, 4)[places]
-        numpy_dtype = as_dtype(dtype).dtype
         return first.astype(numpy_dtype), second.astype(numpy_dtype)
 
     return drawn()
+
+
+def _checked(dtype: DTypeLike, extent: float) -> np.dtype[Any]:
+    """Return NumPy's dtype. ValueError for another one, and for an extent that is not positive."""
+    if not extent > 0:
+        raise ValueError(f"extent: must be more than 0, it is {extent}")
+    return as_dtype(dtype).dtype
 
 
 def _drawn(draw: st.DrawFn, shape: tuple[int, ...], extent: float, *, empty: bool) -> Array:

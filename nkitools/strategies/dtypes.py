@@ -33,16 +33,24 @@ def dtypes(
     chip: str | None = None,
     **arguments: Argument,
 ) -> st.SearchStrategy[DType]:
-    """Return the dtypes (NKI's, which NumPy takes as its own) that an instruction of ``nki.isa`` takes.
+    """Draw the dtypes (NKI's, which NumPy takes as its own) that an instruction of ``nki.isa`` takes.
 
-    ``instruction`` is the function or its name; without one all dtypes but the packed ones are drawn. Its data operands
-    are all of the dtype, or only the ``operands`` named. ``arguments`` replace those of the call that is tried, such as
-    ``op=nl.bitwise_and``, which takes integers only. Each dtype is tried once for a chip, on small tiles, when one is
-    first drawn; dtypes that break the simulator's rules NK301 to NK306 or NK606 are left out. Shrinks to float32.
-    Raises ValueError for an instruction without a call to try and for operands that it does not have, and at the first
-    draw if no dtype will do. A call that breaks another rule raises KernelError at the draw.
+    ``instruction`` is the function or its name; without one all dtypes but the packed ones are drawn. The tiles that it
+    reads and writes are all of the dtype (but for those with a fixed one, such as indices), or only the ``operands``
+    named. ``arguments`` replace those of the call that is tried, such as ``op=nl.bitwise_and``, which takes integers
+    only. ``chip``: as in `nkitools.simulate`. Each dtype is tried once for a chip, on small tiles, when one is first
+    drawn; dtypes that break the simulator's rules NK301 to NK306 or NK606 are left out. Shrinks to the first of
+    float32, bfloat16, float16 and int32 that is taken.
+
+    ValueError at the call for an instruction without a call to try, for operands that it does not have, for an unknown
+    chip, and for ``operands`` or ``arguments`` without an instruction; at the first draw if no dtype will do. A call
+    that breaks another rule raises KernelError at the draw.
     """
     if instruction is None:
+        if operands is not None or arguments:
+            raise ValueError("operands and arguments belong to an instruction: name one, or leave them out")
+        if chip is not None:
+            generation_of(chip)
         return st.sampled_from(_ALL)
     name = instruction if isinstance(instruction, str) else str(getattr(instruction, "__name__", instruction))
     if name not in CALLS:

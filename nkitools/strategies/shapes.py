@@ -27,14 +27,16 @@ def tile_shapes(
     banks: int = 1,
     max_free: int | None = _LARGEST_FREE,
 ) -> st.SearchStrategy[tuple[int, ...]]:
-    """Shapes of legal tiles: 1 to 128 partitions, and free elements of ``dtype`` that fit into a partition.
+    """Draw shapes of legal tiles, as tuples: 1 to 128 partitions, and free elements of ``dtype`` that fit into a
+    partition.
 
     Edges come often: 1, one less than the most, the most, and the sizes around multiples of a quarter of the partitions
     and of 512 elements. ``memory``: ``"sbuf"`` or ``"psum"`` (also ``nl.sbuf``, ``nl.psum``); ``banks``: the most banks
     of PSUM that a tile fills (before NeuronCore-v4 a matmul writes one). ``chip``: as in `nkitools.simulate`; None is
     the chip that holds when a shape is drawn. ``ndim``: 2 to 5; the free size is the product of all dimensions behind
-    the first. ``max_free``: at most so many free elements, None for all that fit, which is slow. Shrinks to ones.
-    Raises ValueError for a wrong memory, dtype, ``ndim``, ``banks`` or ``max_free``.
+    the first; those between the first and the last are at most 4. ``max_free``: at most so many free elements, None for
+    all that fit, which is slow. Shrinks to ones. ValueError at the call for a wrong memory, dtype, chip, ``ndim``,
+    ``banks`` or ``max_free``.
     """
     region = _MEMORIES.get(memory.lower() if isinstance(memory, str) else getattr(memory, "value", ""))
     if region is None:
@@ -72,11 +74,12 @@ def _free_bytes(generation: Generation, memory: MemoryRegion, banks: int) -> int
 
 
 def matrix_shapes(*tiles: int, max_tiles: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
-    """Shapes with one size for each size in ``tiles``; a size is often a multiple of its tile size, or one off.
+    """Draw shapes, as tuples, with one size for each size in ``tiles``: from 1 to ``max_tiles`` times that; often a
+    multiple of it, or one off.
 
     For kernels that cut their operands into tiles and treat what remains: ``matrix_shapes(128, 512)`` draws the rows
-    and columns of one matrix, ``matrix_shapes(128, 128, 512)`` M, K and N of a product. A size is at most ``max_tiles``
-    tiles. Shrinks to ones. Raises ValueError without ``tiles``, and for numbers less than 1.
+    and columns of one matrix, ``matrix_shapes(128, 128, 512)`` M, K and N of a product. Shrinks to ones. ValueError
+    without ``tiles``, and for numbers less than 1.
     """
     if not tiles or min(*tiles, max_tiles) < 1:
         raise ValueError(
