@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from nkitools.facts.kept import Kept
@@ -24,10 +25,13 @@ _MODELLED = ("PL102", "PL103", "PL105")
 class CompiledKernel:
     """The compiler's answer to one Pallas call.
 
-    ``accepted``: None without a compiler, or if it took too long. ``seconds``: the duration of the compilation.
-    ``vmem_bytes``: the vector memory of the blocks, each once per buffer, and of the scratch. ``vmem_limit``: its
-    limit. ``vmem_measured``: the least limit with which the call still compiles. ``bundles``, ``spills``: counts from
-    the compiler's dump.
+    ``name``: the kernel's. ``accepted``: False if the compiler or JAX's lowering refuses the call, if the compiler
+    crashes, or for PL302; None without a compiler, or if it took too long; ``error`` says why it is not True.
+    ``seconds``: the duration of the compilation. ``code_bytes``: the size of the compiled program; 0 if there is none.
+    ``vmem_bytes``: the vector memory in bytes of the blocks, each once per buffer, and of the scratch. ``vmem_limit``:
+    its limit in bytes. ``vmem_measured``: the least limit in bytes with which the call still compiles. ``bundles``:
+    the number of instruction bundles, ``spills``: of those that spill registers to vector memory. The last three are
+    None if they were not asked for, or could not be measured.
     """
 
     name: str
@@ -44,7 +48,10 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The compiler's answers to a function's Pallas calls on a chip. ``left_out``: why the compiler has no answer."""
+    """The compiler's answers to a function's Pallas calls on a chip, equal calls once.
+
+    ``left_out``: why the compiler has no answer, or has none to one of the calls; '' if it has all.
+    """
 
     chip: str
     kernels: tuple[CompiledKernel, ...] = ()
@@ -52,22 +59,25 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Return whether the compiler accepts all calls: False if it refuses one.
+        """Return whether all calls compile: False if one of them has ``accepted`` False (see `CompiledKernel`).
 
-        None without a compiler, or if a call took too long and none is refused.
+        Otherwise None without a compiler, without a call, or if a call took too long.
         """
         verdicts = [kernel.accepted for kernel in self.kernels]
         return False if False in verdicts else None if None in verdicts or not verdicts else True
 
     @property
     def seconds(self) -> float:
-        """Return the duration of all compilations in seconds."""
+        """Return the sum of the calls' compilation times in seconds; a call without an answer counts 0.
+
+        A call that an earlier check in this process has compiled has the time of that compilation.
+        """
         return sum(kernel.seconds for kernel in self.kernels)
 
     @property
     def vmem_bytes(self) -> int:
         """Return the bytes of vector memory of the call that takes the most: each block once per buffer, and the
-        scratch.
+        scratch. 0 without a call.
         """
         return max((kernel.vmem_bytes for kernel in self.kernels), default=0)
 
@@ -75,19 +85,19 @@ class Compiled:
     def vmem_measured(self) -> int | None:
         """Return the least memory limit in bytes with which the call that needs the most still compiles.
 
-        None if it was not measured.
+        None if it was not measured for any call (``measure_vmem``).
         """
         return max((each.vmem_measured for each in self.kernels if each.vmem_measured is not None), default=None)
 
     @property
     def bundles(self) -> int | None:
-        """Return the number of instruction bundles of all calls; None unless they were counted."""
+        """Return the sum of the instruction bundles of the calls that were counted; None if none was (``bundles``)."""
         return _sum(kernel.bundles for kernel in self.kernels)
 
     @property
     def spills(self) -> int | None:
-        """Return the number of bundles of all calls that spill registers to vector memory; None unless they were
-        counted.
+        """Return the number of bundles that spill registers to vector memory, of the calls that were counted; None if
+        none was (``bundles``).
         """
         return _sum(kernel.spills for kernel in self.kernels)
 
@@ -153,13 +163,14 @@ def _compiled_once(each: Prepared, plan: Plan, reason: str) -> CompiledKernel:
         each.kernel = _compile(each, plan, reason)
     if each.kernel.accepted and isinstance(each.lowered, Program):
         if plan.measure_vmem and each.kernel.vmem_measured is None and not isinstance(each.call, WholeFunction):
-            each.kernel = replace(
-                each.kernel, vmem_measured=least_vmem(each.call, each.chip, plan.timeout, each.kernel.vmem_bytes)
-            )
+            with suppress(Crashed):  # what cannot be measured, or not in time, stays None
+                least = least_vmem(each.call, each.chip, plan.timeout, each.kernel.vmem_bytes)
+                each.kernel = replace(each.kernel, vmem_measured=least)
         if plan.bundles and each.kernel.bundles is None:
-            counted = count_bundles(each.lowered, each.chip, plan.timeout)
-            if counted is not None:
-                each.kernel = replace(each.kernel, bundles=counted.total, spills=counted.spilling)
+            with suppress(Crashed):
+                counted = count_bundles(each.lowered, each.chip, plan.timeout)
+                if counted is not None:
+                    each.kernel = replace(each.kernel, bundles=counted.total, spills=counted.spilling)
     return each.kernel
 
 

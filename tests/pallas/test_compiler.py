@@ -130,6 +130,27 @@ def test_what_it_tells_on_request(nothing_known: None) -> None:
     assert kernel.seconds > 0
 
 
+def test_what_cannot_be_measured_is_none(monkeypatch: pytest.MonkeyPatch, nothing_known: None) -> None:
+    """A call that compiles is accepted, also if the compiler ends or is too late over a measurement of it."""
+
+    class Accepting:
+        def compile(self, *_: Any) -> dict[str, Any]:
+            return {"accepted": True, "seconds": 0.5, "code_bytes": 64}
+
+    def ends(*_: Any) -> None:
+        raise Crashed("the compiler ended its process")
+
+    def is_late(*_: Any) -> None:
+        raise compiler.TimedOut("the compiler has not answered within 120 s")
+
+    for name, value in {"why_not": str, "compiler": Accepting, "least_vmem": ends, "count_bundles": is_late}.items():
+        monkeypatch.setattr(compiled, name, value)
+    run = check(double, ramp(), modes="aot", measure_vmem=True, bundles=True)
+    kernel = run.compiled["v5e"]
+    assert (kernel.accepted, kernel.seconds, run.findings) == (True, 0.5, [])
+    assert (kernel.vmem_measured, kernel.bundles, kernel.spills) == (None, None, None)
+
+
 def test_without_libtpu_it_is_left_out(monkeypatch: pytest.MonkeyPatch, nothing_known: None) -> None:
     """Everything else of a check is made all the same, and the run says what is missing."""
     reason = "libtpu is not here"
