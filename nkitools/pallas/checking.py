@@ -42,34 +42,41 @@ def check(
 
     No single way of running a TPU kernel on a CPU finds everything. ``modes`` (None: all but ``device``) are:
 
-    - ``interpret``: plain interpretation, for the outputs.
-    - ``tpu_interpret``: watched TPU interpretation: PL201 to PL210, and prints with their grid point. On one core; with
-      ``cores=2`` again on two, which share the grid's parallel dimensions in an order drawn from ``seed``.
-    - ``lower``: JAX's lowering for each of ``chips`` (v4, v5e, v5p, v6e, tpu7x), and the rules that need no compiler:
-      PL101 to PL105, PL302.
-    - ``aot``: the real TPU compiler for each chip, if libtpu is installed: PL102, PL103, PL105, PL301. If it accepts a
-      kernel, PL102, PL103 and PL105 are dropped. It works in a process of its own, with ``timeout`` seconds for each
-      kernel.
+    - ``interpret``: plain interpretation, for the outputs; PL213 if those of ``tpu_interpret`` differ.
+    - ``tpu_interpret``: watched TPU interpretation: PL201 to PL210, PL212, and prints with their grid point. Parallel
+      dimensions of the grid run in an order drawn from ``seed`` (None: 0). With ``cores=2`` the function runs once more
+      on two cores, which share these dimensions.
+    - ``lower``: JAX's lowering for each of ``chips`` (v4, v5e, v5p, v6e, tpu7x): PL101 to PL105, PL302, and PL301 for
+      what the lowering refuses otherwise.
+    - ``aot``: the TPU compiler for each chip, if libtpu is installed: PL301, or the rule that its refusal is about. If
+      it accepts a kernel, PL102, PL103 and PL105 are dropped. It works in a process of its own, with ``timeout``
+      seconds for each compilation.
     - ``device``: the TPU that JAX sees, for the outputs.
 
-    The run has ``.outputs`` (NumPy arrays, or JAX arrays if one argument is one), ``.findings`` and ``.prints``.
-    ``.compiled["v5e"]`` has the compiler's verdict on each call, its vector memory (each block once per buffer, and the
-    scratch), with ``measure_vmem`` the least with which it compiles, and with ``bundles`` the counts of its instruction
-    bundles and spills. With ``estimates`` the page of the run shows ``.estimate()``: the time of each call on each
-    chip, by the compiler's static profile. ``mesh`` (of JAX, or ``{"x": 4}``) gives devices to a function whose
-    ``jax.shard_map`` names none; they are simulated on the CPU. ``topology`` (``"v5e:2x2"``) replaces ``chips`` as the
-    target of the compiler; the default is the smallest with as many devices.
+    With ``lower`` or ``aot`` the rules that need no compiler (PL101 to PL103, PL105, PL302, PL303) are checked too.
 
-    ``reference``: the expected outputs, or a function of the arguments. If outputs differ by more than ``rtol`` and
-    ``atol`` (by default by more than their dtype can explain), and no other error explains it, PL211 names the blocks,
-    the grid points that wrote them and the index map. ``.left_out`` has the modes that did not run, with the reasons.
-    Findings are collected; with ``rules="error"`` the first error is raised as ``KernelError``. These keywords do not
-    reach ``fn``. Exceptions of ``fn`` pass through unchanged. A mode that cannot run the function is left out, and the
-    outputs come from a mode that can. If none can, the outputs are None, and ``rules="error"`` raises JAX's error.
-    ``TypeError`` if ``fn`` cannot be called, ``ValueError`` for an unknown chip, mode, number of cores or ``rules``,
-    ``NotModelled`` (NK607) without JAX.
+    The run has ``.outputs`` (NumPy arrays, or JAX arrays if one argument is one), ``.findings`` and ``.prints``.
+    ``.compiled["v5e"]`` (with ``aot``) has the compiler's verdict on each call, its vector memory (each block once per
+    buffer, and the scratch), with ``measure_vmem`` the least with which it compiles, and with ``bundles`` the counts of
+    its instruction bundles and spills. With ``estimates`` the page of the run shows ``.estimate()``: the time of each
+    call on each chip, by the compiler's static profile. ``mesh`` (of JAX, or ``{"x": 4}``) gives devices to a function
+    whose ``jax.shard_map`` names none; they are simulated on the CPU. ``topology`` (``"v5e:2x2"``) replaces ``chips``:
+    the compiler targets it; the default is the smallest with as many devices.
+
+    ``reference``: the expected outputs, or a function that gets the arguments as they are and returns them. If outputs
+    differ by more than ``rtol`` and ``atol`` (without both by more than their dtype can explain), and the run has no
+    error of PL201 to PL212, PL211 names the blocks, the grid points that wrote them and the index map. ``.left_out``
+    has the modes that did not run, with the reasons. ``rules="report"`` collects findings, ``"error"`` raises the first
+    error as ``KernelError``, ``"strict"`` warnings too, ``"off"`` keeps no finding. These keywords do not reach ``fn``.
+    Exceptions of ``fn`` pass through unchanged. A mode that cannot run the function is left out, and the outputs come
+    from a mode that can. If none can, the outputs are None, and ``"error"`` and ``"strict"`` raise JAX's error.
+    ``TypeError`` if ``fn`` cannot be called, ``NotModelled`` (NK607) without JAX, ``ValueError`` for an unknown chip,
+    mode, topology, number of cores or ``rules``, for a tolerance without ``reference`` or that is no finite number
+    from 0 on, and for a reference with other shapes than the outputs.
     """
     __tracebackhide__ = True
+    if reference is None and (rtol, atol) != (None, None):
+        raise ValueError("rtol and atol are the allowed differences from `reference`, which is not given")
     plan = Plan(
         chips=chosen(chips) if topology is None else (in_topology(topology),), modes=chosen_modes(modes), seed=seed,
         cores=_possible_cores(cores), axes=axes_of(mesh), timeout=timeout, measure_vmem=measure_vmem, bundles=bundles,
@@ -88,10 +95,12 @@ def check_as_asked(
     rules: str | None = None,
     **kwargs: Argument,
 ) -> CheckedRun:
-    """Check as :func:`check` does, with defaults for tests: from the options, and the first error is raised.
+    """Check as `check` does, with the options ``pallas_chips``, ``pallas_modes`` and ``rules`` (``error`` if unset) in
+    place of arguments that are None.
 
-    The options are ``pallas_modes``, ``pallas_chips`` and ``rules``. To keep tests quick, TPU interpretation is left
-    out for grids of more than 256 points and for arrays of more than 64 MiB, unless ``modes`` names it.
+    Only these four keywords are taken, all others go to ``fn``. To keep tests quick, TPU interpretation is left out if
+    the grids of all calls have more than 256 points together, or their arrays more than 64 MiB, unless ``modes`` names
+    it.
     """
     __tracebackhide__ = True
     level = str(options.value("rules")) if rules is None else rules

@@ -30,8 +30,11 @@ _NEVER = frozenset({"neuronxcc", "nki", "nkitools", "numpy", "scipy"}) | sys.std
 
 
 def is_pallas_function(fn: Callable[..., Any]) -> bool:
-    """Return whether JAX runs ``fn``: a jitted function, a partial of one, or a function or object that names JAX or
-    calls such a function.
+    """Return whether ``fn`` is taken for a JAX function; ``fn`` is not called.
+
+    True for a function that JAX has made (``jax.jit``) or defines, and for a function whose code names JAX or another
+    such function; partials, methods and callable objects count as the function that they call. This is a guess: JAX
+    that is reached by a registry or a text is not seen.
     """
     return _uses_jax(fn, set())
 

@@ -35,16 +35,16 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     ``fn`` is any JAX function: jitted or not, a partial, a wrapper around several Pallas calls. It needs no
     ``interpret`` argument. If it has one that is an ``InterpretParams`` (of TPUs or GPUs), its calls are interpreted by
     it; otherwise plainly, and Mosaic GPU kernels by JAX's interpreter of GPUs. Races that such parameters detect are
-    findings (PL203), not exceptions. Only Pallas calls whose ``pl.pallas_call(...)`` is called during the run are
-    interpreted. A function that asks for its chip (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) gets v5e, unless
-    its mesh has another one.
+    findings (PL203), not exceptions; no other rule is checked (`check` does). Only Pallas calls whose
+    ``pl.pallas_call(...)`` is called during the run are interpreted. A function that asks for its chip
+    (``pltpu.get_tpu_info``, ``pltpu.emit_pipeline``) gets v5e, unless its mesh has another one.
 
-    Outputs have the structure that ``fn`` returns. They are NumPy arrays, or JAX arrays if one argument is a JAX array.
-    Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in ``.prints``: one record for each value,
-    with the text before it as prefix; plain interpretation gives no grid point, file or line.
+    ``.outputs`` have the structure that ``fn`` returns. They are NumPy arrays, or JAX arrays if one argument is a JAX
+    array. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in ``.prints``: one record for each
+    value, with the text before it as prefix; plain interpretation gives no grid point, file or line.
 
-    Raises what ``fn`` raises, unchanged; ``TypeError`` for an object that is not a JAX function; ``NotModelled``
-    (NK607) without JAX.
+    Raises what ``fn`` raises, unchanged; ``TypeError`` for an object that cannot be called, and for a function that
+    neither returns a JAX array nor names JAX; ``NotModelled`` (NK607) without JAX.
     """
     __tracebackhide__ = True
     if not callable(fn):

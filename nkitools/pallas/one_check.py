@@ -50,10 +50,11 @@ _OF_TPU = ("tpu_interpret", "lower", "aot")  # the modes for kernels of TPUs alo
 class CheckedRun(Run):
     """The result of checking a function with Pallas calls.
 
-    ``compiled``: the compiler's answers for its Pallas calls, by chip. ``left_out``: the modes that did not run, with
-    the reasons. ``estimating``: the function behind ``estimate()``. ``traces``: inside `nkitools.watching()` the events
-    of each Pallas call in TPU interpretation. ``unlike``: a function that returns PL211 for outputs that are expected
-    later. ``called``: a function that returns the checked one and its arguments.
+    ``compiled``: the compiler's answers for its Pallas calls, by the chip's name; empty without the mode ``aot``.
+    ``left_out``: the reasons by the mode that did not run, or not for all chips and calls; ``estimates`` is a key too.
+    ``traces``: inside `nkitools.watching()` the events of each Pallas call in TPU interpretation. The other fields are
+    functions that nkitools itself calls: ``estimating`` makes ``estimate()``, ``unlike(outputs, rule)`` returns PL211
+    for outputs that are expected later, ``called()`` returns the checked function and its arguments.
     """
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
@@ -74,8 +75,9 @@ class CheckedRun(Run):
     def estimate(self) -> Estimate:  # type: ignore[override]  # of Pallas calls, where a run of NKI has instructions
         """Return how long the Pallas calls take on each chip of the check, as `nkitools.pallas.estimate` does.
 
-        The first call compiles them a second time, and adds the times to the HTML page of the run. ``NotModelled``
-        (NK607) without libtpu, ``ValueError`` if no mode traced the calls.
+        The first call compiles the Pallas calls once more, and adds the times to the HTML page of the run; later calls
+        return the same object. ``ValueError`` if the check found no Pallas call of a TPU, or ran without the modes
+        ``lower`` and ``aot``; ``NotModelled`` (NK607) without libtpu.
         """
         return self._estimate
 

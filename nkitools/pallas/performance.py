@@ -55,17 +55,20 @@ _CHIP_OF_KIND = {chip.device_kind: chip.name for chip in CHIPS.values()} | {
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """The time of a function on a TPU."""
+    """The time of a function on a TPU, as `measure` returns it."""
 
     function: str
+    """The function's name."""
     chip: str
+    """The name of the chip, as `peak` takes it."""
     dtype: str
+    """The name of the dtype whose peak was taken."""
     operations: float
     """Operations of one call, as the caller counted them."""
     seconds: float
-    """Of one call: the median over the trials."""
+    """Seconds of one call: the median over the trials."""
     trials: tuple[float, ...]
-    """Seconds of one call in each trial."""
+    """Seconds of one call in each trial: the trial's time divided by its number of calls."""
     utilisation: float
     """Share of the device's peak, between 0 and 1."""
 
@@ -80,13 +83,15 @@ class Measurement:
 def peak(dtype: DTypeLike, chip: str, *, cores: int | None = None) -> float:
     """Return the documented peak in operations per second; a multiply-add counts two.
 
-    - ``dtype`` of the factors: bfloat16, int8, or float8 of any form; a name, or whatever NumPy or JAX take.
+    - ``dtype`` of the factors: its name in full, or a dtype of NumPy, ml_dtypes or JAX. bfloat16 (every chip), int8
+      (but for tpu7x) and float8 of any form (v5p, v6e, tpu7x) have a peak. float32 has none, as a TPU multiplies it in
+      several passes of bfloat16.
     - ``chip``: "v4", "v5e", "v5p", "v6e" or "tpu7x".
-    - ``cores``: how many TensorCores count; by default as many as JAX calls one device: both of a v4 or v5p, one of the
-      two of a TPU7x.
+    - ``cores``: how many TensorCores count; by default as many as JAX calls one device: the one of a v5e or v6e, both
+      of a v4 or v5p, one of the two of a TPU7x.
 
     Raises ``ValueError`` for a chip or a dtype without a documented peak, and for ``cores`` that the chip does not
-    have. float32 has no peak, as a TPU multiplies it in several passes of bfloat16.
+    have.
     """
     if chip not in PEAKS:
         raise ValueError(f"no peak is known for chip {chip!r}; known are {', '.join(PEAKS)}")
@@ -106,8 +111,8 @@ def utilisation(seconds: float, operations: float, dtype: DTypeLike, chip: str, 
     """Return the share of the peak, between 0 and 1, that ``operations`` in ``seconds`` reach.
 
     ``seconds`` must be measured on the chip; a product [M, K] x [K, N] has 2 M K N ``operations``. The other arguments
-    are those of `peak`. Raises ``ValueError`` for a time that is not positive, a negative count, and for more than the
-    peak: then the count or the time is wrong.
+    are those of `peak`. Raises ``ValueError`` as `peak` does, for a time that is not positive, for a negative count,
+    and for more than the peak: then the count or the time is wrong.
     """
     if not seconds > 0:
         raise ValueError(f"seconds is {seconds}; a measured time is positive")
@@ -132,21 +137,22 @@ def measure(
     trials: int = 10,
     calls: int = 10,
 ) -> Measurement:
-    """Time ``fn(*args)`` on the TPU that JAX runs it on, and compare with the peak of one device.
+    """Time ``fn(*args)`` on one TPU device, and compare the time with the peak of that device.
 
-    The function is jitted and called once before the clock runs. Each trial starts ``calls`` calls and waits for the
-    last. The device runs them in order, so that the host starts one while the device runs the one before.
+    The device is that of the first JAX array in ``args``, else JAX's default device. The function is jitted and called
+    once before the clock runs. Each trial starts ``calls`` calls and waits for the last. The device runs them in order,
+    so that the host starts one while the device runs the one before.
 
     - ``fn``: a JAX function of arrays, with or without Pallas calls.
     - ``args``: its arguments; they are moved to the device before the clock runs.
     - ``operations`` of one call; a product [M, K] x [K, N] has 2 M K N.
-    - ``dtype`` of the factors; by default that of the first array in ``args``.
+    - ``dtype`` of the factors, as `peak` takes it; by default that of the first array in ``args``.
     - ``trials``: the number of measurements; their median counts.
     - ``calls``: the number of calls in a trial.
 
-    Raises ``NotModelled`` (NK607) if JAX runs the function on anything but a TPU, or interprets one of its Pallas
-    calls: such a time is not the kernel's performance. ``ValueError`` for less than one trial or call, and as in
-    `utilisation`.
+    Raises ``NotModelled`` (NK607) if the device is no TPU, or one whose peak is not known, if JAX interprets one of the
+    Pallas calls (such a time is not the kernel's performance), and without JAX. ``ValueError`` for less than one trial
+    or call, without ``dtype`` for arguments without an array, and as in `utilisation`.
     """
     if trials < 1 or calls < 1:
         raise ValueError(f"trials is {trials} and calls is {calls}; both are at least 1")

@@ -34,10 +34,11 @@ def precision_split(
 ) -> PrecisionSplit:
     """Run ``fn(*args, **kwargs)`` in its dtypes and in float32, and return how much of the error low precision causes.
 
-    Both runs are plain interpretation. In the second one every float with fewer bits is float32, also in the function's
-    arrays and scratch memory. ``reference`` and the result are those of `nkitools.precision_split`. Exceptions of
-    ``fn`` pass through; TypeError, ValueError for a reference that does not fit, ``NotModelled`` (NK607) for an
-    operation without a float32 form (``shard_map``).
+    Both runs are plain interpretation on the CPU. In the second one every float of less than 32 bits is float32, also
+    in the function's arrays and scratch memory. ``reference`` and the result are those of `nkitools.precision_split`;
+    the tensors are the outputs. Exceptions of ``fn`` pass through. TypeError if ``fn`` is no JAX function or
+    ``reference`` holds no array, ValueError for a reference of another number or shape of arrays, ``NotModelled``
+    (NK607) for an operation without a float32 form (``shard_map``) and without JAX.
     """
     __tracebackhide__ = True
     precise = run(fn, *args, **kwargs)

@@ -50,7 +50,7 @@ class KernelEstimate(OfKernel):
     hbm_bytes: int
     """Bytes between HBM and vector memory: of the blocks, and of each array without blocks once."""
     memory_us: float
-    """The time of these bytes at the chip's peak bandwidth, in microseconds."""
+    """The time of these bytes at the peak bandwidth of the HBM, in microseconds."""
     units: Mapping[str, float] = field(default_factory=dict)
     """The share of its slots that each unit (``MXU``, ``VALU``, ``VLOAD``, ``VSTORE``, ...) fills in the kernel's
     instruction bundles, each bundle counted once."""
@@ -65,7 +65,7 @@ class KernelEstimate(OfKernel):
 
     @property
     def latency_us(self) -> float | None:
-        """The estimated microseconds: the greater of ``compute_us`` and ``memory_us``.
+        """Return the estimated microseconds: the greater of ``compute_us`` and ``memory_us``.
 
         None if the compiler made no profile of the kernel; ``left_out`` says why.
         """
@@ -73,7 +73,7 @@ class KernelEstimate(OfKernel):
 
     @property
     def bound(self) -> str:
-        """Return the bound of the time: ``compute`` or ``memory``; '' without a profile."""
+        """Return ``compute`` if ``compute_us`` is at least ``memory_us``, else ``memory``; '' without a profile."""
         if self.compute_us is None:
             return ""
         return "compute" if self.compute_us >= self.memory_us else "memory"
@@ -105,7 +105,10 @@ class Estimate:
     kernels: tuple[KernelEstimate, ...]
 
     def latency_us(self, chip: str) -> float | None:
-        """Return the sum of the times of the calls on ``chip``; None if there are none, or if one has no estimate."""
+        """Return the sum of the estimated microseconds of the different calls on ``chip``.
+
+        A call that is made twice counts once. None if no call was estimated for ``chip``, or if one has no estimate.
+        """
         times = [each.latency_us for each in self.kernels if each.chip == chip]
         known = [time for time in times if time is not None]
         return sum(known) if times and len(known) == len(times) else None
@@ -128,11 +131,13 @@ def estimate(
 ) -> Estimate:
     """Return the estimated time of the Pallas calls of ``fn(*args, **kwargs)`` on each of ``chips``, without a TPU.
 
-    ``args`` may be ``jax.ShapeDtypeStruct``: nothing is run. The time of a call is the greater of two: the cycles of
-    the static profile of the TPU compiler (in libtpu), and the bytes that the block specs move at the peak bandwidth of
-    the HBM. For a grid with more than 32 points a part is profiled. The estimate ranks variants of a kernel. It leaves
-    out JAX's work around the calls and loops around them; an array that the kernel itself copies counts once. There is
-    no profile for v4.
+    ``args`` may be ``jax.ShapeDtypeStruct``: nothing is run. ``chips``: names, in a sequence or a text with commas. The
+    time of a call is the greater of two: the cycles of the static profile of the TPU compiler (in libtpu), and the
+    bytes that the block specs move at the peak bandwidth of the HBM. For a grid with more than 32 points at most 32 are
+    profiled. The estimate ranks variants of a kernel. It leaves out JAX's work around the calls, and each different
+    call counts once, however often the function makes it; an array that the kernel itself copies counts once. There is
+    no profile for v4. A call that the compiler refuses or does not profile within ``timeout`` seconds has no time
+    (``left_out`` says why).
 
     Exceptions of ``fn`` pass through; ``ValueError`` for an unknown chip, ``NotModelled`` (NK607) without JAX or
     libtpu.

@@ -129,6 +129,9 @@ def test_outputs_within_the_tolerance_are_no_finding_and_other_shapes_are_an_err
     assert "outputs[0]" in found.message
     with pytest.raises(ValueError, match=r"outputs have shapes \[\(8, 128\)\], and the reference \[\(128, 8\)\]"):
         check(doubled, X[:8, :128], modes=WATCHED, reference=near.T)
+    for tolerance in ({"rtol": 1e-3}, {"atol": 0.0}):
+        with pytest.raises(ValueError, match="differences from `reference`"):
+            check(doubled, X[:8, :128], modes=WATCHED, **tolerance)
 
 
 def in_place(x: Any, y: Any, *, scalars: int) -> Any:
