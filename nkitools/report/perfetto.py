@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def save_timeline(run: Run, path: str | os.PathLike[str], *, order: bool = False) -> None:
-    """Write the trace of a run to a file for Perfetto.
+    """Write the trace of a run to a file for Perfetto (ui.perfetto.dev); the file is replaced if it exists.
 
-    ``order``: one step for each instruction, in the order of simulation, in place of estimated times. Errors: those of
-    `timeline`, and OSError if the file cannot be written.
+    Instructions have the times of `Run.estimate`. ``order``: one step for each instruction, in the order of simulation,
+    in place of estimated times. TypeError if ``run`` is no run; ValueError if it has no instructions, as nkitools has
+    not simulated it; ModuleNotFoundError without the package ``perfetto``; OSError if the file cannot be written.
     """
     write_whole(path, timeline(run, order=order))
 

@@ -67,11 +67,11 @@ class Comparison:
 def compare_runs(first: Run, second: Run, *, rtol: float | None = None, atol: float | None = None) -> Comparison:
     """Compare two runs of a kernel, which may come from files.
 
-    Two numbers are equal if ``|first - second| <= atol + rtol * |second|``, as in `numpy.testing`; if neither is given
-    the coarser of their dtypes decides, see `nkitools.comparison.dtype_table`. Prints are matched by prefix, rank,
-    program and loop counters, not by line, so that two versions of a kernel can be compared; findings by rule,
-    severity, function, message and rank. TypeError for other objects, ValueError for a tolerance that is no finite
-    number.
+    Two numbers are equal if ``|first - second| <= atol + rtol * |second|``, as in `numpy.testing`; if only one of the
+    two is given, the other is 0, and without both the coarser of the numbers' dtypes decides, see
+    `nkitools.comparison.dtype_table`. Prints are matched by prefix, rank, program and loop counters, not by line, so
+    that two versions of a kernel can be compared; findings by rule, severity, function, message and rank. TypeError for
+    other objects than runs, ValueError for a tolerance that is no finite number from 0 on.
     """
     for run in (first, second):
         must_be_run(run, "compare_runs")

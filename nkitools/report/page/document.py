@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
+from nkitools.comparison.rule import stated_rule
 from nkitools.facts import options
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run, must_be_run
@@ -41,14 +42,18 @@ def page(
     """Return the page of a run as one self-contained HTML text.
 
     ``expected``: the expected outputs, in the containers that the kernel returns; by default the run's own reference,
-    if it has one. ``rtol`` and ``atol``: the allowed differences from ``expected``. The page has the values that a
-    watch recorded (`nkitools.record.watch.watching.watching`). ``passed``: a test has compared the outputs and passed.
+    if it has one. ``rtol`` and ``atol``: the allowed differences from ``expected``, as in NumPy; if only one is given,
+    the other is 0, and without both the dtypes decide. ``title``: by default the kernel's name. ``passed``: a test has
+    compared the outputs and passed; without a stated tolerance only NaN and infinities are then marked as wrong.
     ``against``: another run, in a `nkitools.report.page.differences.Against`; lines and turns that differ from it are
-    marked. TypeError if ``run`` is no run, ValueError for ``rtol`` or ``atol`` without ``expected``.
+    marked. The page has the values that a watch recorded (`nkitools.watching`), up to the option ``page_limit``.
+    TypeError if ``run`` is no run. ValueError for ``rtol`` or ``atol`` without ``expected``, or that are no finite
+    numbers from 0 on.
     """
     must_be_run(run, "a page")
     if expected is None and (rtol, atol) != (None, None):
         raise ValueError("a page: rtol and atol are the allowed differences from `expected`, which is not given")
+    stated_rule(rtol, atol)
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
     gathering = Gathering(run, reference, title, passed=passed, budget=_budget(), against=against)
     directory, content = packed(gathering.columns)
@@ -87,7 +92,10 @@ def write_page(
     passed: bool = False,
     against: Against | None = None,
 ) -> None:
-    """Write `page` into a file. OSError if it cannot be written."""
+    """Write the page of a run to a file, which is replaced if it exists. The other arguments are those of `page`.
+
+    TypeError and ValueError as of `page`, OSError if the file cannot be written.
+    """
     text = page(run, expected, rtol=rtol, atol=atol, title=title, passed=passed, against=against)
     write_whole(path, text)
 

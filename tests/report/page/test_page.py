@@ -356,4 +356,7 @@ def test_a_tolerance_without_expected_outputs_is_refused() -> None:
     for tolerance in ({"rtol": 1e-3}, {"atol": 0.0}):
         with pytest.raises(ValueError, match="differences from `expected`"):
             nkitools.page(run, **tolerance)
+    for wrong in (-1e-3, np.inf):
+        with pytest.raises(ValueError, match="atol: must be a finite number from 0 on"):
+            nkitools.page(run, run.outputs, atol=wrong)
     assert "<html" in nkitools.page(run, run.outputs, rtol=1e-3)
