@@ -19,19 +19,21 @@ class Print:
     """One ``device_print``: its values, its loop counters and its place in the source.
 
     ``value``: the elements, in their dtype. ``shape`` and ``dtype`` (a name): of the printed tensor, by default those
-    of ``value``. ``mask``: the elements that the print's mask left out (their values mean nothing). ``unwritten``: the
-    elements that were never written. Both are None if there are none. ``loops``: the counters of the loops around the
-    print, outermost first. In a custom operator ``memory`` is '' and ``program`` the core. ``tensor``: the name of the
-    written tensor, if a probe (``watch``) made the record. ``order``: the number of the print in its run. ``issued``:
-    the number of instructions before it.
+    of ``value``. ``mask``: an array of bool, True for the elements that the print's mask left out (their values mean
+    nothing). ``unwritten``: the same for elements that were never written. Both are None if there are none. ``loops``:
+    the counters of the loops around the print, outermost first. ``program``: the program's index in the grid, () for
+    program 0 of a run without a grid. In a custom operator ``memory`` is '' and ``program`` the core. ``rank``: None
+    without ranks. ``tensor``: the name of the written tensor, if a watched line (``watch``) made the record.
+    ``order``: the number of the print in its run, from 0 on; -1 before it
+    has one. ``issued``: the number of instructions before it.
 
-    A value beyond the limit (option ``print_limit``) is kept as its ``summary`` and corners: ``value`` then has the
-    first and last three elements of each dimension, and ``is_whole`` is False. A print of text alone has a value
-    without elements.
+    A value of more bytes than the limit (option ``print_limit``, in MiB), or than is left of 16 times the limit for the
+    run, is kept as its ``summary`` and corners: ``value`` then has the first and last three elements of each dimension,
+    and ``is_whole`` is False. A print of text alone has a value without elements.
 
-    Two prints are equal if prefix, shape, dtype, values (NaN equals NaN), mask, program, rank and loop counters are.
-    The place in the source, the memory and the order do not count, so that prints of different kernels can be compared.
-    Without a grid the program is program 0.
+    Two prints are equal if prefix, program, rank and loop counters are equal, and `same_values` holds. The place in the
+    source, the memory and the order do not count, so that prints of different kernels can be compared. A print without
+    a program equals one of program 0.
     """
 
     prefix: str
@@ -63,22 +65,22 @@ class Print:
 
     @property
     def is_text(self) -> bool:
-        """Return whether only the prefix was printed."""
+        """Return whether the value has no elements: only the prefix was printed, or an empty tensor."""
         return self.value.size == 0
 
     @property
     def size(self) -> int:
-        """Return the number of printed elements."""
+        """Return the number of elements of the printed tensor, masked and unwritten ones included."""
         return self.value.size if self.reduced is None else self.reduced.size
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements."""
+        """Return the bytes of these elements, each as large as one of ``value``."""
         return self.size * self.value.itemsize
 
     @cached_property
     def summary(self) -> Summary:
-        """Minimum, maximum, mean, counts, corners and a coarse picture, computed at first use.
+        """Return minimum, maximum, mean, counts, corners and a coarse picture, computed at first use.
 
         Masked and unwritten elements count only as ``unwritten``.
         """
@@ -86,17 +88,26 @@ class Print:
 
     @property
     def min(self) -> float | None:
-        """The smallest finite element (of packed dtypes: the smallest code); None if there is none."""
+        """Return the smallest finite element (of packed dtypes: the smallest code); None if there is none.
+
+        Masked and unwritten elements do not count.
+        """
         return self.summary.minimum if self.size else None
 
     @property
     def max(self) -> float | None:
-        """The largest finite element; None if there is none."""
+        """Return the largest finite element (of packed dtypes: the largest code); None if there is none.
+
+        Masked and unwritten elements do not count.
+        """
         return self.summary.maximum if self.size else None
 
     @property
     def mean(self) -> float | None:
-        """The mean of the finite elements, in float64; None if there are none."""
+        """Return the mean of the finite elements, summed in float64; None if there are none.
+
+        Masked and unwritten elements do not count.
+        """
         return self.summary.mean if self.size else None
 
     @property
@@ -106,16 +117,19 @@ class Print:
 
     @property
     def inf_count(self) -> int:
-        """Return the number of infinite elements, without masked and unwritten ones."""
+        """Return the number of infinite elements of both signs, without masked and unwritten ones."""
         return self.summary.inf if self.size else 0
 
     @property
     def masked(self) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]:
-        """The value as a masked array: elements that the print's mask left out are masked."""
+        """Return ``value`` as a masked array of NumPy: elements that the print's mask left out are masked."""
         return np.ma.MaskedArray(self.value, np.ma.nomask if self.mask is None else self.mask)
 
     def place(self) -> str:
-        """``program 0, m=0, n=1, giou.py:41``; with ranks ``rank 2`` comes first."""
+        """Return the place as text: ``program 0, m=0, n=1, giou.py:41``; with ranks ``rank 2`` comes first.
+
+        The file is its name without folders; it is left out if it is unknown.
+        """
         program = ", ".join(str(index) for index in self.program) or "0"
         counters = [f"{name}={value}" for name, value in self.loops.items()]
         where = [f"{shown_file(self.file, whole=False)}:{self.line}"] if self.file else []
@@ -123,18 +137,27 @@ class Print:
         return ", ".join([*rank, f"program {program}", *counters, *where])
 
     def header(self) -> str:
-        """``preds [program 0, m=1, giou.py:41] SBUF float32 [128, 4]``; of a print of text alone without the tensor."""
+        """Return the prefix, the place and the tensor: ``preds [program 0, m=1, giou.py:41] SBUF float32 [128, 4]``.
+
+        A print without elements has no tensor there.
+        """
         if self.is_text:
             return shown(f"{self.prefix} [{self.place()}]")
         return shown(f"{self.prefix} [{self.place()}] {self.described()}")
 
     def described(self) -> str:
-        """``SBUF float32 [128, 4]``, with the tensor's name if a line is watched."""
+        """Return the memory, dtype and shape of the tensor: ``SBUF float32 [128, 4]``.
+
+        In the print of a watched line the tensor's name comes first.
+        """
         name = f"`{self.tensor}`" if self.tensor not in ("", self.prefix) else ""
         return " ".join(filter(None, (name, self.memory, self.dtype, str(list(self.shape)))))
 
     def notes(self) -> list[str]:
-        """Return notes on masked elements, unwritten elements and elements that are not kept."""
+        """Return sentences with the numbers of masked and of unwritten elements; [] if there are none.
+
+        For a value beyond the limit they are two: its bytes, and `numbers`.
+        """
         found = []
         for elements, what in ((self.mask, "masked"), (self.unwritten, "never written")):
             if elements is not None and self.reduced is None:
@@ -146,7 +169,10 @@ class Print:
         return found
 
     def numbers(self) -> str:
-        """``min -1 max 2.5 mean 0.25``, and the numbers of NaN and infinite elements, if there are any."""
+        """Return ``min -1 max 2.5 mean 0.25``, and the numbers of NaN and infinite elements, if there are any.
+
+        A number has at most six digits. Masked and unwritten elements do not count. '' without elements.
+        """
         if self.is_text:
             return ""
         found = [
@@ -158,12 +184,18 @@ class Print:
         return " ".join([*found, *(f"{count} {what}" for count, what in counts if count)])
 
     def text(self) -> str:
-        """Return the header, the notes and the array, shortened as NumPy does."""
+        """Return the header, the notes and the values as lines; without elements the header alone.
+
+        Of more than 64 elements the first and last three of each dimension are shown.
+        """
         notes = [f"({note})" for note in self.notes()]
         return "\n".join([self.header(), *notes, *([] if self.is_text else [self.values_text()])])
 
     def values_text(self) -> str:
-        """Return the values alone, shortened as NumPy does; masked elements are ``--``."""
+        """Return the values as NumPy prints them; elements that the print's mask left out are ``--``.
+
+        Of more than 64 elements the first and last three of each dimension are shown.
+        """
         return elided(self.value, self.mask, self.shape)
 
     def __repr__(self) -> str:
@@ -184,7 +216,9 @@ class Print:
     def same_values(self, other: Print) -> bool:
         """Return whether both prints have equal shapes, dtypes, elements and masks; NaN equals NaN.
 
-        A tile [1, 1], as NKI prints one element, equals a number, as JAX and printf print it.
+        All shapes of one element are equal: NKI prints a number as a tile [1, 1], JAX and printf without dimensions.
+        Elements that are masked in both do not count. Values beyond the limit are equal if their corners and `numbers`
+        are.
         """
         if (self.dtype, self.is_whole) != (other.dtype, other.is_whole):
             return False

@@ -64,10 +64,11 @@ class LivePrints(PrintFilters, Sequence[Print]):
 
 @contextmanager
 def capture_prints() -> Iterator[LivePrints]:
-    """Capture the device prints of every run inside a block, also of a run that fails.
+    """Capture the device prints of every run that starts inside a block, also of a run that fails.
 
-    ``with nkitools.capture_prints() as prints:`` gives a sequence of `Print` that grows with each print and stays as it
-    is when the block ends. Nested blocks each get all prints. Prints still reach stdout.
+    ``with nkitools.capture_prints() as prints:`` gives a sequence with the filters of `Prints`, one run after the
+    other. It grows with each print, and stays as it is when the block ends. Nested blocks each get all prints. Prints
+    are still written to stdout where they are without the block.
     """
     with collect_runs() as runs:
         prints = LivePrints(lambda: runs)

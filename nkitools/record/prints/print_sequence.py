@@ -74,8 +74,9 @@ class PrintFilters:
 class Prints(PrintFilters, list["Print"]):
     """Device prints in order: a list, and ``prints["preds"]`` are the prints with one prefix.
 
-    Filters return a sequence of the same kind, empty if no print fits, so that they can be chained:
-    ``prints["preds"].where(m=0).program(1).rank(0)``. Two sequences (or lists) of equal prints are equal; see `Print`.
+    A prefix, a slice and filters return a sequence of the same kind, empty if no print fits, so that they can be
+    chained: ``prints["preds"].where(m=0).program(1).rank(0)``. Two sequences (or lists) of equal prints are equal; see
+    `Print`.
     """
 
     _limit: int | None = None
@@ -100,7 +101,7 @@ class Prints(PrintFilters, list["Print"]):
 
     @property
     def now(self) -> Prints:
-        """The prints so far: this sequence."""
+        """Return the sequence itself; a live view, as of `nkitools.capture_prints`, returns a copy."""
         return self
 
     def _those(self, fits: Callable[[Print], bool], asked: str) -> Prints:
@@ -127,8 +128,9 @@ class Prints(PrintFilters, list["Print"]):
     def append(self, one: Print) -> None:
         """Append a print, which does not change.
 
-        A print without an order is stored as a copy with its position as the order, and one beyond the limit as a copy
-        with summary and corners.
+        A print without an order (-1) is stored as a copy with its position as the order. A print whose value has more
+        bytes than the option ``print_limit``, or than is left of 16 times as many for this sequence, is stored as a
+        copy with summary and corners.
         """
         if one.is_whole and not self._takes(one.value.nbytes):
             one = self._reduced(one)
@@ -137,13 +139,15 @@ class Prints(PrintFilters, list["Print"]):
         super().append(one)
 
     def extend(self, prints: Iterable[Print]) -> None:
-        """Append each print of an iterable, see `append`."""
-        for one in prints:
+        """Append each print of an iterable as `append` does."""
+        for one in [*prints]:  # which may be this sequence
             self.append(one)
 
     def keep(self, one: Print) -> None:
-        """Append a print whose value is the tensor's own memory: the value is copied, or reduced if it is beyond the
-        limit.
+        """Append a print that was made for this sequence, and whose value is the tensor's own memory.
+
+        The print itself gets a copy of the value, and its position as the order. Beyond the limit (see `append`) a copy
+        with summary and corners is appended in its place.
         """
         if self._takes(one.value.nbytes):
             object.__setattr__(one, "value", np.array(one.value))

@@ -78,6 +78,9 @@ class TestFilters:
         assert len(prints[2:5]["row"]) == 1
         assert len((prints + prints)["row"]) == 8
         assert prints.prefixes == ["preds", "row"]
+        twice = Prints(prints[:2])
+        twice.extend(twice)
+        assert twice == [*prints[:2], *prints[:2]]
         np.testing.assert_array_equal(np.concatenate(prints["row"].program(0).values), X[:2])
 
     def test_the_repr_lists_them(self, prints: Prints) -> None:
