@@ -61,7 +61,7 @@ class PrecisionSplit:
     full: Run
 
     def __getitem__(self, name: str) -> TensorSplit:
-        """Return the tensor of a name: ``output``, ``output[1]``, or that of an argument. Raises KeyError."""
+        """Return the tensor of a name: ``output``, ``output[1]``, or that of an argument. KeyError for another name."""
         for tensor in self.tensors:
             if tensor.name == name:
                 return tensor
@@ -114,11 +114,15 @@ def precision_split(
     """Run ``kernel`` rounded to its dtypes and in full precision, and return how much of its error low precision
     causes.
 
-    ``grid``, ``chip`` and ``rules`` are those of `nkitools.simulate`, other keywords go to the kernel; the arrays are
-    copied. ``reference``: the right results, in the form of the kernel's, or a function that returns them; it gets the
-    kernel's arguments, floating-point arrays in float64. For a kernel that returns nothing it is about the arguments
-    that the kernel writes. Without a reference only the part of low precision is known. TypeError or ValueError for a
-    reference that does not fit; exceptions of the kernel pass through.
+    In full precision low-precision values are kept in float32. ``grid``, ``chip`` and ``rules`` are those of
+    `nkitools.simulate`, other keywords go to the kernel; the arrays are copied. ``reference``: the right results, in
+    the form of the kernel's, or a function that returns them; it gets the kernel's arguments, floating-point arrays in
+    float64 (JAX's in float32 unless ``jax_enable_x64`` is on). For a kernel that returns nothing the reference is about
+    the arguments that the kernel changes. Without a reference only the part of low precision is known: ``error`` and
+    ``remaining`` are None.
+
+    TypeError for a reference that holds no array; ValueError for one of another number or shape of arrays, or of NaN
+    alone, and for a kernel that neither returns nor changes an array. Exceptions of the kernel pass through.
     """
     __tracebackhide__ = True
     with AuthorsTraceback():

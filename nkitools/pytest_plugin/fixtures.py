@@ -40,16 +40,19 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     Takes an NKI kernel or a JAX function with Pallas calls. The variants of the test are ``[sim]`` and ``[hw]``;
     ``[hw]`` is made if there is a device, or if ``-m hw`` or ``--nki-require-hw`` asks for one. The marks sim and hw
     choose between them. ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions.
-    ``allow`` names rules whose findings are accepted in this call, ``reference`` gives the expected outputs. Like
-    ``grid``, ``chip``, ``nki_version``, ``ranks``, ``rules`` and ``sum_order`` they do not reach the kernel; pass a
-    kernel's own parameter of such a name by position.
+    ``allow`` names rules whose findings are accepted in this call. ``reference``: the expected outputs, or a function
+    of the arguments that returns them; they are compared with the kernel's, and AssertionError says if they differ.
+    Like ``mutates``, ``watch``, ``grid``, ``chip``, ``nki_version``, ``ranks``, ``rules`` and ``sum_order`` they do not
+    reach the kernel; pass a kernel's own parameter of such a name by position. Without ``reference``,
+    ``rtol``, ``atol``, ``equal_nan`` and ``tolerance`` go to the kernel.
     """
     return KernelRunner(_nki_target, pytestconfig)
 
 
 @pytest.fixture(scope="session")
 def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
-    """Return the device prints of this test so far, a sequence of records, however its kernels were called.
+    """Return the device prints of this test so far, however its kernels were called: a live sequence of
+    `nkitools.Print`, with the filters of `nkitools.Prints`.
 
     On a target that does not print, the first look at the prints skips the test.
     """
@@ -60,19 +63,21 @@ def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
 
 @pytest.fixture(scope="session")
 def kernels_ran(pytestconfig: pytest.Config) -> KernelsRan:
-    """Return the names of the kernels that have run in this test so far, however they were called: a live sequence.
+    """Return the names of the kernels that this test has started so far, however they were called: a live sequence.
 
-    For a library that chooses between a kernel and a fallback: ``assert kernels_ran == ["softmax"]``.
+    A kernel has one entry for each run, also for one that fails. For a library that chooses between a kernel and a
+    fallback: ``assert kernels_ran == ["softmax"]``.
     """
     return KernelsRan(pytestconfig.stash[RECORDER])
 
 
 @pytest.fixture(scope="session")
 def expect_finding(pytestconfig: pytest.Config) -> NegativeTest:
-    """Return a block that must break a rule: ``with expect_finding("NK103", line="nc_matmul("): run_kernel(kernel, a,
-    b)``.
+    """Return `nkitools.expect_finding`, for a block that must break a rule: ``with expect_finding("NK103"):
+    run_kernel(kernel, a, b)``.
 
-    Takes the arguments of ``nkitools.expect_finding``. The test runs in simulation only, since devices check no rules.
+    AssertionError if no run inside the block breaks it. The test runs in simulation only, since devices check no rules,
+    and is skipped under AWS's simulator if it uses `run_kernel`.
     """
     return NegativeTest(pytestconfig.stash[RECORDER])
 
@@ -81,17 +86,19 @@ def expect_finding(pytestconfig: pytest.Config) -> NegativeTest:
 def kernel_benchmark(_nki_target: str, request: pytest.FixtureRequest) -> KernelBenchmark:
     """Time a kernel on hardware with pytest-benchmark: ``outputs = kernel_benchmark(kernel, *arrays, **kwargs)``.
 
-    In simulation the call skips the test, with the estimated time of the kernel as a part of the reason.
+    The outputs are those of the last round. In simulation the call skips the test, with the estimated time of the
+    kernel as a part of the reason. Without pytest-benchmark the test fails.
     """
     return KernelBenchmark(_nki_target, request)
 
 
 @pytest.fixture
 def nki_case(request: pytest.FixtureRequest) -> Mapping[str, Any]:
-    """Run one case of ``@pytest.mark.nki_sweep`` and return its row; the test fails if the case does not pass.
+    """Run one case of ``@pytest.mark.nki_sweep`` and return its row.
 
-    The row is that of `nkitools.sweep`: the case's own names, ``chip``, ``outcome``, ``findings``, ``max_error``,
-    ``estimate_us``, ``seconds``, ``low_precision``, ``remaining``, ``error``, ``left_out``.
+    If the outcome is not ``pass``, the test fails before its body runs. The row is that of `nkitools.sweep`: the
+    case's own names, ``chip``, ``outcome``, ``findings``, ``max_error``, ``estimate_us``, ``seconds``,
+    ``low_precision``, ``remaining``, ``error``, ``left_out``.
     """
     from nkitools.pytest_plugin.sweep_mark import run_case
 
@@ -147,7 +154,7 @@ class NegativeTest:
 
 
 class KernelBenchmark:
-    """Times kernels on hardware; in simulation it skips with an estimate."""
+    """Times kernels on hardware with pytest-benchmark; in simulation a call skips the test, with an estimate."""
 
     def __init__(self, target: str, request: pytest.FixtureRequest) -> None:
         self._target = target

@@ -154,9 +154,10 @@ class KernelRunner:
                 self._recorder.last_run = runs[0] if runs else None
 
     def verify(self, kernel: Kernel, /, *args: Argument, reference: Argument, **options: Argument) -> Verdict:
-        """Return the verdict on ``kernel``, as of `nkitools.verify` with its options; AssertionError where a row fails.
+        """Return the verdict on ``kernel``, as `nkitools.verify` does, with its options; AssertionError if a row fails.
 
-        The kernel runs in simulation: in a test of a device it is skipped.
+        A verdict of ``unknown`` is returned. In the ``[hw]`` variant the call skips the test: verdicts are made in
+        simulation.
         """
         __tracebackhide__ = True
         from nkitools.verdict.verify import verify
@@ -170,7 +171,10 @@ class KernelRunner:
 
     @property
     def run(self) -> Run:
-        """The run of the last call in this test (under ``@given``: in this example), also if it failed."""
+        """Return the run of the last call in this test (under ``@given``: in this example), also if it failed.
+
+        AttributeError before the first call.
+        """
         last = self._recorder.last_run
         if last is None:
             raise AttributeError("run_kernel has run nothing in this test yet (under @given: in this example)")

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class DevicePrints(LivePrints):
-    """The records of the device prints of the running test, in order; a live view (`nkitools.capture_prints`)."""
+    """The device prints of the running test (`nkitools.Print`), in order: a live view with the filters of
+    `nkitools.Prints`, as of `nkitools.capture_prints`.
+
+    On a target that does not print, the first look at the prints skips the test.
+    """
 
     name = "device_prints"
 

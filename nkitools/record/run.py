@@ -28,14 +28,18 @@ _LISTED = 4  # outputs that the text of a run names
 
 
 class Run(RunContents):
-    """The result of one simulated (or measured) kernel call.
+    """The result of one kernel call, simulated or on a device.
+
+    ``kernel``: the kernel's name. ``target``: where it ran, ``builtin`` for this simulator. ``outputs``: what the
+    kernel returned; None if it returned nothing, or nothing could be computed. ``prints``: the device prints.
+    ``findings``: the broken rules. ``error``: the exception that ended the run, or None.
 
     ``precision``: ``precise`` if every value is rounded to its dtype; ``full`` if low-precision values are kept in
     float32, and ``outputs`` and ``prints`` with them. A run of communicating ranks has a tuple of outputs, one entry a
     rank; its prints, findings and instructions name their ``rank``; ``record`` is the first rank's. ``expected``: the
-    findings, also allowed ones, that a test asked for (`expect_finding`). ``settings``: the settings of the launch, if
-    nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``nki_version``, ``sum_order``. ``kept_sources``: the
-    sources, if the run was loaded from a file.
+    findings, also allowed ones, that a test asked for (`expect_finding`). ``settings``: the settings of the launch of
+    an NKI kernel, if nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``nki_version``, ``sum_order``.
+    ``kept_sources``: the sources, if the run was loaded from a file.
     """
 
     @cached_property
@@ -53,33 +57,35 @@ class Run(RunContents):
         """Return the backward slice of an element or region of a result: every instruction and datum that it comes
         from.
 
-        ``output``: the name of a tensor in HBM, the number of a result, or an array that is a result or an argument.
-        ``index``: as for an array, ``(3, 17)`` or ``(slice(0, 4), 17)``; missing dimensions are whole. The values come
-        from a second run on the original arguments, or from a watched run that was saved; if they are unknown, the
-        slice says why. IndexError, ValueError or TypeError for an output or index that does not exist.
+        ``output``: the number of a result, an array out of ``outputs``, or the name of a tensor in HBM, also of an
+        argument. ``index``: as for an array, ``(3, 17)`` or ``(slice(0, 4), 17)``; missing dimensions are whole. The
+        values come from a second run on the original arguments, or from a watched run that was saved; if they are
+        unknown, the slice says why. ValueError for a run without instructions, and for a number or a name that the run
+        does not have; TypeError for another array or object; IndexError for an index outside, or of no element.
         """
         return cast("Slice", answer("slice", self, output, index))
 
     def estimate(self) -> Estimate:
         """Return the estimated time of the kernel on the run's chip, with its error band, and what bounds it.
 
-        The run itself does not compute it. ValueError for a run without instructions.
+        Each call computes it anew. ValueError for a run without instructions: one that nkitools has not simulated.
         """
         return cast("Estimate", answer("estimate", self))
 
     def tolerance(self) -> ExplainedErrors:
-        """Return the error of each output that this run's dtypes, sums and functions explain, as ``rtol`` and ``atol``.
+        """Return the error of each result that this run's dtypes, sums and functions explain, as ``rtol`` and ``atol``.
 
-        ``sentences(rtol, atol)`` says if a test's own tolerance is too tight, so that the test will flake, or so wide
-        that it would not see a lost tile. The kernel runs five times more on the original arguments. ValueError if it
-        cannot: a run of ranks, from a file, or on a device.
+        Results are the outputs, and arguments that the kernel changed. ``sentences(rtol, atol)`` says if a test's own
+        tolerance is too tight, so that the test will flake, or so wide that it would not see a lost tile. The kernel
+        runs five times more on the original arguments. ValueError if it cannot: a run of ranks, of a kernel that is not
+        NKI's, from a file or on a device, or if the arguments have changed since.
         """
         return cast("ExplainedErrors", answer("tolerance", self))
 
     def to_json(self, *, compress: bool = True) -> str:
         """Return the whole run as one line of JSON, for `Run.from_json`; arrays keep every bit.
 
-        ``compress``: compress arrays (zlib) if that makes them shorter. `nkitools.record.saved.saving` explains the
+        ``compress``: compress each array (zlib) if that makes it shorter. `nkitools.record.saved.saving` explains the
         keys.
         """
         from nkitools.record.saved.saving import run_as_json
@@ -88,7 +94,11 @@ class Run(RunContents):
 
     @staticmethod
     def from_json(text: str | bytes) -> Run:
-        """Return the run that ``to_json`` made ``text`` of; `SavedRunError`, a ValueError, for anything else."""
+        """Return the run that ``to_json`` made ``text`` of, with what `nkitools.load_run` says.
+
+        `SavedRunError` (a ValueError) for any other text, also the content of a file of ``save``; for a run of a later
+        version; and for more than 4 GiB of arrays.
+        """
         from nkitools.record.saved.loading import run_from_json
 
         return run_from_json(text, Run)
@@ -111,9 +121,10 @@ class Run(RunContents):
         return str(answer("notebook_frame", self))
 
     def save(self, path: str | os.PathLike[str], *, compress: bool = True) -> None:
-        """Write the whole run to a file, a zip, for `nkitools.load_run`. OSError if it cannot be written.
+        """Write the whole run to a file, a zip, for `nkitools.load_run`. An existing file is replaced.
 
-        ``compress``: compress the file if that makes it shorter. `nkitools.record.saved.saving` explains the format.
+        ``compress``: compress each array (zlib) if that makes it shorter. OSError if the file cannot be written.
+        `nkitools.record.saved.saving` explains the format.
         """
         from nkitools.record.saved.saving import save_run
 
@@ -123,10 +134,11 @@ class Run(RunContents):
 def load_run(path: str | os.PathLike[str], *, most_bytes: int = 4 << 30) -> Run:
     """Return the run that ``run.save(path)`` has written.
 
-    It has the same outputs, prints, findings, instructions and sources. Arrays of torch and jax become NumPy's; other
-    objects among the outputs become namespaces of their fields, or their texts. Raises `SavedRunError` (a ValueError)
-    if the file is no complete saved run that this version can read, or has more than ``most_bytes`` of arrays, OSError
-    if the file cannot be read.
+    It has the same outputs, prints, findings, instructions and sources (as they were when the run was saved). Arrays of
+    torch and jax become NumPy's; other objects among the outputs become namespaces of their fields, or their texts.
+    `Run.tolerance` needs the kernel itself, and raises ValueError. Raises `SavedRunError` (a ValueError) if the file is
+    no complete saved run that this version can read, or has more than ``most_bytes`` of arrays (by default 4 GiB),
+    OSError if the file cannot be read.
     """
     from nkitools.record.saved.loading import SavedRunError, run_of_file
 

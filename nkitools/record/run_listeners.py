@@ -29,7 +29,10 @@ def added(variable: ContextVar[tuple[_T, ...]], item: _T) -> Iterator[_T]:
 
 
 def collect_runs() -> AbstractContextManager[list[Run]]:
-    """Collect the runs that start inside the block, however they are started; nested collectors each get all."""
+    """Collect the runs that start inside a block, ``with collect_runs() as runs:``, in a list.
+
+    A run is appended when it begins, however it is started, and stays if it fails. Nested collectors each get all.
+    """
     return added(_listeners, [])
 
 

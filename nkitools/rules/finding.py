@@ -82,13 +82,14 @@ MOST_PLACES = 3
 class Finding:
     """One broken rule: message, place and remedy.
 
-    ``file``, ``line`` and ``function``: the author's. ``program``: the program id in the launch grid. ``loops``: the
-    counters of the enclosing loops by name, with their values at that moment. ``picture``: the elements that a data
-    rule is about. ``rank``: the number of the communicating rank, None without ranks. ``facts``: the values in the
-    message, by name (`nkitools.rules.facts`).
+    ``rule``: the id, ``NK103``. ``slug``: the rule's name. ``severity``: ``error``, ``warning`` or ``hint``. ``file``,
+    ``line`` and ``function``: the author's. ``column``: None if it is unknown. ``program``: the program id in the
+    launch grid, () without one. ``loops``: the counters of the enclosing loops by name, with their values at that
+    moment. ``picture``: the elements that a data rule is about. ``rank``: the number of the communicating rank, None
+    without ranks. ``facts``: the values in the message, by name (`nkitools.rules.facts`).
 
-    One finding of a run stands for all repeats, in a loop say, whose messages differ only in numbers: ``count`` is
-    their number, ``places`` has the first three and ``last`` the last; they are empty for a single time.
+    One finding of a run stands for all repeats (`kind`), in a loop say, whose messages differ only in numbers:
+    ``count`` is their number, ``places`` has the first three and ``last`` the last; () and None for a single time.
     """
 
     rule: str
@@ -125,7 +126,10 @@ class Finding:
         program: tuple[int, ...] = (),
         facts: Mapping[str, Fact] | None = None,
     ) -> Finding:
-        """Return a finding at a place (file, line, function); without remedy and severity those of the rule."""
+        """Return a finding at a place (file, line, function); an empty remedy or severity is the rule's own.
+
+        KeyError if ``rule_id`` is no id of a rule.
+        """
         rule, (file, line, function) = RULES[rule_id], place
         severity, remedy, facts = severity or rule.severity, remedy or rule.remedy, facts or {}
         about = {"function": function, "facts": facts}
@@ -137,9 +141,10 @@ class Finding:
         return shown_line(f"<Finding {self.rule} {self.severity} {place}{counters}: {self.message}{self.more()}>")
 
     def text(self) -> str:
-        """One line: ``path:line:col: NK103 message (and 7 more: i=1; i=2; ...)``, the column where it is known.
+        """Return the finding as compilers print them: ``path:line:col: NK103 message (and 7 more: i=1; i=2; ...)``.
 
-        A severity below an error stands behind the rule: ``NK703 (hint) message``.
+        The column stands there if it is known, a severity below an error behind the rule (``NK703 (hint) message``),
+        the rank behind the message. The remedy is left out.
         """
         column = f":{self.column}" if self.column is not None else ""
         rank = f" (rank {self.rank})" if self.rank is not None else ""
@@ -148,7 +153,7 @@ class Finding:
         return shown(f"{shown_line(shown_file(self.file))}:{self.line}{column}: {said}")
 
     def more(self) -> str:
-        """`` (and 4,095 more: i=1; i=2; ...)``; '' for a finding that came once."""
+        """Return `` (and 4,095 more: i=1; i=2; ...)``, with the places of two repeats; '' for a single time."""
         if self.count == 1:
             return ""
         others = [text for each in self.places[1:] if (text := each.text())]
@@ -157,12 +162,12 @@ class Finding:
 
     @property
     def place(self) -> Place:
-        """The program, the loop counters and the message of the first time that the finding came."""
+        """Return the program, the loop counters and the message of the first time that the finding came."""
         return Place(self.program, self.loops, self.message)
 
     def kind(self) -> tuple[Hashable, ...]:
-        """Return the key that repeats of one finding share: the rule, the severity, the line and function, the rank,
-        and the message without its numbers.
+        """Return the key that repeats of one finding share: the rule, the severity, the file, line, column and
+        function, the rank, and the message without its numbers.
 
         Program and loop counters are not in the key.
         """
@@ -170,18 +175,21 @@ class Finding:
         return self.rule, self.severity, *place, self.message_without_numbers()
 
     def message_without_numbers(self) -> str:
-        """Return the message with ``#`` in the place of each number."""
+        """Return the message with ``#`` in the place of each sequence of digits: ``1.5`` becomes ``#.#``."""
         return _NUMBER.sub("#", self.message)
 
     def again(self, other: Finding) -> Finding:
-        """Return one finding for this one and ``other``, a later one of its kind, with their counts added and the first
-        places kept.
+        """Return one finding for this one and ``other``, a later one of the same `kind`, which is not checked.
+
+        Their counts are added; ``places`` has the first three of both, ``last`` the last place of ``other``.
         """
         places = (*(self.places or (self.place,)), *(other.places or (other.place,)))[:MOST_PLACES]
         return replace(self, count=self.count + other.count, places=places, last=other.last or other.place)
 
     def sentence(self) -> str:
-        """Return the message, the remedy and the place, as an error shows them."""
+        """Return the message with the rule, the remedy, and the place with loops, rank and program, in three lines, as
+        an error shows them.
+        """
         where = [f"at {shown_line(shown_file(self.file))}:{self.line}"]
         if self.loops:
             where.append("loop " + ", ".join(f"{name}={value}" for name, value in self.loops.items()))
@@ -193,7 +201,11 @@ class Finding:
 
 
 class KernelError(Exception):
-    """A kernel broke a rule; ``.finding`` says which, where and what to do."""
+    """Raised for a kernel that broke a rule; ``.finding`` says which, where and what to do.
+
+    Where AWS documents a built-in exception for a rule, the error is also an IndexError, TypeError, ValueError or
+    AssertionError.
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.sentence())
@@ -205,7 +217,10 @@ class KernelError(Exception):
 
 
 class NotModelled(KernelError):
-    """The kernel uses something that this version does not model (NK607). Raised at every rule level."""
+    """Raised for something that this version does not model, or for which a package or a device is missing (NK607).
+
+    Raised at every rule level.
+    """
 
 
 class KernelAssertionError(KernelError, AssertionError):

@@ -95,26 +95,31 @@ def sweep(
     """Run a kernel on every case of a space, in worker processes, with all checks, and return a row for each case.
 
     - ``space``: the values of each name (a list, a range, or a Hypothesis strategy), as a dictionary or a TOML file.
-      All combinations are cases, or ``sample`` different ones drawn with ``seed``. A name is a parameter of
-      ``arguments``, a keyword of the kernel, a constant of its module, or ``grid`` or ``ranks`` of the launch.
-    - ``arguments(**case)`` returns the kernel's arguments, a tuple or a dictionary; by default they come from the table
-      ``arguments`` of the TOML file.
-    - ``reference(*arguments)`` returns the right results; that of an NKI kernel without ranks gets floating-point
-      arrays in float64.
-    - ``chips``: each case runs on each chip (default: that of `nkitools.simulate`; for Pallas v5e).
-    - ``rtol``, ``atol``: the allowed difference from the reference, as in NumPy. Without both the steps of the result's
-      dtype decide, then the error that the run explains (`Run.tolerance`; for NKI kernels without ranks). If that could
-      hide a mistake, the outcome is ``undecided``.
-    - ``mutates``: the parameters whose arrays the kernel may change.
+      All combinations are cases, or ``sample`` different ones drawn with ``seed`` (fewer if there are no more; a
+      strategy needs ``sample``). A name is a parameter of ``arguments``, a keyword of the kernel, a constant of its
+      module, or ``grid`` or ``ranks`` of the launch.
+    - ``arguments(**case)`` returns the kernel's arguments: a tuple, a dictionary by name, or the only argument. It gets
+      those names of the case that are its parameters, and a NumPy generator as ``rng`` if it has that parameter. By
+      default the arguments come from the table ``arguments`` of the TOML file.
+    - ``reference(*arguments)`` returns the right results; names of the case that are further parameters are passed by
+      keyword. That of an NKI kernel without ranks gets floating-point arrays in float64. Without it nothing is
+      compared: a case passes if it breaks no rule.
+    - ``chips``: each case runs on each chip (default: that of `nkitools.simulate`; for Pallas v5e; for a custom
+      operator the first chip that has them).
+    - ``rtol``, ``atol``: the allowed difference from the reference, as in NumPy; they need one. Without both the steps
+      of the result's dtype decide, then the error that the run explains (`Run.tolerance`; for NKI kernels without
+      ranks). If that could hide a mistake, the outcome is ``undecided``.
+    - ``mutates``: the parameters whose arrays the kernel may change; they are compared with the reference's changes.
     - ``engine``: ``"local"``, processes of this machine, or ``"ray"`` (``nkitools[ray]``); ``address``: its cluster.
-    - ``workers``: the number of cases at a time (default: the number of cores). ``timeout``: seconds for a case.
-      ``memory``: bytes that a worker may take.
+    - ``workers``: the number of cases at a time (default: the number of cores). ``timeout``: seconds for a case
+      (default: no limit). ``memory``: bytes that a worker may take beside those that it starts with (default: 4 GiB).
     - ``store``: a file that keeps the results, so that a second call goes on where the first one ended. A case runs
       again if the kernel, the data that it reads, its arguments, its reference, options or versions have changed, if it
       had an error or timed out, and if its kernel reads data that nkitools cannot follow, such as a file
       (`StoreWarning`).
 
-    ValueError for a space or a name that does not fit, before anything runs.
+    An error of a case is its row. Before anything runs ValueError for a space, a name, a chip, an engine or a tolerance
+    that does not fit, and ImportError without Ray for ``"ray"``.
     """
     call = checked_call(kernel, space, arguments, reference, rtol, atol, mutates)
     points = drawn_points(space, sample, seed)

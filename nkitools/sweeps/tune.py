@@ -84,13 +84,14 @@ def tune(
     grid: Grid | None = None,
     **kwargs: Argument,
 ) -> Tuning:
-    """Rank the variants of a kernel by their estimated latency, without a device.
+    """Simulate every variant of an NKI kernel, and return them ranked by their estimated latency, without a device.
 
-    ``args``: the kernel's arguments; each variant gets copies. ``space``: the values of each name, as a dictionary or a
-    TOML file. A name is a keyword of the kernel or a constant of its module; values may be of any kind. ``chip``,
-    ``grid`` and other keywords are those of `nkitools.simulate`, without ``rules``. Variants that break a rule or raise
-    an error come last, with the reason. ValueError if no variant runs, for a name that the kernel does not have, and
-    for another ``objective`` than ``"estimate"``.
+    ``args``: the kernel's arguments; each variant gets copies. ``space``: the values of each name (a list or a range),
+    as a dictionary or a TOML file; all combinations are variants. A name is a keyword of the kernel or a constant of
+    its module; values may be of any kind. ``chip``, ``grid`` and other keywords are those of `nkitools.simulate`, or
+    arguments of the kernel; ``rules`` is ``"error"`` and cannot be given. Variants that break a rule or raise an error
+    come last, with the reason. ValueError if no variant runs, for a space that does not fit, for a name that the kernel
+    does not have, and for another ``objective`` than ``"estimate"``.
     """
     if objective != "estimate":
         raise ValueError(f"objective={objective!r}: there is 'estimate' alone")

@@ -64,16 +64,20 @@ def verify(
 ) -> Verdict:
     """Return one verdict on a kernel: rows of pass, fail and unknown, and how sure they are.
 
-    ``reference``: a function of the kernel's arguments that returns what is right; arrays are right for the given
-    arguments alone. ``inputs(rng)`` draws other arguments of the same shapes; its parameters with names of ``space``
-    get the values of a case. Without it the given floats change places and, a little, their values. ``chips``: the
-    first one runs the kernel, the rules of the others are looked at. ``mutates``: the parameters whose arrays the
-    kernel may change. ``rtol`` and ``atol``: as of `run_kernel`. ``max_traffic``: how many times the least bytes may
-    move from and to HBM. ``seconds``: of all rows; rows that are left then are unknown. ``fail_fast``: whether the
-    first row that fails is the last one. Kernel and reference run in a process each; on macOS, or with JAX imported,
-    they run in this one if they cannot be imported by name.
+    ``reference``: a function of the kernel's arguments that returns the right outputs; or the right outputs as arrays,
+    with which rows that try other arguments are unknown. ``inputs(rng)`` draws other arguments of the same shapes; its
+    parameters with names of ``space`` get the values of a case. Without ``inputs`` the given floats change places and
+    shrink by up to 10 %. ``seed``: of all that is drawn. ``chips``: the kernel runs on the first one (default: that of
+    `nkitools.simulate`), and once on each other one for its rules. ``grid`` and ``ranks``: those of
+    `nkitools.simulate`; other keywords go to the kernel. ``mutates``: the parameters whose arrays the kernel may
+    change. ``rtol`` and ``atol``: as of `run_kernel`. ``max_traffic``: the row ``traffic`` fails if more than so many
+    times the least bytes move from and to HBM; None: it does not fail. ``seconds``: the time for all rows (at most a
+    day); rows that are left then are unknown. ``fail_fast``: whether the first row that fails is the last one. Kernel
+    and reference run in a process each; on macOS, or with JAX imported, they run in this one if they cannot be imported
+    by name.
 
-    ValueError for options that mean nothing; what the kernel raises is a row.
+    An exception of the kernel is a row that fails. ValueError for options that mean nothing, and if the kernel cannot
+    be tried at all.
     """
     __tracebackhide__ = True
     must_be_another(kernel, reference)

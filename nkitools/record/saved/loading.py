@@ -24,7 +24,9 @@ _Run = TypeVar("_Run", bound=RunContents)
 
 
 class SavedRunError(ValueError):
-    """The error of a file that is no saved run, is damaged, or is of a later version."""
+    """Raised for a file or a text that is no saved run, is cut off or damaged, comes from a later version, or has more
+    bytes of arrays than the caller allows.
+    """
 
 
 class SavedError(Exception):

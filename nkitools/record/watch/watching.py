@@ -60,12 +60,14 @@ _watches: ContextVar[tuple[_Watch, ...]] = ContextVar("nkitools_watches", defaul
 
 @contextmanager
 def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watcher | None = None) -> Iterator[None]:
-    """Keep the values that instructions of the runs inside write, in ``run.writes``.
+    """Keep the values that instructions write, in ``run.writes`` of the runs inside a block.
 
-    ``wanted(tensor, file, line)`` chooses writes; None keeps all of them, and the values of arguments and results.
-    For each run values are kept up to ``budget`` bytes, then summaries (``run.reduced_writes`` counts them). Nested
-    watches have budgets of their own, and ``run.writes`` has each write that one of them wants once. ValueError for a
-    negative budget. ``watcher`` may want further writes, and gets each as it comes.
+    ``wanted(tensor, file, line)`` returns whether to keep a write; None keeps all of them, and the values of arguments
+    and results. For each run values are kept up to ``budget`` bytes (by default 256 MiB); a value that no longer fits
+    is kept as its summary (``run.reduced_writes`` counts these), after 16,384 summaries without its picture. Nested
+    watches have budgets of their own, and ``run.writes`` has each write that one of them wants once. ``watcher``: an
+    object whose ``wants`` chooses further writes, and whose ``look`` is called after each instruction; see `Watcher`.
+    ValueError for a negative budget.
     """
     if budget < 0:
         raise ValueError(f"budget: must be a number of bytes, it is {budget}")
