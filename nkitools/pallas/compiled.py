@@ -26,12 +26,12 @@ class CompiledKernel:
     """The compiler's answer to one Pallas call.
 
     ``name``: the kernel's. ``accepted``: False if the compiler or JAX's lowering refuses the call, if the compiler
-    crashes, or for PL302; None without a compiler, or if it took too long; ``error`` says why it is not True.
-    ``seconds``: the duration of the compilation. ``code_bytes``: the size of the compiled program; 0 if there is none.
-    ``vmem_bytes``: the vector memory in bytes of the blocks, each once per buffer, and of the scratch. ``vmem_limit``:
-    its limit in bytes. ``vmem_measured``: the least limit in bytes with which the call still compiles. ``bundles``:
-    the number of instruction bundles, ``spills``: of those that spill registers to vector memory. The last three are
-    None if they were not asked for, or could not be measured.
+    crashes, or for PL302; None without a compiler, or if it took too long. ``error``: why it is False, or what
+    took too long; '' otherwise. ``seconds``: the duration of the compilation. ``code_bytes``: the size of the compiled
+    program; 0 if there is none. ``vmem_bytes``: the vector memory in bytes of the blocks, each once per buffer, and of
+    the scratch. ``vmem_limit``: its limit in bytes. ``vmem_measured``: the least limit in bytes with which the call
+    still compiles. ``bundles``: the number of instruction bundles; ``spills``: the number of those that spill registers
+    to vector memory. The last three are None if they were not asked for, or could not be measured.
     """
 
     name: str

@@ -153,7 +153,7 @@ class Finding:
         return shown(f"{shown_line(shown_file(self.file))}:{self.line}{column}: {said}")
 
     def more(self) -> str:
-        """Return `` (and 4,095 more: i=1; i=2; ...)``, with the places of two repeats; '' for a single time."""
+        """Return `` (and 4,095 more: i=1; i=2; ...)``, with the places of up to two repeats; '' for a single time."""
         if self.count == 1:
             return ""
         others = [text for each in self.places[1:] if (text := each.text())]

@@ -80,8 +80,9 @@ def arrays(
     awkward values (`awkward_values`), or a few of them strewn in. All finite values lie in ``low`` .. ``high``, but
     for bool and packed dtypes, which have no bounds; without bounds random floats have a normal distribution of mean 0
     and deviation 1, random integers any bits. ``allow_nan`` and ``allow_infinity``: whether such awkward values may
-    come. Drawing costs the same for large arrays as for small ones: what is drawn is a pattern and a seed. Shrinks to
-    the smallest shape, then to zeros (or the value nearest to 0 within the bounds).
+    come. float8_e8m0fnu has powers of two only, with 1 for zero. Drawing costs the same for large arrays as for small
+    ones: what is drawn is a pattern and a seed. Shrinks to the smallest shape, then to zeros (or the value nearest to 0
+    within the bounds).
 
     UnknownDType (a ValueError) for what is no dtype of NKI. ValueError if ``low`` exceeds ``high``, and at the draw if
     the dtype has no value near a bound.

@@ -68,7 +68,7 @@ def verify(
     with which rows that try other arguments are unknown. ``inputs(rng)`` draws other arguments of the same shapes; its
     parameters with names of ``space`` get the values of a case. Without ``inputs`` the given floats change places and
     shrink by up to 10 %. ``seed``: of all that is drawn. ``chips``: the kernel runs on the first one (default: that of
-    `nkitools.simulate`), and once on each other one for its rules. ``grid`` and ``ranks``: those of
+    `nkitools.simulate`; for Pallas v5e), and once on each other one for its rules. ``grid`` and ``ranks``: those of
     `nkitools.simulate`; other keywords go to the kernel. ``mutates``: the parameters whose arrays the kernel may
     change. ``rtol`` and ``atol``: as of `run_kernel`. ``max_traffic``: the row ``traffic`` fails if more than so many
     times the least bytes move from and to HBM; None: it does not fail. ``seconds``: the time for all rows (at most a
@@ -76,8 +76,8 @@ def verify(
     and reference run in a process each; on macOS, or with JAX imported, they run in this one if they cannot be imported
     by name.
 
-    An exception of the kernel is a row that fails. ValueError for options that mean nothing, and if the kernel cannot
-    be tried at all.
+    An exception of the kernel is a row that fails. ValueError for options that mean nothing, if the reference raises
+    for the given arguments, and if the kernel cannot be tried at all.
     """
     __tracebackhide__ = True
     must_be_another(kernel, reference)

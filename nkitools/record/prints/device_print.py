@@ -24,8 +24,8 @@ class Print:
     the counters of the loops around the print, outermost first. ``program``: the program's index in the grid, () for
     program 0 of a run without a grid. In a custom operator ``memory`` is '' and ``program`` the core. ``rank``: None
     without ranks. ``tensor``: the name of the written tensor, if a watched line (``watch``) made the record.
-    ``order``: the number of the print in its run, from 0 on; -1 before it
-    has one. ``issued``: the number of instructions before it.
+    ``order``: the number of the print in its run, from 0 on; -1 before it has one. ``issued``: the number of
+    instructions before it.
 
     A value of more bytes than the limit (option ``print_limit``, in MiB), or than is left of 16 times the limit for the
     run, is kept as its ``summary`` and corners: ``value`` then has the first and last three elements of each dimension,
