@@ -14,17 +14,23 @@ from nkitools.facts.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
 
 _INT32 = (-(1 << 31), (1 << 32) - 1)
+_DIVISIONS = (operator.floordiv, operator.mod)
 _STEER = "Steer loops with nl.fori_loop and nl.while_loop, addresses with scalar_offset= or nl.ds."
 
 
 class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
     """A 32-bit scalar of an engine's sequencer (``nki.isa.VirtualRegister``, NKI 0.6).
 
-    It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
-    It is no Python number: converting or comparing it while the kernel is built is refused (NK602, before NKI 0.7
-    NK601), and so is its truth value (NK602), as the value is known only on the device. Sums, differences and products
-    with integers, registers and 32-bit scalars are new registers, and so are ``register // x`` and ``register % x``:
-    undocumented, but public kernels compute addresses that way. The counter of a dynamic loop is frozen.
+    ``state``: the first value, an integer from -2**31 to 2**32 - 1 or a float (NK609); with None an instruction must
+    write the register before it is read (NK401). ``frozen``: no instruction may write it (NK601), as the counter of a
+    dynamic loop.
+
+    A register bounds loops (``nl.dynamic_range``, ``while register:``) and addresses elements (``scalar_offset=``,
+    ``nl.ds``, an index). Python does not see the value: converting it and comparing it with a number or another
+    register is refused (NK602, before NKI 0.7 NK601), and so is its truth value anywhere but in ``while register:``
+    (NK602). ``+``, ``-`` and ``*`` with integers, registers and 32-bit scalars give new registers, and so do
+    ``register // x`` and ``register % x``: undocumented, but public kernels compute addresses that way. A result that
+    does not fit into the register is NK609, and so is a division by 0.
     """
 
     __slots__ = ("_turns", "frozen")
@@ -37,8 +43,8 @@ class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
         self._turns: TurnCount | None = None  # of the `while register:` that runs
 
     def write(self, what: str, value: float) -> None:
-        """Put a number into the register, unchecked. ``what``: the writer, for the message. Errors: NK601 (the counter
-        of a dynamic loop).
+        """Set the value of the register, without a check of its type and range. ``what``: the name of the writer, for
+        the message. Errors: NK601 (a frozen register, such as the counter of a dynamic loop).
         """
         if self.frozen:
             refuse("NK601", f"{what} writes the counter of a dynamic loop, which is frozen")
@@ -70,6 +76,8 @@ class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
         else:
             return NotImplemented
         left = self.operand()
+        if right == 0 and function in _DIVISIONS:
+            refuse("NK609", "a register is divided by 0")
         result = VirtualRegister(function(right, left) if swapped else function(left, right))
         return result.made_by(made_of(self, other))
 

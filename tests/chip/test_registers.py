@@ -34,6 +34,14 @@ def test_quotients_and_remainders(left: int, right: int) -> None:
     assert (a % VirtualRegister(right)).value == left % right
 
 
+@pytest.mark.parametrize("divided", [operator.floordiv, operator.mod])
+def test_a_division_by_zero_is_refused(divided: Callable[..., Any]) -> None:
+    """By a number and by a register: NK609, where Python has ZeroDivisionError."""
+    for zero in (0, VirtualRegister(0)):
+        with refused("NK609", "a register is divided by 0"):
+            divided(VirtualRegister(7), zero)
+
+
 @pytest.mark.parametrize("value", [0, 1, None])
 def test_a_register_has_no_truth_value_outside_of_a_run(value: int | None) -> None:
     """It is refused as inside of one: the number is the device's."""
