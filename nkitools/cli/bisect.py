@@ -66,14 +66,18 @@ def find_first_wrong(
     `expect`, or both. `expect` is a dictionary of functions by the names of tensors in the kernel; each takes the
     arguments and, by keyword, the loop counters that it names. With --against the command shows the first difference
     from another kernel or run, and tries no edit. Edits run in separate processes, which write no files; FILE changes
-    only with --apply. Exit code: 0 if nothing differs, 1 if something does, 2 for a mistake in the command.
+    only with --apply. Exit code: 0 if nothing differs; 1 if something does, with or without an edit found, and if
+    the kernel ends with an error; 2 for a mistake in the command.
     """
     from nkitools.targets.imports import stand_in
     from nkitools.why.traced_calls import Call
 
     file, name = seen(kernel, needs_inputs=inputs is None)
-    if against is not None and as_sarif:
-        raise click.UsageError("--against names a difference, no edit: --sarif has nothing to print")
+    for flag, is_given in {"--sarif": as_sarif, "--diff": as_diff, "--apply": applies}.items():
+        if against is not None and is_given:
+            raise click.UsageError(f"--against names a difference, no edit: leave {flag} out")
+    if as_json + as_sarif + as_diff > 1:
+        raise click.UsageError("--json, --sarif and --diff are forms of one answer: name one")
     with (
         printing_apart() if as_sarif else nullcontext(),
         stand_in("always"),

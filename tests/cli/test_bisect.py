@@ -165,6 +165,11 @@ def test_mistakes_in_the_command(directory: Path) -> None:
     done = bisected(directory, "--against", "missing.json")
     assert done.exit_code == 2
     assert "missing.json is no file" in done.output
+    for flag in ("--sarif", "--diff", "--apply"):
+        done = bisected(directory, "--against", "sums.py::summed", flag)
+        assert (done.exit_code, f"leave {flag} out" in done.output) == (2, True)
+    done = bisected(directory, "--json", "--diff")
+    assert (done.exit_code, "name one" in done.output) == (2, True)
 
 
 @pytest.mark.frameworks
