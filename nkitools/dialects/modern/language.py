@@ -37,10 +37,11 @@ if TYPE_CHECKING:
 
 
 class _Token:
-    """An operator that instructions take as `op`; it is no function, and a call of it is refused."""
+    """An operator that instructions take; a call of it as a function is refused (NK607)."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, meaning: str) -> None:
         self.name = name
+        self.__doc__ = f"{meaning} It is no function: a call of it is refused (NK607)."
         token(name)(self)
 
     def __repr__(self) -> str:
@@ -50,28 +51,43 @@ class _Token:
         not_modelled(f"nl.{self.name} as a function is not modelled yet; it is an operator token in this version")
 
 
-bypass = _Token("bypass")
-prelu = _Token("prelu")
-average = _Token("average")
+bypass = _Token(
+    "bypass",
+    "The operator that returns its first operand unchanged, for ``op0`` and ``op1`` of nisa.activate2. Where other "
+    "instructions have a math operator, they take it too (NK621, a hint).",
+)
+prelu = _Token(
+    "prelu",
+    "The parametric ReLU, ``op`` of nisa.activate2 alone: x above 0, ``relu_param * x`` below. Other instructions "
+    "refuse it.",
+)
+average = _Token(
+    "average",
+    "The mean over all partitions, ``op`` of nisa.tensor_partition_reduce alone, computed in float32. Other "
+    "instructions refuse it (NK306).",
+)
 
 
 def is_hbm(buffer: Memory) -> bool:
-    """Return whether a memory is one of HBM's."""
+    """Return whether a memory, such as ``tensor.buffer``, is in HBM: nl.hbm, nl.private_hbm or nl.shared_hbm.
+
+    Errors: NK608 (the name of a memory as a text), NK609 (anything else, also a tensor).
+    """
     return region(buffer) in (private_hbm, shared_hbm)
 
 
 def is_on_chip(buffer: Memory) -> bool:
-    """Return whether a memory is SBUF or PSUM."""
+    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf or nl.psum. Errors: those of `is_hbm`."""
     return region(buffer) in (sbuf, psum)
 
 
 def is_psum(buffer: Memory) -> bool:
-    """Return whether a memory is PSUM."""
+    """Return whether a memory, such as ``tensor.buffer``, is nl.psum. Errors: those of `is_hbm`."""
     return region(buffer) is psum
 
 
 def is_sbuf(buffer: Memory) -> bool:
-    """Return whether a memory is SBUF."""
+    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf. Errors: those of `is_hbm`."""
     return region(buffer) is sbuf
 
 

@@ -173,6 +173,7 @@ class TestUndocumented:
         """Keys of tables, and functions where they are modelled as such."""
         assert {nl.exp: 1, nl.bypass: 2, nl.sin: 3}[nl.bypass] == 2
         assert repr(nl.prelu) == "nl.prelu"
+        assert str(nl.prelu.__doc__).startswith("The parametric ReLU")
         with pytest.raises(nkitools.NotModelled, match=r"nl\.bypass as a function"):
             nl.bypass(1)
 
