@@ -18,10 +18,12 @@ DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any]"  # nl.float32, "floa
 
 
 class DType:
-    """One NKI dtype: compares equal to its name and to its NumPy dtype, hashes as its name, and acts as a NumPy dtype.
+    """One NKI dtype, such as nl.bfloat16. Authors use those of `nki.language` and make no others.
 
-    ``tfloat32`` equals no NumPy dtype, as none has its 10 mantissa bits. (NumPy's own ``==``, with the NumPy dtype on
-    the left, compares the dtype of its memory and says float32.)
+    A dtype equals its name ("bfloat16") and the NumPy or ml_dtypes dtype or type of its elements, has the hash of its
+    name, and can be passed to NumPy as a dtype. ``itemsize``: the bytes of an element; ``dtype``: the NumPy dtype.
+    ``tfloat32`` equals no NumPy dtype, as none has its 10 mantissa bits: its elements are kept in float32. (NumPy's own
+    ``==``, with a NumPy dtype on the left, compares that, and takes nl.tfloat32 for float32.)
     """
 
     __slots__ = ("dtype", "index", "is_float", "is_integer", "is_wide", "itemsize", "kind", "name")

@@ -6,7 +6,11 @@ from enum import Enum
 
 
 class MemoryRegion(Enum):
-    """The memory of a tensor. ``nl.hbm`` is an alias of ``private_hbm``."""
+    """The memory of a tensor: nl.sbuf, nl.psum, nl.private_hbm or nl.shared_hbm. nl.hbm is another name of private_hbm.
+
+    A tensor that a program allocates in ``private_hbm`` is its own; the k-th that each allocates in ``shared_hbm`` is
+    one tensor of all programs of the launch.
+    """
 
     sbuf = "sbuf"
     psum = "psum"

@@ -28,13 +28,15 @@ _UNKNOWN_UNARY = {
 class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
     """An integer that the device computes (``nki.isa.NkiScalar``, NKI 0.7), of dtype nl.int32 or nl.int64.
 
-    ``nisa.scalar_load`` and ``nl.fori_loop`` make scalars. ``+``, ``-`` and ``*`` with a Python integer or a scalar of
-    the same dtype give new ones, which wrap. One of 32 bits bounds a loop (``nl.fori_loop``), and addresses elements
-    (``scalar_offset=``, an index, ``nl.ds``, ``select``); one of 64 bits addresses elements in HBM only. With a
-    register an int32 scalar gives a register.
+    ``nisa.scalar_load`` and ``nl.fori_loop`` make scalars. ``state``: the value; ``dtype``: None is nl.int32.
+    ``+``, ``-`` and ``*`` with a Python integer or a scalar of the same dtype give new scalars of that dtype, whose
+    values wrap in two's complement. A float and an integer that does not fit are NK609, a scalar of the other dtype is
+    NK301. An int32 scalar and a register give a register.
+    A scalar of 32 bits bounds a loop (``nl.fori_loop``) and addresses elements (``scalar_offset=``, an index,
+    ``nl.ds``, ``select``); one of 64 bits addresses elements in HBM only (NK301).
     The host does not see the value: ``if``, ``while``, ``and``, ``or``, ``not``, ``int()`` and ``range()`` are refused
-    (NK602), and so are comparisons of 64 bits (NK301). Comparisons of 32 bits have a result that cannot be used. Other
-    operators are not documented (NK607).
+    (NK602), and so are comparisons of 64 bits (NK301). A comparison of 32 bits gives an object that nothing takes
+    (NK602, NK609). Other operators are not documented (NK607).
     """
 
     __slots__ = ("dtype", "is_comparison")
@@ -49,7 +51,9 @@ class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
         super().__init__(int(state))
 
     def read(self, what: str) -> int:
-        """Return the value. ``what``: its use, for the message. Errors: NK609 (the result of a comparison)."""
+        """Return the value as an int, as `integer` does. ``what``: its use, for the message. Errors: NK609 (the result
+        of a comparison).
+        """
         return self.integer(what)
 
     def integer(self, what: str) -> int:
@@ -62,13 +66,15 @@ class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
         return int(self.value)
 
     def check_width(self, what: str) -> None:
-        """Refuse a scalar of 64 bits (NK301)."""
+        """Refuse a scalar of 64 bits (NK301). ``what``: its use, for the message."""
         if self.dtype is int64:
             remedy = "Load the scalar from a tensor of nl.int32."
             refuse("NK301", f"{what} needs an integer of 32 bits, it is given a scalar of int64", remedy=remedy)
 
     def operand(self) -> int:
-        """Return the value as a number of register arithmetic; NK301 for a scalar of 64 bits, as registers have 32."""
+        """Return the value as an int, for arithmetic with a register. Errors: NK301 (a scalar of 64 bits: registers
+        have 32), NK609 (the result of a comparison).
+        """
         return self.short_integer("register arithmetic")
 
     # --- arithmetic --------------------------------------------------------------------------------------------------

@@ -57,8 +57,12 @@ class NkiTensor(NotAValue, StridedView):
     """A multi-dimensional view on storage in SBUF, PSUM or HBM (``nki.language.NkiTensor``, NKI 0.6).
 
     On-chip tensors keep their partition dimension at dimension 0 and are at least 2-D; HBM tensors are at least 1-D.
-    View methods copy nothing. Everything that would lie outside of the tensor is refused (NK402), never clamped; a
-    shape or layout that the tensor does not have is NK109, an argument of another form NK609.
+    ``t[key]`` takes integers and slices as NumPy does (a step is positive), ``...``, ``nl.ds``, registers and scalars.
+    An integer drops its dimension, unless it is dimension 0 on chip or too few dimensions would be left: then the
+    dimension stays with size 1. ``t[key] = tile`` issues an instruction that copies; a number is NK607.
+    View methods copy nothing; a negative ``dim`` counts from the last dimension. Indices outside of the tensor are
+    refused (NK402), never clamped. Other errors: NK109 (a shape, dimension or layout that the tensor does not have, a
+    slice without elements), NK603 (a key of another form), NK609 (an argument of another form).
     """
 
     __slots__ = ()
@@ -220,7 +224,11 @@ class NkiTensor(NotAValue, StridedView):
         not_modelled(message, remedy="Write nisa.memset(tensor[...], value) instead.")
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Self:
-        """Return the elements start .. end-1 of a dimension, each ``step``-th; 0 <= start < end <= shape[dim]."""
+        """Return a view of each ``step``-th of the elements start .. end-1 of a dimension.
+
+        Requires 0 <= start < end <= shape[dim] and step >= 1. Errors: NK109 (end <= start), NK402, NK603 (the step),
+        NK609.
+        """
         dim = view_checks.dimension(self, dim)
         first, stop, stride = view_checks.integers(self, (start, end, step), "slice's start, end and step")
         if first < 0 or stop < 0:
@@ -231,8 +239,8 @@ class NkiTensor(NotAValue, StridedView):
     def select(self, dim: int, index: int | Place) -> Self:
         """Return the view at one index of a dimension, mostly without that dimension. Requires 0 <= index < shape[dim].
 
-        A register, a scalar or a (1, 1) integer tensor in SBUF selects when the view is used; on chip not along
-        dimension 0.
+        The value of a register, a scalar or an integer tensor of one element in SBUF is read, and checked, when an
+        instruction uses the view; on chip not along dimension 0. Errors: NK109, NK201, NK301, NK402, NK609.
 
         As with ``t[:, index]``, the dimension stays with size 1 if it is the partition dimension on chip, or the only
         free dimension (in HBM the only dimension).
@@ -250,7 +258,10 @@ class NkiTensor(NotAValue, StridedView):
         return self._indexed((*[slice(None)] * dim, position))
 
     def permute(self, dims: Sequence[int]) -> Self:
-        """Return a view with the dimensions in another order; on chip dimension 0 stays first."""
+        """Return a view with the dimensions in another order: its dimension i is dimension ``dims[i]`` of this tensor.
+
+        ``dims``: each of 0 .. ndim-1 once; on chip dimension 0 stays first. Errors: NK109, NK609.
+        """
         order = view_checks.integers(self, dims, "permute's dims")
         if sorted(order) != list(range(self.ndim)):
             view_checks.wrong(self, f"permute({order}) is not a permutation of the dimensions 0..{self.ndim - 1}")
@@ -259,7 +270,10 @@ class NkiTensor(NotAValue, StridedView):
         return self._view(self.array.transpose(order), self.byte_offset)
 
     def broadcast(self, dim: int, size: int) -> Self:
-        """Return a view in which a dimension of size 1 has size ``size``; on chip not dimension 0."""
+        """Return a view that repeats the one element of a dimension of size 1 ``size`` times, without a copy.
+
+        Errors: NK109 (a dimension of another size, a size below 1), NK111 (dimension 0 on chip), NK609.
+        """
         dim, size = view_checks.dimension(self, dim), view_checks.integer(self, size, "broadcast's size")
         if self.shape[dim] != 1:
             said = f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}"
@@ -274,7 +288,10 @@ class NkiTensor(NotAValue, StridedView):
         )
 
     def expand_dim(self, dim: int) -> Self:
-        """Return a view with a new dimension of size 1 at position ``dim``; on chip not 0."""
+        """Return a view with a new dimension of size 1, which is dimension ``dim`` of the view; -1 is the last one.
+
+        Errors: NK109 (a position that does not exist, and on chip 0), NK609.
+        """
         dim = view_checks.dimension(self, dim, extra=1)
         if self.on_chip and dim == 0:
             view_checks.keep_partition(self, "expand_dim(0)")
@@ -283,7 +300,10 @@ class NkiTensor(NotAValue, StridedView):
         return self._strided((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
 
     def squeeze_dim(self, dim: int) -> Self:
-        """Return a view without a dimension of size 1; on chip not dimension 0."""
+        """Return a view without a dimension of size 1. The view has at least 1 dimension, on chip 2.
+
+        Errors: NK109 (another size, dimension 0 on chip, too few dimensions left), NK609.
+        """
         dim = view_checks.dimension(self, dim)
         if self.shape[dim] != 1:
             view_checks.wrong(self, f"squeeze_dim({dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
@@ -294,7 +314,10 @@ class NkiTensor(NotAValue, StridedView):
         return self._view(self.array.squeeze(dim), self.byte_offset)
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> Self:
-        """Return a view with one dimension split into several (one size may be -1); on chip not dimension 0."""
+        """Return a view with dimension ``dim`` split into dimensions of the sizes ``shape``, the last one fastest.
+
+        One size may be -1: the rest. Errors: NK109 (sizes with another product, dimension 0 on chip), NK609.
+        """
         dim = view_checks.dimension(self, dim)
         sizes = view_checks.integers(self, shape, "reshape_dim's shape")
         call = ("reshape_dim", dim, sizes)
@@ -304,7 +327,11 @@ class NkiTensor(NotAValue, StridedView):
         return self._reshaped((*self.shape[:dim], *sizes, *self.shape[dim + 1 :]), call)
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Self:
-        """Merge dimensions start_dim to end_dim (inclusive), which must be contiguous; on chip not dimension 0."""
+        """Return a view with the dimensions start_dim to end_dim (inclusive) merged into one, the last one fastest.
+
+        They must lie in memory without gaps and in order. Errors: NK109 (other layouts, start_dim after end_dim,
+        dimension 0 on chip), NK609.
+        """
         first, last = view_checks.dimension(self, start_dim), view_checks.dimension(self, end_dim)
         call = ("flatten_dims", start_dim, end_dim)
         if first > last:
@@ -315,9 +342,10 @@ class NkiTensor(NotAValue, StridedView):
         return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), call)
 
     def reshape(self, shape: Shape, *more: int) -> Self:
-        """Return the same elements in another shape, without copying; on chip dimension 0 stays as it is.
+        """Return a view of the same elements, in row-major order, in another shape; on chip dimension 0 keeps its size.
 
-        The sizes may also be separate arguments: undocumented, but in public use.
+        One size may be -1: the rest. The sizes may also be separate arguments: undocumented, but in public use. Errors:
+        NK109 (another number of elements, a layout that would need a copy), NK609.
         """
         given = (shape, *more) if more or isinstance(shape, int) else shape
         sizes = view_checks.integers(self, given, "reshape's shape")
@@ -344,7 +372,14 @@ class NkiTensor(NotAValue, StridedView):
     def rearrange(
         self, src_pattern: Sequence[Any], dst_pattern: Sequence[Any], fixed_sizes: Mapping[str, int] | None = None
     ) -> Self:
-        """Split, reorder and merge dimensions by names, as einops does; groups are tuples of names."""
+        """Return a view with dimensions split, reordered and merged by names, as einops does.
+
+        ``src_pattern``: for each dimension a name, or a tuple of names into which it is split, the last one fastest.
+        ``dst_pattern``: the same names in another order; a tuple merges. ``fixed_sizes``: the sizes of split names; one
+        of each tuple may be left out. ``t.rearrange(("p", ("a", "b")), ("p", "b", "a"), {"a": 4})`` makes (128, 2, 4)
+        of (128, 8). On chip dimension 0 is neither split, merged nor moved. Errors: NK109 (names, sizes, a layout that
+        would need a copy), NK609.
+        """
         call = ("rearrange", src_pattern, dst_pattern)
         from nkitools.chip.rearrange import plan_rearrange
 
@@ -354,7 +389,12 @@ class NkiTensor(NotAValue, StridedView):
         return self._reshaped(plan.split, call).permute(plan.order)._reshaped(plan.merged, call)
 
     def view(self, dtype: DTypeLike) -> Self:
-        """Return the same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
+        """Return a view of the same bytes as elements of another dtype, without a conversion of values.
+
+        Where the sizes of elements differ, the size of the last dimension changes by their ratio; it must be
+        contiguous, and its bytes, the first byte and the other strides must divide by the new size (NK109). Errors:
+        NK109, NK301, NK609 (a view with a run-time index).
+        """
         target = view_checks.known_dtype(dtype, self)
         if target.is_wide:
             view_checks.width(self, target, self.size * self.dtype.itemsize // target.itemsize)
@@ -374,12 +414,19 @@ class NkiTensor(NotAValue, StridedView):
         indirect_dim: int = 0,
         dtype: DTypeLike | None = None,
     ) -> Self:
-        """Return an explicit access pattern ``[[stride, count], ...]`` on the storage, in elements of ``dtype``.
+        """Return a view by an explicit access pattern ``[[stride, count], ...]``, a pair for each of its dimensions.
 
-        ``offset=None`` keeps this view's storage offset and an explicit offset is added to it (docstring of NKI 0.6;
-        the language guide says that the offset overrides, which is the same wherever the view begins at offset 0).
-        Shape and strides of this view are ignored. On chip the first stride must be the storage's free size. A pattern
-        that leaves the storage is NK402 when it is used: production kernels make some that they do not use.
+        Strides and ``offset`` count elements of ``dtype``, None: this view's. The pattern begins ``offset`` elements
+        (None: 0) after this view's first element (docstring of NKI 0.6; the language guide says that the offset
+        overrides, which is the same wherever the view begins at offset 0). It may reach all of the storage; on chip the
+        first stride must be the elements of a partition of the storage, if its count is not 1.
+        ``scalar_offset``: a register, a scalar or an integer tensor of one element in SBUF. It moves the pattern, when
+        the view is used, by as many steps of this view's dimension ``indirect_dim`` (on chip not 0), at most to its
+        last one (NK402). ``vector_offset``, of an HBM tensor: an integer tensor in SBUF. Row i of the result is row
+        ``vector_offset[i]`` of this view; the pattern's first stride is ignored, and ``indirect_dim`` is 0. Shape and
+        strides of this view count for these two alone, and only one of them can be given. A pattern that leaves the
+        storage is NK402 when it is used: production kernels make some that they do not use. Other errors: NK109, NK111,
+        NK201, NK301, NK609.
         """
         if scalar_offset is None and vector_offset is None and indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))
@@ -404,19 +451,25 @@ class NkiTensor(NotAValue, StridedView):
         return cast("Self", RUNTIME_VIEWS.moved(self, view, scalar_offset, indirect_dim))
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> Any:
-        """Return a view of the rows of an HBM tensor at the indices in ``vector_offset`` (partitions, 1), one row a
-        partition. ``dim`` must be 0.
+        """Return a view of rows of an HBM tensor: row i is row ``vector_offset[i, 0]`` of this tensor.
+
+        ``vector_offset``: an integer tensor (rows, 1) in SBUF, which is read, and checked, when an instruction uses the
+        view. ``dim`` must be 0. Errors: NK201, NK301, NK402, NK609.
         """
         if view_checks.dimension(self, dim) != 0:
             refuse("NK609", "vector_select needs dim=0", about=(self,))
         return RUNTIME_VIEWS.chosen_rows(self, vector_offset)
 
     def indirect(self, index: NkiTensor, num_elem: int | None = None) -> Any:
-        """Return a view of the columns of an on-chip tensor at the offsets in ``index`` (tensor indirection,
-        NeuronCore-v4).
+        """Return a (partitions, num_elem) view of the columns of an on-chip tensor at offsets in ``index`` (tensor
+        indirection, NeuronCore-v4).
 
-        ``num_elem``: how many offsets count; None: all. The view is an operand of instructions; no other view is made
-        of it.
+        ``index``: an integer tensor (partitions, K) in SBUF. Offset i, an element of a partition, is
+        ``index[i % group, i // group]``, equal for all partitions; ``group`` is 32 on the Tensor Engine, else 16, and
+        further rows repeat the first ones (NK607).
+        ``num_elem``: how many offsets count, at most ``group * K`` (NK402); None: the size of ``index``. Offsets are
+        read, and checked, when an instruction uses the view (NK401, NK402); no other view is made of it (NK609).
+        Errors: NK109, NK201, NK301, NK607 (a tensor that is not contiguous), NK609.
         """
         return RUNTIME_VIEWS.columns(self, index, num_elem)
 

@@ -15,7 +15,7 @@ class _Member(Enum):
 
 
 class engine(_Member):  # noqa: N801 - the name is the API's
-    """The engines of a NeuronCore."""
+    """The engines of a NeuronCore, for ``engine=``; ``unknown`` leaves the choice to the instruction."""
 
     tensor = 1
     vector = 5
@@ -27,7 +27,11 @@ class engine(_Member):  # noqa: N801 - the name is the API's
 
 
 class reduce_cmd(_Member):  # noqa: N801
-    """Commands to an engine's reduce registers."""
+    """Commands to the reduce registers of an engine, one for each partition; the instruction says which it takes.
+
+    ``idle`` leaves the registers as they are, ``reset`` sets them to the identity of the reduction, ``reduce`` goes on
+    from their values, ``reset_reduce`` does both, ``load_reduce`` goes on from an operand.
+    """
 
     idle = 0
     reset = 1
@@ -37,7 +41,11 @@ class reduce_cmd(_Member):  # noqa: N801
 
 
 class dge_mode(_Member):  # noqa: N801
-    """The generator of DMA descriptors."""
+    """The generator of DMA descriptors: ``swdge`` software, ``hwdge`` hardware (from NeuronCore-v3 on).
+
+    ``none``: descriptors are made before the kernel runs, so that no address may be known only then. ``unknown``, the
+    default, leaves the choice to the compiler.
+    """
 
     unknown = 0
     swdge = 1
@@ -46,21 +54,28 @@ class dge_mode(_Member):  # noqa: N801
 
 
 class oob_mode(_Member):  # noqa: N801
-    """The effect of an out-of-bounds indirect access."""
+    """The effect of an index out of bounds that is known only when the kernel runs: ``error``, the default, is NK402.
+
+    ``skip`` leaves out the row of that index; with a single index the whole transfer.
+    """
 
     error = 0
     skip = 1
 
 
 class dependency(_Member):  # noqa: N801
-    """The kinds of a dependency between instructions. AWS's page (NKI 0.7) shows no values: each is its name here."""
+    """The kinds of a dependency between instructions, for ``kind=`` of `NkiInstruction.depends_on` (NKI 0.7).
+
+    ``runtime``: the instruction waits for the other one; ``schedule``: the compiler issues it later, and nothing waits.
+    AWS's page shows no values: each is its name here.
+    """
 
     runtime = "runtime"
     schedule = "schedule"
 
 
 class matmul_perf_mode(_Member):  # noqa: N801
-    """Performance modes of the Tensor Engine."""
+    """Performance modes of nisa.nc_matmul: ``none``, or ``double_row``, which multiplies two rows of float8 at once."""
 
     none = "none"
     double_row = "double_row"
@@ -68,7 +83,7 @@ class matmul_perf_mode(_Member):  # noqa: N801
 
 @total_ordering
 class nc_version(_Member):  # noqa: N801
-    """NeuronCore generations; a later one is greater."""
+    """NeuronCore generations, as `get_nc_version` returns them; for ``<`` and ``>`` a later one is greater."""
 
     _value_: int
     vars().update({generation.short_name: generation.version for generation in TABLES})
@@ -78,7 +93,7 @@ class nc_version(_Member):  # noqa: N801
 
 
 class dma_engine(_Member):  # noqa: N801
-    """The DMA engine of a sendrecv."""
+    """The engine that moves the data of nisa.sendrecv: ``dma``, or ``gpsimd_dma``, at most 1024 bytes a partition."""
 
     dma = 1
     gpsimd_dma = 2

@@ -52,12 +52,13 @@ def activation(
     From NeuronCore-v4 on ``engine`` may be GpSimd (NKI 0.7), which does not reduce and does not reach PSUM; its cost is
     not published, and we take one start and one element per cycle.
 
-    ``scale``: a number or a float32 (partitions, 1) vector; ``bias``: such a vector of any dtype but tfloat32, from
+    Shapes: ``dst`` and ``data`` have equally many elements in each partition. ``scale``: a number or a float32
+    (partitions, 1) vector; ``bias``: None (0), or such a vector of any dtype but tfloat32 and packed ones, from
     NeuronCore-v3 on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce``
     adds the sum of this call's float32 results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res``
-    (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
-    register is reduced into. With ``reduce_op`` and ``reduce_res``, but without a command, the call is summed alone, as
-    by ``reset_reduce``: a trn2 does so (NK507, a hint).
+    (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` is ``nl.add`` or None;
+    ``reduce`` and ``reset_reduce`` need ``nl.add``. With ``reduce_op`` and ``reduce_res``, but without a command, the
+    call is summed alone, as by ``reset_reduce``: a trn2 does so (NK507, a hint).
     Memory: SBUF or PSUM. The engine's own approximation error is not modelled. Inputs outside of the valid range of
     ``op`` are NK305 (the ranges: Supported Activation Functions in the reference).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK607, NK609, NK623.
