@@ -71,7 +71,8 @@ def compare_targets(
     results differ, the first differing element is shown with its tile, its loop counters and the line that wrote it,
     and an explanation: low precision, undefined input, a broken rule. With --tolerance auto the result is undecided if
     low precision explains the difference, but a tolerance as wide could hide a mistake. Exit code: 0 if the results
-    agree, 1 if they differ or are undecided, 2 for a mistake in the command and a missing target.
+    agree, 1 if they differ or are undecided, or if a target crashes or runs out of time (NKITOOLS_TIMEOUT seconds), 2
+    for a mistake in the command and a missing target.
     """
     from nkitools.report.agreement import agreement
 

@@ -34,8 +34,8 @@ def compile_kernel(
     The compiler's process ends after NKITOOLS_TIMEOUT seconds and may take NKITOOLS_MEMORY GiB. The arguments are
     `inputs` of FILE, or the arrays in the file of --inputs. An error of the compiler is shown at the author's line,
     with the meaning of its code. For a kernel that compiles, the predicted latency is shown, if the compiler gives one,
-    beside nkitools' estimate, to which --nki-version applies. Exit code: 0 if it compiles, 1 if not, 2 for a mistake in
-    the command and without a compiler.
+    beside nkitools' estimate, to which --nki-version applies. Exit code: 0 if it compiles; 1 if not, or if the compiler
+    crashes or runs out of time; 2 for a mistake in the command and without a compiler.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
     request: dict[str, Any] = {"file": file, "kernel": name, "inputs": inputs, "settings": texts_of(settings)}

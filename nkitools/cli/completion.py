@@ -14,5 +14,8 @@ _LINES = {
 @click.command("completion", short_help="Print a shell's line that completes commands and options.")
 @click.argument("shell", type=click.Choice(tuple(_LINES)))
 def show_completion(shell: str) -> None:
-    """Print the line that lets SHELL complete commands, options, rules and choices with the tab key."""
+    """Print the line that lets SHELL complete commands, options, rules and choices with the tab key.
+
+    Its comment names the file of the shell into which the line goes; nothing is installed.
+    """
     click.echo(_LINES[shell])

@@ -52,8 +52,9 @@ def diff_runs(
     them.
 
     FIRST and SECOND are files of `nkitools run --save` or `run.save(path)`. Two values are equal if they differ by no
-    more than the coarser of their dtypes explains; --rtol and --atol replace that limit. Exit code: 0 if the runs are
-    equal, 1 if not, 2 for a mistake in the command and a file that is no saved run.
+    more than the coarser of their dtypes explains; --rtol and --atol replace that limit. Exit code: 0 if the prints,
+    writes, outputs, findings and endings of the runs are equal, 1 if not, 2 for a mistake in the command and a file
+    that is no saved run.
     """
     from nkitools.report.run_diff import compare_runs
 

@@ -36,7 +36,8 @@ _WISHES = (
 def examine_machine(as_json: bool, hardware: Path | None, file: Path | None) -> None:
     """List the installed packages, simulators and devices, what each enables, and how to get the missing ones.
 
-    With FILE, a script, a test file or a file of kernels, the last line is the command that runs it.
+    With FILE, a script, a test file or a file of kernels, the last line is the command that runs it. The exit code is 0
+    also if something is missing.
     """
     if hardware is not None:
         if as_json or file is not None:

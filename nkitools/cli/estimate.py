@@ -75,9 +75,9 @@ def estimate_kernel(
     arguments: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns one. ``--set BLOCK=512``
     estimates a variant: it sets a keyword of the kernel, a parameter of ``inputs`` or a constant. Several chips are
     shown side by side, after the page of the first one. With ``--measured`` the chip is the profile's, if the profile
-    names its instance. ``--tune`` ranks the variants of FILE's ``settings``, a dictionary of lists by name or a TOML
-    file beside FILE, and marks the five to measure on a device. ``--against`` compares with an earlier commit of FILE's
-    repository; in GitHub Actions the table is added to the job's summary, too.
+    names its instance. ``--tune`` ranks the variants of FILE's ``settings``, as `nkitools tune` does. ``--against``
+    compares with an earlier commit of FILE's repository; in GitHub Actions the table is added to the job's summary,
+    too. A kernel that breaks a rule is estimated all the same, with the finding on stderr.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
     if base is not None and since not in (None, base):

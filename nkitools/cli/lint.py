@@ -33,9 +33,9 @@ _FAILING = ("error", "warning")
     help="The dialect of files whose imports do not show it; modern refuses neuronxcc.nki.  [default: auto]",
 )
 @version_option
-@click.option("--diff", "base", metavar="BASE", help="Only findings at lines that have changed since this commit.")
-@click.option("--migrate", is_flag=True, help="The lines that the newest NKI changes, each with what to write.")
-@click.option("--fix", is_flag=True, help="First rewrite what follows from the old text: ranges, loops, names.")
+@click.option("--diff", "base", metavar="BASE", help="Show only findings at lines that have changed since this commit.")
+@click.option("--migrate", is_flag=True, help="List instead the lines that the newest NKI changes, with what to write.")
+@click.option("--fix", is_flag=True, help="First rewrite what the newest NKI changes: ranges, loops, names.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.pass_context
 def lint_paths(
@@ -53,8 +53,9 @@ def lint_paths(
 
     Each finding is one line: path:line:col: NK601 message. To ignore one, put a comment on its line:
     # nki: ignore[NK601] why. [tool.nkitools.lint] in pyproject.toml, the nearest above the first PATH, may set select,
-    ignore, dialect, exclude and per-file-ignores. Exit code: 0 without errors and warnings (hints do not count), 1 with
-    some, 2 for a mistake in the command.
+    ignore, dialect, exclude and per-file-ignores. --fix changes files in place, whatever --select, --ignore and
+    --diff say. Exit code: 0 without errors and warnings (hints do not count), 1 with some, 2 for a mistake in the
+    command.
     """
     from nkitools.cli.remembered_interface import RememberedInterface
     from nkitools.lint.engine import lint

@@ -47,8 +47,9 @@ def mutate_kernel(
     Each mistake changes one piece of the kernel or of its file's functions: the last tile left out, operands swapped, a
     sum that starts anew, another axis, a narrower dtype. The tests run in simulation with each. A mistake that no test
     notices is shown with its line, and with an input on which the results differ, if one is found. --set sets constants
-    of FILE; the tests choose the keywords of the kernel. Exit code: 0 if every mistake with such an input is noticed, 1
-    if one is not, 2 for a mistake in the command.
+    of FILE; the tests choose the keywords of the kernel. A mistake with which the tests crash or do not end counts as
+    noticed. Exit code: 0 if every mistake with such an input is noticed, 1 if one is not, 2 for a mistake in the
+    command and if the tests do not pass without a mistake or do not run the kernel.
     """
     from nkitools.dialects.stand_in import install_stand_in
     from nkitools.edits.candidates import KINDS

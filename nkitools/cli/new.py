@@ -34,8 +34,8 @@ def new_kernel(name: str, kind: str, into: Path) -> None:
     """Write a kernel NAME with a reference and tests that pass, in NAME.py and test_NAME.py.
 
     ``nki`` is the modern dialect, ``legacy`` that of neuronxcc.nki, ``pallas`` a kernel for TPUs and ``customop`` a C++
-    operator (NAME.cpp and NAME_shape.cpp). Each is small and complete: change it line by line while its tests run. No
-    file is overwritten.
+    operator, which has NAME.cpp and NAME_shape.cpp in the place of NAME.py. Each is small and complete: change it line
+    by line while its tests run. If one of the files is there, nothing is written and the exit code is 2.
     """
     if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or name in _TAKEN:
         raise click.BadParameter(f"{name} cannot be the name of a kernel's file and function", param_hint="'NAME'")

@@ -12,7 +12,8 @@ from nkitools.cli.terminal import say
 
 
 @click.command("reproduce", short_help="Write a file that makes a saved run again elsewhere.", cls=ArrayCommand)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: RUN_reproduced.py]")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
+              help="The file to write.  [default: RUN_reproduced.py here]")  # fmt: skip
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Replace a word of the source. May be repeated.")
 @click.argument("run", metavar="RUN")
 def reproduce_run(output: Path | None, rename: tuple[str, ...], run: str) -> None:
@@ -20,7 +21,9 @@ def reproduce_run(output: Path | None, rename: tuple[str, ...], run: str) -> Non
 
     It has the kernel, the parts of the author's files that the kernel needs, the chip and the settings, and the
     versions as a comment. Arrays are generated with the same shapes and dtypes, those of integers in the same range;
-    other arguments keep their values. --rename replaces names that others should not see, everywhere.
+    other arguments keep their values. --rename replaces names that others should not see, everywhere. A file of this
+    name is overwritten. Exit code: 2 for a run that cannot be made again: no NKI kernel, a packed dtype, an argument
+    that is no plain value.
     """
     from nkitools.record.whole_file import write_whole
     from nkitools.report.reproduction import NotReproducible, reproduction

@@ -64,9 +64,9 @@ def run_script(
     """Run SCRIPT with its ARGS, as python does; `import nki` and `import neuronxcc.nki` find the simulator.
 
     Device prints go to stdout as they come; at the end a summary of kernels, prints and findings goes to stderr. The
-    exit code is the script's, or 1 if it raised an exception, ended with findings that are errors, or imports NKI and
-    calls no kernel. --save keeps the run in a file; if several kernels run, FILE.json becomes FILE-1.json, FILE-2.json,
-    ...
+    exit code is the script's if that is not 0; 1 if the script raised an exception, ended with findings that are
+    errors, imports NKI and calls no kernel, or if its runs cannot be saved; else 0. --save keeps the run in a file; if
+    several kernels run, FILE.json becomes FILE-1.json, FILE-2.json, ...
     """
     plain = plain and plain.absolute()  # the script may go elsewhere
     said = {"rules": rules, "precision": precision}

@@ -57,7 +57,7 @@ def engine_options(command: Any) -> Any:
         click.option("--workers", type=click.IntRange(min=1),
                      help="Number of cases at a time.  [default: the number of cores]"),
         click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-                     help="Seconds that a case may take.  [default: no limit]"),
+                     help="Seconds that a case may take.  [default: no limit; in mutate 300]"),
         click.option("--memory", type=click.FloatRange(min=0, min_open=True), default=4.0, show_default=True,
                      metavar="GIB", help="GiB of memory that a worker may take."),
     ):  # fmt: skip
@@ -75,7 +75,7 @@ def engine_options(command: Any) -> Any:
 @click.option(
     "--store",
     type=click.Path(dir_okay=False),
-    help="A file that keeps the results, so that a second call goes on.  [default: none]",
+    help="A file that keeps the results, so that a second call runs the other cases alone.  [default: none]",
 )
 @chips_option
 @version_option

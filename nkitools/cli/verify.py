@@ -21,7 +21,9 @@ from nkitools.kernel_file import seen, split
 
 @click.command("verify", short_help="Judge a kernel: one verdict, and how sure it is.", cls=ArrayCommand)
 @click.argument("kernel", metavar="FILE::KERNEL")
-@click.option("--reference", metavar="FILE::NAME", help="What is right.  [default: FILE's reference]")
+@click.option(
+    "--reference", metavar="FILE::NAME", help="The right results, or a function of them.  [default: FILE's reference]"
+)
 @chips_option
 @inputs_option
 @set_option
@@ -34,12 +36,13 @@ from nkitools.kernel_file import seen, split
     "--max-traffic",
     type=float,
     metavar="TIMES",
-    help="A number: how many times the least bytes may move from and to HBM.  [default: any]",
+    help="A number: how many times the least possible bytes may move from and to HBM.  [default: any]",
 )
-@click.option("--seconds", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Of all rows.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, metavar="SECONDS",
+              help="Seconds that all rows together may take.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of other values, shapes and mutants.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first row that fails.")
-@click.option("--html", "page", type=click.Path(dir_okay=False), help="Write a page, too.")
+@click.option("--html", "page", type=click.Path(dir_okay=False), help="Also write the verdict as a page of HTML here.")
 @json_option()
 @click.pass_context
 def verify_kernel(
@@ -57,11 +60,11 @@ def verify_kernel(
 ) -> None:
     """Say whether KERNEL of FILE is right, row by row, and how sure that is.
 
-    FILE says `inputs` and `reference`; a parameter `rng` of `inputs` is a generator, with which other values are drawn,
-    and `space` names other shapes. With --reference FILE::NAME that file says them, so that the kernel's file need not
-    be trusted. The kernel and the reference run in a process each. The quickest rows come first; when --seconds are
-    over, each row that is left is `unknown`. Exit code: 0 where no row fails, 1 where one does, 2 where the kernel
-    could not be tried.
+    FILE has `inputs` and `reference`; a parameter `rng` of `inputs` is a generator, with which other values are drawn,
+    and `space` names other shapes. With --reference FILE::NAME they are those of that file, so that the kernel's file
+    need not be trusted. The kernel and the reference run in a process each. The quickest rows come first; when
+    --seconds are over, each row that is left is `unknown`. Exit code: 0 if no row fails, also if rows are unknown, 1 if
+    one fails, 2 for a mistake in the command and if the kernel could not be tried.
     """
     from nkitools.verdict.subject import OfFile
     from nkitools.verdict.verify import Options, verdict_of
