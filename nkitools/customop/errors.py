@@ -10,9 +10,9 @@ class DamagedCall(Exception):
 
 
 class BuildError(Exception):
-    """A library that cannot be built or loaded: what is wrong, with the compiler's words where they are the reason.
+    """The error of a library that cannot be built or loaded, or whose process has been ended from outside.
 
-    ``output`` is all that the compiler said.
+    Its text says what is wrong. ``output``: all that the compiler has printed; '' if it is not the reason.
     """
 
     def __init__(self, message: str, output: str = "") -> None:

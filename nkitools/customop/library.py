@@ -20,8 +20,10 @@ _MOST_STACK = 400 * 1024
 class Library(CompiledLibrary):
     """The operators of one library, by attribute (``library.giou``) or by name (``library.ops["giou"]``).
 
+    Where an operator is named like an attribute of the library, ``ops`` has it. An unknown name is an AttributeError.
     ``name`` is that of NEURON_LIBRARY, its name in torch; ``path`` is its file: the one that `load_library` takes if
-    there is a build directory, else a file in the cache, which `load_library` refuses.
+    there is a build directory, else a file in the cache, which `load_library` refuses. ``stack_size``: that of
+    ``-DSTACK_SIZE``, in bytes, None without one.
     """
 
     def __init__(self, built: Built, path: str, *, multicore: bool, stack_size: int | None) -> None:
@@ -73,11 +75,12 @@ def load(
     ``name``: of the library's file; ``compute_srcs``, ``shape_srcs``: the sources of kernels and of shape functions,
     which register the operators (NEURON_LIBRARY). ``build_directory``: also leave ``lib<name>.so`` there, for
     `load_library`. ``multicore``: all its operators run on the eight GpSimd cores. ``extra_cflags``: flags of the
-    compiler; ``-DSTACK_SIZE=n``: the bytes of stack that a kernel needs. Unchanged sources are not compiled again.
+    compiler; ``-DSTACK_SIZE=n``: the bytes of stack that a kernel needs, at most 409600. ``verbose``: print the
+    compiler's path and messages, if sources are compiled. Unchanged sources are not compiled again.
 
-    BuildError for sources that do not compile, a library without operators, two operators of one name, kernels without
-    a definition, names that AWS refuses, and without a compiler. Mistakes in a kernel's signature (CO112) are reported
-    when it is called.
+    BuildError for sources that are missing or do not compile, a library without operators or with more than 10, two
+    operators of one name, several NEURON_LIBRARY, kernels without a definition, names that AWS refuses, a larger stack,
+    and without a compiler. Mistakes in a kernel's signature (CO112) are reported when it is called.
     """
     if not isinstance(name, str) or not name or os.sep in name:
         raise BuildError(f"a library needs a file name, it is given {name!r}")

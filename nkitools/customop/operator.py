@@ -30,7 +30,7 @@ class Operator(CompiledOperator):
     def __call__(self, *arrays: Passed) -> Any:
         """Return the operator's result; NumPy arrays in, NumPy out, torch tensors in, torch out.
 
-        Raises `nkitools.KernelError` at the first error that the rules find.
+        Raises `nkitools.KernelError` for the first error that the rules find.
         """
         __tracebackhide__ = True
         return self.run(*arrays, rules="error").outputs
@@ -46,18 +46,19 @@ class Operator(CompiledOperator):
         memory_limit: int = DEFAULT_MEMORY,
         debug: bool = False,
     ) -> OperatorRun:
-        """Run the operator and say what happened: outputs, findings, prints, and what each core did (``cores``).
+        """Run the operator and return what happened: outputs, findings, prints, and what each core did (``cores``).
 
         ``arrays``: one for each Tensor of the kernel, numbers for its scalars. ``timeout``: seconds after which a
-        kernel that is still running is ended (CO103); 0 for none. ``rules``: as of `nkitools.simulate`, but collecting
-        by default. ``order``: the order of the cores, which run one after the other: ``forward``, ``reverse``, the seed
-        of a random order, or a list of the cores. ``threads``: cores run side by side instead. ``isolation="none"``
-        runs in this process, without timeout and limits: faster for small calls, but a crash ends this process.
-        ``memory_limit``: bytes that the call may have.
+        kernel that is still running is ended (CO103); 0 for none. ``rules``: as of `nkitools.simulate`, but ``report``,
+        which collects the findings, by default. ``order``: the order of the eight cores of a multicore library, which
+        run one after the other: ``forward``, ``reverse``, the seed of a random order, or a list of the cores.
+        ``threads``: they run side by side instead. ``isolation="none"`` runs in this process, without timeout and
+        limits: faster for small calls, but a crash ends this process; ``process``: in a process of the library.
+        ``memory_limit``: bytes that the call may have; 0 for no limit.
         ``debug``: run again under AddressSanitizer and UndefinedBehaviorSanitizer, whose reports become findings.
 
         Raises `nkitools.KernelError` for arguments that the operator does not take, whatever ``rules`` says; ValueError
-        for another ``order``.
+        for another ``rules``, ``order`` or ``isolation``, and for a negative ``timeout`` or ``memory_limit``.
         """
         __tracebackhide__ = True
         settings = Settings(

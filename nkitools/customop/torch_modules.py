@@ -84,8 +84,8 @@ def torch_stand_in(prefer: str = "auto") -> Iterator[Any]:
     """Replace ``torch_neuronx.xla_impl.custom_op`` in the ``with`` by nkitools' own ``load`` and ``load_library``.
 
     The ``with`` yields the namespace of the loaded libraries: ``torch.ops``, or without torch one whose operators take
-    NumPy arrays. At the end the operators are gone and ``sys.modules`` is as before; a stand-in that was installed
-    before stays. Arguments and errors: `install_torch_stand_in`.
+    NumPy arrays. At the end the operators are gone and ``sys.modules`` has what it had of torch_neuronx; a stand-in
+    that was installed before stays, with all of its operators. Arguments and errors: `install_torch_stand_in`.
     """
     mine = _installed is None
     install_torch_stand_in(prefer)
@@ -97,7 +97,8 @@ def torch_stand_in(prefer: str = "auto") -> Iterator[Any]:
 
 
 def install_torch_stand_in(prefer: str = "auto") -> None:
-    """Install the stand-in for torch_neuronx until `remove_torch_stand_in`; a second call does nothing.
+    """Replace ``torch_neuronx.xla_impl.custom_op`` by nkitools' own ``load`` and ``load_library``, which run operators
+    on this host, until `remove_torch_stand_in`. A second call does nothing.
 
     Raises `RealPackage` where AWS's torch_neuronx with ``xla_impl.custom_op`` is installed (2.9 or lower), unless
     ``prefer`` is ``"builtin"``; ValueError for another ``prefer`` than that and ``"auto"``.
@@ -124,7 +125,9 @@ def _loads_for_the_device() -> bool:
 
 
 def remove_torch_stand_in() -> None:
-    """Remove the stand-in for torch_neuronx, and the operators that were loaded by it; do nothing if there is none."""
+    """Remove the stand-in for torch_neuronx and the operators that were loaded through it; torch_neuronx's own modules
+    are back in ``sys.modules``. Do nothing if there is no stand-in.
+    """
     global _installed
     if _installed is not None:
         installed, _installed = _installed, None

@@ -67,11 +67,12 @@ _registered: dict[str, Registration] = {}
 
 
 def register_with_torch(library: Library) -> Registration:
-    """Make ``torch.ops.<library>.<operator>`` of the operators of ``library``, until ``remove()`` of the result.
+    """Make ``torch.ops.<library>.<operator>`` of the operators of ``library``, until ``remove()`` of the result, or the
+    end of a ``with`` of it.
 
-    The library is called as in its NEURON_LIBRARY; one of that name that was registered before is replaced. A call
-    raises `nkitools.KernelError` at the first error that the rules find. Tensors need not be contiguous, since those of
-    a device always are.
+    ``<library>`` is the name in its NEURON_LIBRARY; a library of that name that was registered before is replaced. A
+    call raises `nkitools.KernelError` at the first error that the rules find. Tensors need not be contiguous, since
+    those of a device always are.
 
     Raises ModuleNotFoundError without torch, KernelError (CO112) for kernels with parameters that cannot be passed, and
     what torch raises for a name that other code has registered.
