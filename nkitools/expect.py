@@ -34,8 +34,8 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
     Kernels may run in any way and at any rule level; inside the block rules are on even under ``--nki-rules=off``. An
     error of the rule ends the block and is caught. An error of another rule fails the block; if the expected finding
     was reported before, it passes through instead, as all other exceptions do. ``findings`` has the expected findings,
-    ``finding`` the first. ValueError for an unknown rule, for an empty text, and for a rule that is allowed around the
-    block or in a call inside of it.
+    ``finding`` the first. ValueError without a rule, for an unknown rule, for an empty text, and for a rule that is
+    allowed around the block or in a call inside of it.
     """
 
     def __init__(
@@ -59,14 +59,19 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
 
     @property
     def findings(self) -> list[Finding]:
-        """Return the expected findings that were reported; RuntimeError inside the block."""
+        """Return the expected findings that were reported.
+
+        RuntimeError before the block has ended, and if an exception that is no finding has ended it.
+        """
         if self._found is None:
             raise RuntimeError("expect_finding: its findings are known once the block has ended")
         return self._found
 
     @property
     def finding(self) -> Finding:
-        """Return the first of the expected findings that were reported; RuntimeError inside the block."""
+        """Return the first of `findings`. RuntimeError before the block has ended, and if an exception that is no
+        finding has ended it.
+        """
         return self.findings[0]
 
     def __enter__(self) -> Self:

@@ -281,11 +281,13 @@ def stand_in_installed() -> bool:
 
 
 def install_stand_in(prefer: Literal["auto", "builtin"] = "auto") -> None:
-    """Make ``import nki`` and ``import neuronxcc.nki`` work from here on.
+    """Make ``import nki`` and ``import neuronxcc.nki`` give nkitools' own modules from here on.
 
-    Idempotent. With ``prefer="auto"`` a real AWS package keeps its name; ``"builtin"`` puts the stand-in before it.
-    Other ``neuronxcc.*`` modules stay as they are. While ``nki`` is nkitools' own, ``import torch`` loads no Neuron
-    backend, which would import AWS's. ValueError for another ``prefer``.
+    With ``prefer="auto"`` an installed package of AWS keeps its name; ``"builtin"`` puts the stand-in before it. A
+    second call with the same effect does nothing, one with another ``prefer`` takes its place. AWS's modules that were
+    imported before are set aside until `remove_stand_in`; names that a file has imported from them stay as they are.
+    Other ``neuronxcc.*`` modules stay. While ``nki`` is nkitools' own, ``import torch`` loads no Neuron backend, which
+    would import AWS's. ValueError for another ``prefer``.
     """
     global _finder
     if prefer not in ("auto", "builtin"):
@@ -338,7 +340,10 @@ def _remove_level_off() -> None:
 
 
 def remove_stand_in() -> None:
-    """Undo `install_stand_in`: the modules it made are gone, those it replaced are back."""
+    """Undo `install_stand_in`: remove its modules from ``sys.modules``, and put back those that it has set aside.
+
+    Names that a file has imported stay as they are. Do nothing if there is no stand-in.
+    """
     global _finder
     _finder = None
     torch_autoload.switch_back()

@@ -218,7 +218,10 @@ _FRONT_ENDS = {"": False, "tracer": False, "custom": True, "parser": True}
 
 
 def cache_directory() -> Path:
-    """Return ``NKITOOLS_CACHE_DIR``, else nkitools' own directory in the user's cache."""
+    """Return the directory of built libraries: ``NKITOOLS_CACHE_DIR``, else ``nkitools`` in the user's cache.
+
+    The path is absolute; the directory need not be there yet.
+    """
     from pathlib import Path
 
     said = os.environ.get("NKITOOLS_CACHE_DIR")

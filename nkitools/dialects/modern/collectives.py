@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 class ReplicaGroup(replica_groups.ReplicaGroup, NKIObject):
     """The ranks that take part in a collective together: ``ReplicaGroup([[0, 1], [2, 3]])``.
 
-    Errors: NK609. Source: nki.collectives.ReplicaGroup (NKI 0.7).
+    Each list of ranks is a group of its own. The place of a rank in its list is its place in what is gathered,
+    scattered and exchanged. Errors: NK609 (another form, no list, an empty one, a rank twice).
+    Source: nki.collectives.ReplicaGroup (NKI 0.7).
     """
 
     @classmethod
     def from_partition_op(cls, world_size: int, op: replica_groups.rg_partition_op, operand: int) -> ReplicaGroup:
-        """Return the group of the ranks from 0 on in which those with equal ``op(rank, operand)`` form a list.
+        """Return a replica group of ``world_size`` ranks: those with equal ``op(rank, operand)`` form a list.
 
         Of 8 ranks ``div, 4`` makes ``[[0, 1, 2, 3], [4, 5, 6, 7]]``, ``mod, 4`` ``[[0, 4], [1, 5], [2, 6], [3, 7]]``.
         ``op``: ``div``, ``mod`` or ``bitwise_and`` of ``rg_partition_op``; ``operand``: at least 1, for ``bitwise_and``

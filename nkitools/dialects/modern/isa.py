@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def get_nc_version() -> nc_version:
-    """Return the generation of the chip that runs (outside a kernel: that a launch would take)."""
+    """Return the generation of the chip that runs the kernel; outside of a kernel, of that which a launch would take."""
     from nkitools.language.programs import current_generation
 
     return nc_version(current_generation().version)
 
 
 def get_nc_sub_version() -> int:
-    """Return the silicon revision within the generation: 0, the first and documented default of every chip here."""
+    """Return the silicon revision within the generation, which is 0 on every chip: the first, and AWS's default."""
     return 0
 
 

@@ -36,9 +36,10 @@ ASSIGNMENTS.issue = assign
 
 
 class Kernel(KernelObject[P]):
-    """A kernel of the modern dialect: ``kernel[2]`` sets the LNC degree.
+    """A kernel of the modern dialect, as `jit` makes it. A call runs it as `simulate` does, and returns its results.
 
-    A kernel without a degree, or with ``[1]``, runs inline inside another kernel.
+    ``kernel[2]`` is the same kernel under LNC degree 2: on two cores. Inside a running kernel a call runs inline: as a
+    part of that kernel, if this one has no degree or ``[1]``; otherwise NK610.
 
     ``schedule``: the dependency edges of `with_schedule`, checked when a launch of the kernel has run.
     """
@@ -61,7 +62,7 @@ class Kernel(KernelObject[P]):
             return self.with_grid(lnc)
 
     def with_grid(self, grid: int | tuple[int, ...]) -> KernelObject[P]:
-        """Return the same kernel under an LNC degree. Errors: NK609, NK613."""
+        """Return a new kernel object with the LNC degree ``grid``: 1 or 2. Errors: NK609 (no integer), NK613."""
         return Kernel(self.function, lnc_grid(self.__name__, grid), self.schedule, **self.options)
 
     def with_function(self, function: Callable[..., Any]) -> KernelObject[...]:
@@ -86,20 +87,23 @@ class Kernel(KernelObject[P]):
             return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
 
     def launch(self, **said: Unpack[Said]) -> Launch:
-        """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
+        """Return the `Launch` that describes a call of this kernel, and run nothing. ``said``: fields of the launch
+        that replace the kernel's or the options' (``chip``, ``nki_version``, ``rules``, ``sum_order``, ...).
+        """
         options: dict[str, Any] = {name: self.options.get(name) for name in CONFIGURATIONS} if self.options else {}
         return Launch(self.function, self.__name__, self.grid, schedule=self.schedule, **options, **said)
 
     @property
     def is_alone(self) -> bool:
-        """Return whether the kernel is launched as one program; only such a kernel may run inside another kernel."""
+        """Return whether the kernel runs as one program: without an LNC degree, or with 1. Others do not run inline."""
         return self.grid in ((), (1,))
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the kernel inside of another one, and return its result.
+        """Run the kernel's function as a part of the kernel that is running, and return its result.
 
-        Errors: NK610 for a schedule or a grid other than [1], which belong to the outermost kernel, and for a
-        configuration that disagrees with that kernel's (a warning if that one sets ``allow_nested_config_override``).
+        Errors: NK611 outside of a running kernel, NK609 for arguments that the function does not take, NK610 for a
+        schedule or a grid other than [1], which belong to the outermost kernel, and for a configuration that disagrees
+        with that kernel's (a warning if that one sets ``allow_nested_config_override``).
         """
         if self.schedule is not None:
             message = f"kernel {self.__name__} is called with a schedule inside a running kernel"
@@ -122,7 +126,7 @@ def jit(fn: Callable[P, Any], **kwargs: Argument) -> Kernel[P]: ...
 @overload
 def jit(fn: None = None, **kwargs: Argument) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
 def jit(fn: Callable[P, Any] | None = None, **kwargs: Argument) -> Any:
-    """Make a function a kernel, with or without keywords. A call of it runs on the simulator.
+    """Make a function a kernel: ``@nki.jit`` or ``@nki.jit(...)``. A call of the kernel runs on the simulator.
 
     Functions, methods, ``functools.partial`` and objects with ``__call__`` can be kernels. The keywords of AWS's
     compiler (``mode``, ``debug_kernel``, ...) change nothing here. ``compile_config`` and ``specialization_config``
@@ -202,8 +206,9 @@ class Simulated(Generic[P]):
 def simulate(kernel: Callable[P, Any]) -> Simulated[P]:
     """Return the kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator.
 
-    Results are NumPy arrays, torch tensors or jax arrays, as the arguments are. A kernel writes into NumPy arrays and
-    torch tensors in place; writing into a jax array is refused. Errors: NK609. Source: nki.simulate (NKI 0.6).
+    Results are torch tensors or jax arrays if an argument is one (of both: as the first of them), else NumPy arrays. A
+    kernel writes into NumPy arrays and torch tensors in place; writing into a jax array is refused. Findings are raised
+    at the first error, by default. Errors: NK609 (no function, a class). Source: nki.simulate (NKI 0.6).
     """
     with AuthorsTraceback():
         if isinstance(kernel, Simulated):

@@ -17,13 +17,15 @@ _METHODS = (property, classmethod, staticmethod)
 
 
 class NKIObject:
-    """Base class of kernel dataclasses and configuration objects.
+    """Base class of objects that carry settings into a kernel, with or without ``@dataclass``.
 
-    With or without ``@dataclass``: the fields are the annotated attributes, then the other hashable ones, those of
-    bases first; what is not given has its default, else None; ``__post_init__`` runs at the end. Since NKI 0.7
-    ``@dataclass`` is Python's own, and a field without a default must be given. Before NKI 0.7 two objects of one class
-    are equal where their attributes are; since then ``==`` is Python's own.
-    Errors: NK609. Source: NKI Language Guide, Class Support (NKI 0.6).
+    The fields of a class are those of its base classes, then its annotated attributes, then its other attributes whose
+    values are hashable and not callable. The constructor takes them by position or by name, and calls ``__post_init__``
+    at the end; a class without fields takes any names. A field that is not given has its default, else None. Since NKI
+    0.7 ``@dataclass`` is Python's own, and its fields without a default must be given (before: NK618). Before NKI 0.7
+    two objects of one class are equal where their attributes are; since then ``==`` is Python's own.
+    Errors: NK609 (too many values, an unknown field, one given twice, one missing).
+    Source: NKI Language Guide, Class Support (NKI 0.6).
     """
 
     __nki_object__ = True  # arguments of this kind are searched for arrays
