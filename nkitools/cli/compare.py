@@ -49,7 +49,7 @@ _STDERR = 2  # what a process prints is no output of the command
 @click.option(
     "--tolerance",
     type=click.Choice(["auto"]),
-    help="auto: what the kernel's dtypes and sums explain.  [default: rtol and atol]",
+    help="auto: what the kernel's dtypes and sums explain.  [default: --rtol and --atol]",
 )
 @json_option()
 @click.pass_context

@@ -31,7 +31,7 @@ _BROKEN = Path(__file__).with_name("demo_mistake.txt")
 @click.option(
     "--page",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where the page of a run goes.  [default: the temporary directory]",
+    help="Where the page of a run goes.  [default: nkitools-demo.html in the temporary directory]",
 )
 @click.pass_context
 def show_examples(context: click.Context, shows_all: bool, page: Path | None) -> None:

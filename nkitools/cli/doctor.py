@@ -30,7 +30,8 @@ _WISHES = (
     "--hardware",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Run example kernels on the NeuronCore in every way that is here, and write one file to send in.",
+    help="Run example kernels on the NeuronCore in every way that is here, and write one file to send in: "
+    "nkitools-hardware.json in DIR.",
 )
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def examine_machine(as_json: bool, hardware: Path | None, file: Path | None) -> None:

@@ -22,7 +22,7 @@ _WIDTH = 100
 
 
 @click.command("explain", short_help="Explain a rule, a code of AWS, a known fault.")
-@click.argument("name", metavar="ID", required=False, shell_complete=completed_rules)
+@click.argument("name", metavar="[ID]", required=False, shell_complete=completed_rules)
 @json_option("Print JSON: one object for a rule or a name, a list for codes of AWS and known faults.")
 @click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")
 def explain_rule(name: str | None, as_json: bool, every: bool) -> None:

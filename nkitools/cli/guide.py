@@ -10,11 +10,11 @@ from nkitools.cli.shared_options import chip_option, version_option
 @click.command("guide", short_help="Print a compact reference of NKI.")
 @chip_option
 @version_option
-@click.option("--legacy", is_flag=True, help="The dialect of neuronxcc.nki.")
+@click.option("--legacy", is_flag=True, help="The dialect of neuronxcc.nki of SDK 2.26, whatever --nki-version says.")
 def print_guide(legacy: bool) -> None:
     """Print a compact reference of NKI: rules of thumb, the chip's limits, and the call form of each function.
 
-    Made from the instructions that the simulator runs, to be pasted into the context of a coding agent.
+    It is Markdown, made from the instructions that the simulator runs, for the context of a coding agent.
     """
     from nkitools.chip.chosen_chip import resolve_chip
     from nkitools.serve.guide import guide

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,13 @@ from nkitools.kernel_file import seen
     "--tests", multiple=True, metavar="PATH", help="Tests, as pytest takes them.  [default: test_FILE nearby]"
 )
 @click.option(
-    "--kind", "kinds", multiple=True, metavar="NAME", help="A kind of mistake, or all.  [default: the usual ones]"
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="NAME",
+    help="A kind of mistake, or all; may be repeated.  [default: the usual ones]",
 )
-@set_option
+@partial(set_option, what="A constant of FILE.")
 @chip_option
 @version_option
 @sum_order_option
@@ -46,8 +51,8 @@ def mutate_kernel(
 
     Each mistake changes one piece of the kernel or of its file's functions: the last tile left out, operands swapped, a
     sum that starts anew, another axis, a narrower dtype. The tests run in simulation with each. A mistake that no test
-    notices is shown with its line, and with an input on which the results differ, if one is found. --set sets constants
-    of FILE; the tests choose the keywords of the kernel. A mistake with which the tests crash or do not end counts as
+    notices is shown with its line, and with an input on which the results differ, if one is found. The tests choose
+    the keywords of the kernel. A mistake with which the tests crash or do not end counts as
     noticed. Exit code: 0 if every mistake with such an input is noticed, 1 if one is not, 2 for a mistake in the
     command and if the tests do not pass without a mistake or do not run the kernel.
     """

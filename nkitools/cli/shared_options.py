@@ -9,12 +9,15 @@ from typing import Any, TypeAlias
 
 import click
 
+from nkitools.chip.chosen_chip import VARIABLES
 from nkitools.cli.terminal import printing_apart
 from nkitools.facts import options
 from nkitools.facts.generations import CHIPS, DEFAULT_CHIP
 from nkitools.kernel_settings import settings_of
 
 Command: TypeAlias = Callable[..., Any]
+
+_DEFAULT_CHIP = f"[default: {', else '.join((options.OPTIONS['chip'].env, *VARIABLES, DEFAULT_CHIP))}]"
 
 
 def inputs_option(command: Command) -> Command:
@@ -26,15 +29,12 @@ def inputs_option(command: Command) -> Command:
     )(command)
 
 
-def set_option(command: Command) -> Command:
-    """Add ``settings``: values by name."""
+def set_option(
+    command: Command, what: str = "A keyword of KERNEL, a parameter of `inputs`, or a constant of FILE."
+) -> Command:
+    """Add ``settings``: values by name. ``what``: the things that the names may be of."""
     return click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        callback=_settings,
-        help="A keyword of KERNEL, a parameter of `inputs`, or a constant of FILE. May be repeated.",
+        "--set", "settings", multiple=True, metavar="NAME=VALUE", callback=_settings, help=f"{what} May be repeated."
     )(command)
 
 
@@ -70,9 +70,11 @@ def _deciding(name: str, command: Command) -> Command:
             return command(*args, **kwargs)
 
     flag = "--" + name.replace("_", "-")
-    text = ", ".join(option.choices) if name == "chip" else option.help
-    text += f".  [default: {option.env}, else {option.default or DEFAULT_CHIP}]"
-    return click.option(flag, name, type=click.Choice(option.choices), metavar="NAME", help=text)(decided)
+    text = f"{option.help}.  [default: {option.env}, else {option.default}]"
+    metavar = None
+    if name == "chip":
+        text, metavar = f"{', '.join(option.choices)}.  {_DEFAULT_CHIP}", "NAME"
+    return click.option(flag, name, type=click.Choice(option.choices), metavar=metavar, help=text)(decided)
 
 
 def chips_option(command: Command) -> Command:
@@ -83,7 +85,7 @@ def chips_option(command: Command) -> Command:
         default="",
         metavar="A,B",
         callback=_chips,
-        help=f"Chips, side by side: {', '.join(CHIPS)}.  [default: NKITOOLS_CHIP, else {DEFAULT_CHIP}]",
+        help=f"Chips, side by side: {', '.join(CHIPS)}.  {_DEFAULT_CHIP}",
     )(command)
 
 

@@ -26,9 +26,10 @@ def tune_kernel(kernel: str, chips: tuple[str, ...], inputs: str | None, setting
     """Rank the variants of FILE's ``settings`` by their estimates, without a device.
 
     FILE defines ``settings``, a dictionary of lists or the name of a TOML file beside it, and the arguments of KERNEL,
-    as for `nkitools estimate`. The output marks the five variants (or fewer) to measure on a device with *. It says
-    which one is chosen and by what margin, and which lie within the error of the estimates and cannot be distinguished
-    from it.
+    as for `nkitools estimate`. Variants are ranked on one chip, the one with the least estimate first. The output
+    marks the first five that run with *, to be measured on a device. It says which one is chosen and by what margin,
+    and how many lie within 5 % of its estimate and cannot be distinguished from it. A variant that does not run comes
+    last, with the reason.
     """
     file, name = seen(kernel, needs_inputs=inputs is None)
     print_variants(file, name, inputs, chips, settings, as_json=as_json)

@@ -58,7 +58,7 @@ def verify_kernel(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Say whether KERNEL of FILE is right, row by row, and how sure that is.
+    """Say whether KERNEL of FILE is right, check by check, and how sure that is. Each check is a row of the answer.
 
     FILE has `inputs` and `reference`; a parameter `rng` of `inputs` is a generator, with which other values are drawn,
     and `space` names other shapes. With --reference FILE::NAME they are those of that file, so that the kernel's file

@@ -20,8 +20,8 @@ from nkitools.cli.terminal import say, say_json
 def explain_element(element: str, output: str | None, as_json: bool, run: str) -> None:
     """Say what an element of a result of a saved RUN was made of: line by line back to the arguments.
 
-    Each line has its values if the run was saved with `nkitools run --watch`. Exit code: 2 for an element or result
-    that the run does not have.
+    Each line has its values if the run was saved with `nkitools run --watch`. Exit code: 0; 2 for an element or
+    result that the run does not have.
     """
     loaded = read_run(run)
     try:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def get_nc_version() -> nc_version:
-    """Return the generation of the chip that runs the kernel; outside of a kernel, of that which a launch would take."""
+    """Return the generation of the chip that runs the kernel; outside of one, of that which a launch would take."""
     from nkitools.language.programs import current_generation
 
     return nc_version(current_generation().version)
