@@ -78,6 +78,7 @@ class NkiTensor(NotAValue, StridedView):
     ) -> None:
         """Make a tensor on all of an existing storage, or a signature placeholder (``storage=None``) without data.
 
+        ``shape`` and ``dtype`` must have as many bytes as the storage, on chip also as many partitions (NK109).
         ``buffer`` and ``name`` are a placeholder's; a storage has its own. ``address`` (NKI 0.7) is refused
         (NK607), before 0.7 as an argument that is not there (NK609).
         """
@@ -422,11 +423,11 @@ class NkiTensor(NotAValue, StridedView):
         first stride must be the elements of a partition of the storage, if its count is not 1.
         ``scalar_offset``: a register, a scalar or an integer tensor of one element in SBUF. It moves the pattern, when
         the view is used, by as many steps of this view's dimension ``indirect_dim`` (on chip not 0), at most to its
-        last one (NK402). ``vector_offset``, of an HBM tensor: an integer tensor in SBUF. Row i of the result is row
-        ``vector_offset[i]`` of this view; the pattern's first stride is ignored, and ``indirect_dim`` is 0. Shape and
-        strides of this view count for these two alone, and only one of them can be given. A pattern that leaves the
-        storage is NK402 when it is used: production kernels make some that they do not use. Other errors: NK109, NK111,
-        NK201, NK301, NK609.
+        last one (NK402). ``vector_offset``, of an HBM tensor: an integer tensor in SBUF. Row i of the result is the row
+        of this view that index i, counted column after column, names; the pattern's first stride is ignored, and
+        ``indirect_dim`` is 0. Shape and strides of this view count for these two alone, and only one of them can be
+        given. A pattern that leaves the storage is NK402 when it is used: production kernels make some that they do not
+        use. Other errors: NK109, NK111, NK201, NK301, NK609.
         """
         if scalar_offset is None and vector_offset is None and indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))

@@ -121,7 +121,7 @@ class Verdict:
     def sentence(self) -> str:
         """Return the verdict in one line, with how sure it is."""
         if self.stopped:
-            return f"{self.kernel}: could not be tried: {self.stopped}"
+            return f"{self.kernel or 'the kernel'} could not be tried: {self.stopped}"
         counts = ", ".join(
             f"{sum(each.outcome == name for each in self.rows)} {name}" for name in (PASS, FAIL, UNKNOWN)
         )

@@ -111,6 +111,7 @@ def test_a_kernel_that_is_wrong_in_other_shapes_fails_there(directory: Path) -> 
         (["right.py::kernel", "--reference", "judge.py::absent"], "judge.py has no function absent"),
         (["alone.py::kernel", "--chip", "trn9"], "trn9"),
         (["alone.py::kernel", "--seconds", "0"], "seconds is 0"),
+        (["alone.py::kernel", "--seconds", "0.01"], "the kernel could not be tried: "),
         (["alone.py::kernel", "--rtol", "-1"], "rtol"),
     ],
 )
