@@ -22,9 +22,11 @@ def _two_dimensional(what: str, **tiles: NkiTensor) -> None:
 
 
 def transpose(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return a PSUM tile with the partition and free dimension of ``x`` (2-D, up to 128 x 128, SBUF) swapped.
+    """Return ``x`` with its two dimensions swapped, as a new PSUM tile.
 
-    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.transpose (NKI 0.6).
+    ``x``: 2-D, up to 128 x 128 in SBUF or 32 x 32 in PSUM. ``dtype``: of the result, by default that of ``x``. On
+    NeuronCore-v2 a NaN or infinity of a tile in SBUF makes the rest of its column NaN.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609, NK611. Source: nki.language.transpose (NKI 0.6).
     """
     _two_dimensional("transpose", x=x)
     swapped = ndarray((x.shape[1], x.shape[0]), x.dtype, psum)
@@ -33,12 +35,12 @@ def transpose(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
 
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
-    """``x @ y`` of SBUF tiles as a float32 PSUM tile.
+    """Return ``x @ y`` of 2-D SBUF tiles as a new float32 PSUM tile.
 
-    With ``transpose_x=True`` ``x`` is given transposed; else it is transposed first, in simulation only (NK615).
-
-    Shapes: x [M, K] ([K, M] with ``transpose_x``) and y [K, N], with K, M <= 128 and N as nc_matmul's moving free size.
-    Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609, NK615. Source: nki.language.matmul (NKI 0.6).
+    ``y``: [K, N]. ``x``: [M, K]; with ``transpose_x=True`` [K, M], already transposed. Otherwise ``x`` is transposed
+    first, in simulation only (NK615, a warning). K and M are at most 128, N at most 512 (on NeuronCore-v4 4096). Both
+    tiles are of floats; beside float32 or tfloat32 there is no narrower dtype (NK302).
+    Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK606, NK609, NK611. Source: nki.language.matmul (NKI 0.6).
     """
     _two_dimensional("matmul", x=x, y=y)
     transposed = flag("matmul", "transpose_x", transpose_x)

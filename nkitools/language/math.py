@@ -130,31 +130,51 @@ def binary(what: str, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None)
     return dst
 
 
-def _binary(name: str, sentence: str) -> OfTwo:
+def _binary(name: str, sentence: str, values: str = "") -> OfTwo:
     def function(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
         return binary(name, x, y, dtype)
 
-    return _described(function, name, sentence)
+    return _described(function, name, sentence, values or f"{_EXACT} An exact result wraps around. Any other {_CAST}")
 
 
-def _comparison(name: str, sentence: str) -> OfTwo:
+def _comparison(name: str, sign: str) -> OfTwo:
     def function(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
         result = binary(name, x, y, dtype)
         assertable(result)
         return result
 
-    return _described(function, name, f"{sentence} ``assert`` takes the result as true where no element is 0.")
+    asserted = "An ``assert`` of the result passes if no element is 0; any other use of its truth value is NK602."
+    return _described(function, name, f"Return 1 where ``x {sign} y``, else 0. {asserted}", _EXACT)
 
 
-def _described(function: Function, name: str, sentence: str) -> Function:
+_SIZES = (
+    "``x``, ``y``: two tiles, or a tile and a number. Tiles are in SBUF or PSUM; of two tiles at least one is in SBUF. "
+    "Two tiles have equally many dimensions and partitions; free dimensions of size 1 broadcast, in simulation only "
+    "(NK615, a warning)."
+)
+_FLOAT32 = "Computed in float32, in which integers beyond 2**24 lose low bits"
+_CAST = (
+    "integer result is rounded to the nearest integer, halves to the even one, and saturates (NK304). A bool result is "
+    "True where the value is not 0."
+)
+_EXACT = (
+    f"{_FLOAT32} (a wrong integer or truth value is NK307), but exactly if both are int32 or uint32 tiles in SBUF and "
+    "the result is int32 or uint32."
+)
+_PROMOTED = (
+    "The result is a new tile in SBUF. ``dtype``: of the result, by default that of the tile. By default two different "
+    "dtypes give the float of a float and an integer, else one that holds the values of both, at most float32 "
+    "(float8_e4m3fn and float8_e8m0fnu give way to other floats)."
+)
+
+
+def _described(function: Function, name: str, sentence: str, values: str) -> Function:
     function.__name__ = function.__qualname__ = name
-    is_of_bits = name.startswith("bitwise") or name.endswith("shift")
-    narrow = "" if is_of_bits else "With a number, integers are computed in float32: beyond 2**24 inexactly (NK307). "
+    more = {"power": "NK206, ", "abs_max": "NK606, ", "abs_min": "NK606, "}.get(name, "")
     function.__doc__ = (
-        f"{sentence} Also an operator token. Tiles or numbers, at least one tile; partitions are equal, and free "
-        f"dimensions broadcast in simulation only (NK615). {narrow}The result is in SBUF, of the tiles' dtype "
-        "(promoted where they differ) unless ``dtype`` is given. Errors: NK101, NK102, NK107 to NK111, NK201, NK206, "
-        f"NK301, NK606, NK609, NK615. Source: nki.language.{name} (NKI 0.6)."
+        f"{sentence}\n\n{_SIZES}\n{values}\n{_PROMOTED}\nInstructions such as nisa.tensor_tensor take "
+        f"``op=nl.{name}``.\nErrors: NK101, NK102, NK107 to NK111, NK201, {more}NK301, NK609, NK611, NK615. Source: "
+        f"nki.language.{name} (NKI 0.6)."
     )
     return token(name)(function)
 
@@ -168,33 +188,50 @@ def _power(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> 
 
 
 power = _described(
-    _power, "power", "``x ** y``, in SBUF on the GpSimd Engine; a PSUM tile takes a number only (NK206)."
+    _power,
+    "power",
+    "Return ``x ** y``. A number as ``y`` works in simulation only (NK615, a warning).",
+    f"Two tiles are both in SBUF (NK206), unless one is a float32 column (partitions, 1). {_EXACT} An {_CAST}",
 )
-add = _binary("add", "``x + y``.")
-subtract = _binary("subtract", "``x - y``.")
-multiply = _binary("multiply", "``x * y``.")
-divide = _binary("divide", "``x / y``; no chip divides, so that a call is an error (NK615).")
-maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
-minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
-abs_max = _binary("abs_max", "``x`` where ``|x| > |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
-abs_min = _binary("abs_min", "``x`` where ``|x| < |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
-equal = _comparison("equal", "1 where ``x == y``, else 0.")
-not_equal = _comparison("not_equal", "1 where ``x != y``, else 0.")
-less = _comparison("less", "1 where ``x < y``, else 0.")
-less_equal = _comparison("less_equal", "1 where ``x <= y``, else 0.")
-greater = _comparison("greater", "1 where ``x > y``, else 0.")
-greater_equal = _comparison("greater_equal", "1 where ``x >= y``, else 0.")
-logical_and = _binary("logical_and", "1 where both are not 0, else 0; NaN is not 0.")
-logical_or = _binary("logical_or", "1 where at least one is not 0, else 0; NaN is not 0.")
-logical_xor = _binary("logical_xor", "1 where exactly one is not 0, else 0; NaN is not 0.")
-bitwise_and = _binary("bitwise_and", "``x & y`` of integers.")
-bitwise_or = _binary("bitwise_or", "``x | y`` of integers.")
-bitwise_xor = _binary("bitwise_xor", "``x ^ y`` of integers.")
-left_shift = _binary("left_shift", "``x << y`` of integers.")
-right_shift = _binary("right_shift", "``x >> y`` of integers, filling with zeros.")
+add = _binary("add", "Return ``x + y``.")
+subtract = _binary("subtract", "Return ``x - y``.")
+multiply = _binary("multiply", "Return ``x * y``.")
+divide = _binary(
+    "divide",
+    "Return ``x / y`` under the rule levels ``report`` and ``off``. No chip divides: a call is an error (NK615).",
+    f"An {_CAST}",
+)
+maximum = _binary("maximum", "Return the larger of ``x`` and ``y``; NaN if one of them is.")
+minimum = _binary("minimum", "Return the smaller of ``x`` and ``y``; NaN if one of them is.")
+_MAGNITUDE = "magnitude, with its sign; ``y`` if the magnitudes are equal or one is NaN. From NeuronCore-v4 on (NK606)."
+abs_max = _binary("abs_max", f"Return the one of ``x`` and ``y`` with the larger {_MAGNITUDE}")
+abs_min = _binary("abs_min", f"Return the one of ``x`` and ``y`` with the smaller {_MAGNITUDE}")
+equal = _comparison("equal", "==")
+not_equal = _comparison("not_equal", "!=")
+less = _comparison("less", "<")
+less_equal = _comparison("less_equal", "<=")
+greater = _comparison("greater", ">")
+greater_equal = _comparison("greater_equal", ">=")
+_TRUE = "NaN is not 0."
+logical_and = _binary("logical_and", "Return 1 where both ``x`` and ``y`` are not 0, else 0.", _TRUE)
+logical_or = _binary("logical_or", "Return 1 where ``x`` or ``y`` or both are not 0, else 0.", _TRUE)
+logical_xor = _binary("logical_xor", "Return 1 where exactly one of ``x`` and ``y`` is not 0, else 0.", _TRUE)
+_BITS = (
+    "Operands and result are integers or bools (NK301); int32 with uint32 needs ``dtype``. Operands get the width of "
+    "the result's dtype: narrower ones are extended, signed ones by their sign; wider ones lose the upper bits. A bool "
+    "result is True where a bit of its byte is set."
+)
+_SHIFTED = f"A shift by the width or more, or by a negative number, gives 0. {_BITS}"
+bitwise_and = _binary("bitwise_and", "Return ``x & y``.", _BITS)
+bitwise_or = _binary("bitwise_or", "Return ``x | y``.", _BITS)
+bitwise_xor = _binary("bitwise_xor", "Return ``x ^ y``.", _BITS)
+left_shift = _binary("left_shift", "Return ``x << y``; bits beyond the width are lost.", _SHIFTED)
+right_shift = _binary("right_shift", "Return ``x >> y``, filled with zeros, also of negative ``x``.", _SHIFTED)
 
 
-def tile_function(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> OfOne:
+def tile_function(
+    name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any], memory: str = "SBUF or PSUM"
+) -> OfOne:
     """``nl.<name>(x, dtype=None)``: a new SBUF tile of the shape of ``x`` that ``into(dst, x)`` fills."""
 
     def function(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
@@ -205,14 +242,21 @@ def tile_function(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{sentence} The result is in SBUF, of the tile's shape and dtype unless ``dtype`` is given. Errors: NK101, "
-        f"NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.{name} (NKI 0.6)."
+        f"{sentence}\n\n``x``: a tile in {memory}. The result is a new SBUF tile of its shape. ``dtype``: of the "
+        "result, by default that of ``x``.\nErrors: NK101, NK107, NK108, NK110, NK201, NK301, NK609, NK611. Source: "
+        f"nki.language.{name} (NKI 0.6)."
     )
     return function
 
 
-def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> OfOne:
-    return token(name)(tile_function(name, f"{sentence} Also an operator token.", into))
+CAST = f"{_FLOAT32}. An {_CAST}"
+_NOTED = " A wrong integer in the result is NK307."
+
+
+def _scalar(name: str, sentence: str, operand: float | None = None, operator: str = "") -> OfOne:
+    """Return a function by nisa.tensor_scalar: with the operator of its own name, or with another and a number."""
+    op0 = OPERATORS[operator or name]
+    return tile_function(name, sentence, lambda dst, x: tensor_scalar(dst=dst, data=x, op0=op0, operand0=operand))
 
 
 @cache
@@ -222,57 +266,73 @@ def _activation() -> Instruction[...]:
     return activation
 
 
-def _activated(name: str, sentence: str) -> OfOne:
+def _activated(name: str, sentence: str, noted: str = "") -> OfOne:
     function = ACTIVATIONS[name]
-    return _unary(name, sentence, lambda dst, x: _activation()(dst=dst, op=function, data=x))
+    described = f"{sentence}\n\n{CAST}{noted} nisa.activation takes ``op=nl.{name}``."
+    return token(name)(tile_function(name, described, lambda dst, x: _activation()(dst=dst, op=function, data=x)))
 
 
-exp = _activated("exp", "``e ** x``.")
-log = _activated("log", "The natural logarithm.")
-sqrt = _activated("sqrt", "The square root.")
+exp = _activated("exp", "Return ``e ** x``.")
+_OTHERS = "others give NK305, a warning, or NK404 if the result is not finite."
+log = _activated("log", f"Return the natural logarithm, valid for ``x`` from 2**-64 to 2**64; {_OTHERS}")
+sqrt = _activated("sqrt", f"Return the square root, valid for 0 and for ``x`` from 2**-116 to 2**118; {_OTHERS}")
 # On the GpSimd Engine, for its precision, and so not out of PSUM: release notes of NKI 0.5.
-rsqrt = _unary(
-    "rsqrt",
-    "``1 / sqrt(x)`` on the GpSimd Engine, of a tile in SBUF (else NK206).",
-    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["rsqrt"], operand0=None, engine=engine.gpsimd),
+rsqrt = token("rsqrt")(
+    tile_function(
+        "rsqrt",
+        f"Return ``1 / sqrt(x)``, computed on the GpSimd Engine.\n\n{CAST} nisa.tensor_scalar takes ``op0=nl.rsqrt``, "
+        "nisa.activation ``op=nl.rsqrt``.",
+        lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["rsqrt"], operand0=None, engine=engine.gpsimd),
+        "SBUF (NK206 in PSUM)",
+    )
 )
-tanh = _activated("tanh", "The hyperbolic tangent.")
-sigmoid = _activated("sigmoid", "``1 / (1 + exp(-x))``.")
-relu = _activated("relu", "``max(x, 0)``.")
-gelu = _activated("gelu", "``x * Phi(x)`` with the normal distribution function.")
-gelu_dx = _activated("gelu_dx", "The derivative of gelu.")
-gelu_apprx_tanh = _activated("gelu_apprx_tanh", "Gelu with the tanh approximation.")
-gelu_apprx_sigmoid = _activated("gelu_apprx_sigmoid", "Gelu as ``x * sigmoid(1.702 x)``.")
-gelu_apprx_sigmoid_dx = _activated("gelu_apprx_sigmoid_dx", "The derivative of gelu_apprx_sigmoid.")
-silu = _activated("silu", "``x * sigmoid(x)``.")
-silu_dx = _activated("silu_dx", "The derivative of silu.")
-softplus = _activated("softplus", "``log(1 + exp(x))``.")
-mish = _activated("mish", "``x * tanh(softplus(x))``.")
-erf = _activated("erf", "The error function.")
-erf_dx = _activated("erf_dx", "The derivative of the error function.")
+tanh = _activated("tanh", "Return the hyperbolic tangent.")
+sigmoid = _activated("sigmoid", "Return ``1 / (1 + exp(-x))``.")
+relu = _activated("relu", "Return ``max(x, 0)``; NaN stays.", _NOTED)
+gelu = _activated("gelu", "Return ``x * Phi(x)``; ``Phi`` is the cumulative standard normal distribution.")
+gelu_dx = _activated("gelu_dx", "Return the derivative of nl.gelu at ``x``.")
+gelu_apprx_tanh = _activated(
+    "gelu_apprx_tanh", "Return ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``, about nl.gelu."
+)
+gelu_apprx_sigmoid = _activated("gelu_apprx_sigmoid", "Return ``x * sigmoid(1.702 * x)``, about nl.gelu.")
+gelu_apprx_sigmoid_dx = _activated("gelu_apprx_sigmoid_dx", "Return the derivative of nl.gelu_apprx_sigmoid at ``x``.")
+silu = _activated("silu", "Return ``x * sigmoid(x)``.")
+silu_dx = _activated("silu_dx", "Return the derivative of nl.silu at ``x``.")
+softplus = _activated("softplus", "Return ``log(1 + exp(x))``.")
+mish = _activated("mish", "Return ``x * tanh(log(1 + exp(x)))``.")
+erf = _activated("erf", "Return the error function.")
+erf_dx = _activated("erf_dx", "Return the derivative of the error function, ``2 / sqrt(pi) * exp(-x * x)``.")
 # The reference mentions a range reduction for nl.sin only.
-arctan = _activated("arctan", "The inverse tangent, valid for inputs from -pi/2 to pi/2 only (others: NK305).")
-square = _activated("square", "``x * x``.")
-sign = _activated("sign", "-1, 0 or 1.")
-abs = _unary(
-    "abs",
-    "``|x|``, in float32: integers beyond 2**24 inexactly (NK307).",
-    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["abs"], operand0=None),
+arctan = _activated(
+    "arctan", "Return the inverse tangent, valid for ``x`` from -pi/2 to pi/2 (others give NK305, a warning)."
 )
-reciprocal = _unary("reciprocal", "``1 / x`` on the Vector Engine.", lambda dst, x: _reciprocal(dst=dst, data=x))
-invert = _unary(
-    "invert",
-    "``~x`` of integers.",
-    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["invert"], operand0=None),
+square = _activated("square", "Return ``x * x``.", _NOTED)
+sign = _activated("sign", "Return -1, 0 or 1, the sign of ``x``; NaN stays.")
+abs = token("abs")(
+    _scalar(
+        "abs",
+        f"Return ``|x|``.\n\n{CAST}{_NOTED} nisa.tensor_scalar takes ``op0=nl.abs``, nisa.activation ``op=nl.abs``.",
+    )
 )
-negative = _unary(
-    "negative", "``-x``.", lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["multiply"], operand0=-1.0)
+reciprocal = token("reciprocal")(
+    tile_function(
+        "reciprocal",
+        f"Return ``1 / x``, computed on the Vector Engine.\n\n{CAST} nisa.activation takes ``op=nl.reciprocal``, from "
+        "NKI 0.7 on nisa.tensor_scalar ``op0=nl.reciprocal``.",
+        lambda dst, x: _reciprocal(dst=dst, data=x),
+    )
 )
-logical_not = _unary(
-    "logical_not",
-    "1 where ``x`` is 0, else 0.",
-    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["logical_xor"], operand0=1.0),
+invert = token("invert")(
+    _scalar(
+        "invert",
+        "Return ``~x``, all bits inverted.\n\n``x`` and the result are integers or bools (NK301). ``x`` gets the width "
+        "of the result's dtype first: a narrower ``x`` is extended, a signed one by its sign. A bool result is always "
+        "True, since all bits of its byte are inverted; nl.logical_not negates bools. nisa.tensor_scalar takes "
+        "``op0=nl.invert``.",
+    )
 )
+negative = _scalar("negative", f"Return ``-x``.\n\n{CAST}{_NOTED}", -1.0, "multiply")
+logical_not = _scalar("logical_not", "Return 1 where ``x`` is 0, else 0; NaN is not 0.", 1.0, "logical_xor")
 
 
 def flag(what: str, role: str, value: bool) -> bool:

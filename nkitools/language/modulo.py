@@ -9,23 +9,23 @@ from nkitools.rules.finding import report
 
 
 def mod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return the remainder of ``x / y`` with the sign of ``y``, as Python's ``%``: in ``[0, y)``, or ``(y, 0]``.
+    """Return the remainder of ``x / y`` with the sign of ``y``, as Python's ``%``.
 
-    Tiles or numbers, at least one tile; partitions are equal, and free dimensions broadcast in simulation only (NK615).
-    The result is in SBUF, of the tiles' dtype (promoted where they differ) unless ``dtype`` is given. Exact in float32,
-    and in integers for two int32 or uint32 tiles in SBUF; a remainder by zero is not-a-number, in integers 0.
+    ``x``, ``y``, ``dtype``, shape and memory of the result: as for nl.add. Computed in float32 (a wrong integer is
+    NK307), but in integers if both are int32 or uint32 tiles in SBUF and the result is int32 or uint32. A remainder by
+    zero is NaN, in an integer result 0.
     No engine has the operator: the release notes say since NKI 0.3 that it works in simulation and fails when a kernel
-    is compiled for hardware (a warning, NK615).
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK615. Source: nki.language.mod (NKI 0.6).
+    is compiled for hardware. So each call gives NK615, a warning, and instructions do not take nl.mod as an operator.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611. Source: nki.language.mod (NKI 0.6).
     """
     _simulated_only("mod")
     return binary("mod", x, y, dtype)
 
 
 def fmod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return the remainder of ``x / y`` with the sign of ``x``, as C's ``fmod``; everything else as in nl.mod.
+    """Return the remainder of ``x / y`` with the sign of ``x``, as C's ``fmod``; all else is as for nl.mod.
 
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK615. Source: nki.language.fmod (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611. Source: nki.language.fmod (NKI 0.6).
     """
     _simulated_only("fmod")
     return binary("fmod", x, y, dtype)

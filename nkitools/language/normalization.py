@@ -30,16 +30,16 @@ def rms_norm(
     dtype: DTypeLike | None = None,
     compute_dtype: DTypeLike | None = None,
 ) -> NkiTensor:
-    """``x / RMS(x) * w`` with ``RMS(x) = sqrt(sum(x ** 2) / n + epsilon)``: a new SBUF tile of the shape of ``x``.
+    """Return ``x / sqrt(sum(x ** 2) / n + epsilon) * w`` as a new SBUF tile of the shape of ``x``.
 
-    ``axis``: the last free dimension(s), over which the sum runs. ``n``: how many values the mean is of, more than 0;
-    ``epsilon``: a number, at least 0. ``w``: a tile that broadcasts to ``x`` (free dimensions as in nl.multiply;
-    partitions are equal, NK111). ``dtype``: of the result, by default that of ``x``. ``compute_dtype``: of every tile
-    on the way; float32 unless it is given, which the reference leaves open (in SDK 2.26 it was another ``dtype``).
-    The compiler of nki 0.6.0 refuses nl.rms_norm (NK615, an error under NKI 0.6), as its own form multiplies the tile
-    by a column with nisa.tensor_tensor. How AWS composes it is not published: here a square on the Scalar Engine, a
-    sum, ``* 1/n + epsilon``, nl.rsqrt on the GpSimd Engine, and two products.
-    Errors: NK101, NK102, NK107 to NK112, NK201, NK301, NK609, NK615. Source: nki.language.rms_norm (NKI 0.6).
+    ``axis``: an int or ints, the last free dimension(s) of ``x``, along which the sum goes. ``n``: a number above 0,
+    usually the number of summed elements. ``epsilon``: a number, at least 0. ``w``: a tile of as many dimensions and
+    partitions as ``x``; its free dimensions are those of ``x`` or 1. ``dtype``: of the result, by default that of
+    ``x``. ``compute_dtype``: of all tiles in between, by default float32; the reference names no default.
+    Under NKI 0.6 a call is an error (NK615): the compiler of nki 0.6.0 refuses nl.rms_norm, as its own form multiplies
+    the tile by a column with nisa.tensor_tensor. How AWS composes it is not published: here a square on the Scalar
+    Engine, a sum, ``* 1/n + epsilon``, a reciprocal square root on the GpSimd Engine, and two products.
+    Errors: NK101, NK102, NK107 to NK112, NK201, NK301, NK609, NK611, NK615. Source: nki.language.rms_norm (NKI 0.6).
     """
     check_tile("rms_norm", "x", x)
     check_tile("rms_norm", "w", w)

@@ -24,9 +24,10 @@ from nkitools.rules.finding import not_modelled, refuse
 
 
 def program_id(axis: int = 0) -> int:
-    """Index of this program along ``axis`` of the launch grid; 0 where there is no grid.
+    """Return the index of this program along ``axis`` of the launch grid; without a grid 0.
 
-    Errors: NK609, NK611. Source: nki.language.program_id (NKI 0.6).
+    NK609 for a negative axis, and for one that the grid does not have. Errors: NK609, NK611. Source:
+    nki.language.program_id (NKI 0.6).
     """
     core = current_core("nl.program_id")
     core.record.asks_for_program, program = True, core.program
@@ -35,9 +36,9 @@ def program_id(axis: int = 0) -> int:
 
 
 def num_programs(axes: Axes | None = 0) -> int:
-    """Return the number of programs along ``axes`` of the launch grid (an int or ints; None: in all of it); 1 if there
-    is none.
+    """Return the number of programs along ``axes`` of the launch grid; without a grid 1.
 
+    ``axes``: an int, ints (the product of their sizes, each axis once), or None for the whole grid.
     Errors: NK609, NK611. Source: nki.language.num_programs (NKI 0.6).
     """
     core = current_core("nl.num_programs")
@@ -127,17 +128,26 @@ class LoopRange(Sequence[int]):
 
 
 def affine_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """Return a range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    """Return a sequence of integers, the same as Python's ``range`` has for these arguments.
+
+    NKI 0.7 deprecates it (NK618, a hint). Errors: NK609 for other arguments than integers, and for a step of 0.
+    """
     return LoopRange.of("affine_range", start, stop, step)
 
 
 def sequential_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """Return a range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    """Return a sequence of integers, the same as Python's ``range`` has for these arguments.
+
+    NKI 0.7 deprecates it (NK618, a hint). Errors: NK609 for other arguments than integers, and for a step of 0.
+    """
     return LoopRange.of("sequential_range", start, stop, step)
 
 
 def static_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """Return a range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    """Return a sequence of integers, the same as Python's ``range`` has for these arguments.
+
+    NKI 0.7 deprecates it (NK618, a hint). Errors: NK609 for other arguments than integers, and for a step of 0.
+    """
     return LoopRange.of("static_range", start, stop, step)
 
 
@@ -195,11 +205,13 @@ def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:
 
 
 def device_print(print_prefix: str, tensor: NkiTensor) -> None:
-    """Keep a copy of a tensor's values as a print of the run (`Run.prints`); the tensor has any memory and dtype.
+    """Add a print to `Run.prints`: a copy of the values that a tensor of any memory and dtype has now.
 
+    ``print_prefix``: a string, the `Print.prefix`. Elements that were never written are marked in `Print.unwritten`.
+    Of values beyond the option ``print_limit`` (64 MiB) the print keeps a summary.
     A direct call of the kernel, and nki.simulate, also write the print to stdout.
-
-    Errors: NK609, NK611. Source: nki.language.device_print (NKI 0.6).
+    Errors: NK402 (a tensor whose index at run time is out of bounds), NK609, NK611. Source: nki.language.device_print
+    (NKI 0.6).
     """
     if not isinstance(tensor, NkiTensor):
         refuse("NK609", f"nl.device_print: tensor must be a tensor, it is {type(tensor).__name__}")

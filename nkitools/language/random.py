@@ -28,10 +28,12 @@ def rand(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None
     """Return a new tensor of random numbers, uniform in [0, 1): multiples of 2**-24, cast once to ``dtype``.
 
     A dtype with fewer digits than float32 rounds some of them up to 1, an integer dtype rounds all to 0 or 1.
-    ``buffer``: SBUF, PSUM, or HBM, which is filled by DMA from tiles in SBUF. NeuronCore-v4 draws them with nisa.rand2.
-    Others have nisa.rng, whose 32 bits are shifted and multiplied; the release notes (NKI 0.3 on) warn that it "may run
-    on a different engine than random_seed". Here it runs on the Vector Engine, which nl.random_seed seeds, as the
-    example of that function needs.
+    ``buffer``: SBUF, PSUM, or HBM, which is filled by DMA from tiles in SBUF. ``name``: as for nl.ndarray. Each call
+    draws the next numbers. Every run draws the same ones, unless nl.random_seed gives the generators another seed.
+    NeuronCore-v4 draws with nisa.rand2, which has no bool and no float8_e8m0fnu (NK301). Other chips have nisa.rng,
+    whose 32 bits are shifted and multiplied; the release notes (NKI 0.3 on) warn that it "may run on a different engine
+    than random_seed". Here it runs on the Vector Engine, which nl.random_seed seeds, as the example of that function
+    needs.
     Errors: NK101, NK107, NK110, NK301, NK609, NK611. Source: nki.language.rand (NKI 0.6); release notes of NKI 0.3.
     """
     tensor = ndarray(shape, dtype, buffer, name)
@@ -65,10 +67,11 @@ def _fill(tile: NkiTensor) -> None:
 
 
 def random_seed(seed: NkiTensor) -> None:
-    """Seed the Vector Engine's generators: the same seed gives the same numbers of nl.rand and nl.dropout.
+    """Seed the Vector Engine's generators: the same seed gives the same numbers of nl.rand and nl.dropout after it.
 
-    ``seed``: a [1, 1] tensor of 32 bits in SBUF or PSUM, no number.
-    Errors: NK101, NK108, NK109, NK201, NK301, NK609, NK623. Source: nki.language.random_seed (NKI 0.6).
+    ``seed``: a [1, 1] tensor of a 32-bit dtype in SBUF or PSUM, whose bits are the seed; a Python number is NK609.
+    Before NeuronCore-v4 a call gives NK623, a hint: on the chip nl.rand may not use this seed.
+    Errors: NK101, NK108, NK109, NK201, NK301, NK609, NK611. Source: nki.language.random_seed (NKI 0.6).
     """
     if not isinstance(seed, NkiTensor):
         refuse(
@@ -81,13 +84,14 @@ def random_seed(seed: NkiTensor) -> None:
 
 
 def dropout(x: NkiTensor, rate: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return ``x`` with each element made zero with probability ``rate``: a new SBUF tile of its dtype, or of
-    ``dtype``.
+    """Return ``x`` with each element made zero with probability ``rate``, as a new SBUF tile.
 
-    The others keep their values: the reference mentions no scaling. ``rate``: a number from 0 to 1, or a
-    (partitions, 1) tile with a probability for each partition, float32 where ``x`` is of integers. It is a
-    nisa.dropout on the Vector Engine, and where another dtype is asked for a nisa.tensor_copy.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK621. Source: nki.language.dropout (NKI 0.6),
+    The other elements keep their values: the reference mentions no scaling. ``x``: a tile in SBUF or PSUM. ``rate``: a
+    number from 0 to 1, or a (partitions, 1) tile with a probability for each partition, of float32 if ``x`` is of
+    integers, else of any float dtype. A rate above 1 acts as 1 (NK621, a hint), one below 0 is NK609. ``dtype``: of the
+    result, by default that of ``x``. It is a nisa.dropout on the Vector Engine, with another dtype also a
+    nisa.tensor_copy.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611. Source: nki.language.dropout (NKI 0.6),
     nki.isa.dropout.
     """
     check_tile("dropout", "x", x)

@@ -75,6 +75,16 @@ def reduced(
     return dst
 
 
+_ALONG = (
+    "``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (else NK112). "
+    "They are left out of the result's shape, and stay with size 1 if ``keepdims`` is True."
+)
+_RESULT = (
+    "The result is a new SBUF tile. ``dtype``: of the result, by default that of ``x``; an integer dtype rounds to the "
+    "nearest, halves to even, and saturates (NK304)."
+)
+
+
 def _reduction(name: str, operator: str, sentence: str) -> Reduction:
     def function(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
         check_tile(name, "x", x)
@@ -83,26 +93,27 @@ def _reduction(name: str, operator: str, sentence: str) -> Reduction:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{sentence}\n\nThe result is in SBUF, of the dtype of ``x`` or of ``dtype``. If all free dimensions are "
-        "reduced, ``keepdims`` must be True (NK110).\nErrors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, "
-        f"NK609. Source: nki.language.{name} (NKI 0.6)."
+        f"{sentence}, computed in float32: a wrong integer beyond 2**24 is NK307.\n\n{_ALONG} If no free dimension "
+        f"would remain, ``keepdims`` must be True (NK110).\n{_RESULT} Instructions take nl.{name} as the operator "
+        f"nl.{operator}.\nErrors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609, NK611. Source: "
+        f"nki.language.{name} (NKI 0.6)."
     )
     return token(operator)(function)
 
 
-sum = _reduction("sum", "add", "Return the sum along the last free dimension(s), added in float32.")
-_EXTREME = "along the last free dimension(s), in float32: integers beyond 2**24 inexactly (NK307)."
-max = _reduction("max", "maximum", f"Return the maximum {_EXTREME}")
-min = _reduction("min", "minimum", f"Return the minimum {_EXTREME}")
-prod = _reduction("prod", "multiply", "Return the product along the last free dimension(s), multiplied in float32.")
+sum = _reduction("sum", "add", "Return the sum along ``axis``")
+max = _reduction("max", "maximum", "Return the largest element along ``axis`` (NaN if one is NaN)")
+min = _reduction("min", "minimum", "Return the smallest element along ``axis`` (NaN if one is NaN)")
+prod = _reduction("prod", "multiply", "Return the product along ``axis``")
 
 
 def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
-    """1 where all elements along the last free dimension(s) are not 0, else 0: a reduction by nl.logical_and.
+    """Return 1 where no element along ``axis`` is 0, else 0; NaN is not 0.
 
-    Not-a-number is not 0. The reduced dimensions are gone, but a tile keeps two: [P, F] gives [P, 1]. The result is in
-    SBUF, of the tile's dtype or of ``dtype``.
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.all (NKI 0.6).
+    ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (others:
+    NK112). They are left out of the result's shape, but two dimensions remain: [P, F] gives [P, 1]. The result is a
+    new SBUF tile. ``dtype``: of the result, by default that of ``x``.
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609, NK611. Source: nki.language.all (NKI 0.6).
     """
     check_tile("all", "x", x)
     return reduced("all", "logical_and", x, axis, dtype, False)
@@ -110,11 +121,14 @@ def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
 
 @token("mean")
 def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the mean along the last free dimension(s), computed as a float32 sum times 1 / n.
+    """Return the mean along ``axis``, computed as a float32 sum times 1 / n.
 
-    The result is in SBUF, of the dtype of ``x`` or of ``dtype``. If all free dimensions are reduced, ``keepdims`` must
-    be True (NK110).
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.mean (NKI 0.6).
+    ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (others:
+    NK112). They are left out of the result's shape, and stay with size 1 if ``keepdims`` is True; it must be if no
+    free dimension would remain (NK110). The result is a new SBUF tile. ``dtype``: of the result, by default that of
+    ``x``; an integer dtype rounds to the nearest, halves to even. From NKI 0.7 on nisa.tensor_partition_reduce takes
+    ``op=nl.mean``.
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609, NK611. Source: nki.language.mean (NKI 0.6).
     """
     check_tile("mean", "x", x)
     axes = reduction_axes("mean", x, axis)
@@ -130,12 +144,13 @@ def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
 
 
 def var(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the variance along the last free dimension(s), of the population: the mean of ``(x - mean(x)) ** 2``, in
-    float32.
+    """Return the variance along ``axis``: the mean of ``(x - mean(x)) ** 2``, divided by n, in float32.
 
-    The reduced dimensions stay with size 1 whatever ``keepdims`` says: the reference ignores it at present.
+    ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (others:
+    NK112). They stay with size 1 whatever ``keepdims`` is: the reference ignores it at present. The result is a new
+    SBUF tile. ``dtype``: of the result, by default that of ``x``; an integer dtype rounds and saturates (NK304).
     How AWS composes it is not published; here two means, a subtraction and a product on the Vector Engine.
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.var (NKI 0.6).
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609, NK611. Source: nki.language.var (NKI 0.6).
     """
     check_tile("var", "x", x)
     flag("var", "keepdims", keepdims)
@@ -156,11 +171,11 @@ def var_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
 
 
 def softmax(x: NkiTensor, axis: Axes = -1, dtype: DTypeLike | None = None) -> NkiTensor:
-    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), computed in float32.
+    """Return ``exp(x - max) / sum(exp(x - max))``, computed in float32; maximum and sum go along ``axis``.
 
-    The result is a new SBUF tile of the shape and dtype of ``x``, or of ``dtype``.
-
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.softmax (NKI 0.6).
+    ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (others:
+    NK112). The result is a new SBUF tile of the shape of ``x``. ``dtype``: of the result, by default that of ``x``.
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609, NK611. Source: nki.language.softmax (NKI 0.6).
     """
     check_tile("softmax", "x", x)
     axes = reduction_axes("softmax", x, axis)

@@ -71,7 +71,10 @@ def _above_floor(x: NkiTensor) -> None:
     scalar_tensor_tensor(dst=x, data=x, op0=_LESS, operand0=0.0, op1=_ADD, operand1=x)
 
 
-_TILE = "Of integers a copy; infinities and not-a-number stay, and the sign of a zero may be lost."
-floor = tile_function("floor", f"The largest integer that is not above ``x``. {_TILE}", floor_into)
-ceil = tile_function("ceil", f"The smallest integer that is not below ``x``. {_TILE}", ceil_into)
-trunc = tile_function("trunc", f"``x`` rounded towards zero. {_TILE}", trunc_into)
+_TILE = (
+    "Infinities and NaN stay; the sign of a zero may be lost. A tile of integers is copied. An integer ``dtype`` "
+    "saturates (NK304)."
+)
+floor = tile_function("floor", f"Return the largest whole number that is not above ``x``.\n\n{_TILE}", floor_into)
+ceil = tile_function("ceil", f"Return the smallest whole number that is not below ``x``.\n\n{_TILE}", ceil_into)
+trunc = tile_function("trunc", f"Return ``x`` without its fraction: rounded towards zero.\n\n{_TILE}", trunc_into)

@@ -18,15 +18,17 @@ _PREDICATES = (bool_, uint8, uint16, uint32)
 
 
 def where(condition: NkiTensor, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
-    """``x`` where ``condition`` is not 0, else ``y``: a new SBUF tile of their dtype (promoted), or of ``dtype``.
+    """Return ``x`` where ``condition`` is not 0, else ``y``, as a new SBUF tile.
 
-    ``condition``: a tile of floats (1.0 and 0.0, as nl.less and its like give), or of any other dtype; NaN is not 0.
-    ``x``, ``y``: tiles or numbers, at least one tile (NKI 0.6 says tensors, SDK 2.26 let ``y`` be a number). Partitions
-    are equal, free dimensions broadcast. Values are copied, so that a NaN that is not chosen has no effect.
+    ``condition``: a tile of any dtype, such as the result of nl.less; NaN is not 0. ``x``, ``y``: tiles or numbers, at
+    least one tile (NKI 0.6 says tensors, SDK 2.26 let ``y`` be a number). All tiles are in SBUF or PSUM, and have
+    equally many dimensions and partitions; free dimensions of size 1 broadcast. ``dtype``: of the result, by default
+    that of the tiles ``x`` and ``y`` (of different ones as for nl.add). A number is cast to it: an integer dtype rounds
+    and saturates. Values are copied, so that a NaN that is not chosen has no effect.
     How AWS composes it is not published: ``y`` is copied into the result (nisa.tensor_copy or nisa.memset), and ``x``
     over it (nisa.tensor_copy_predicated). The predicate is ``condition`` itself, if it is bool or unsigned in SBUF,
     else a uint8 tile that nisa.tensor_scalar makes of it.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.language.where (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611. Source: nki.language.where (NKI 0.6).
     """
     shape = _shape(condition, x, y)
     kind = result_dtype(dtype, x, y)

@@ -22,12 +22,13 @@ AnyGrid = TypeVar("AnyGrid", bound=NkiGrid)
 
 
 def tiles(source: Source, *, tile_shape: tuple[int, ...] | None = None) -> NkiTileGrid:
-    """Return a view of a tensor as a grid of tiles; the last tile of a dimension may be partial.
+    """Return a view of a tensor, or of a selection of a grid, as a grid of tiles; nothing is copied.
 
-    ``tile_shape`` (at least two sizes) belongs to the last dimensions of a tensor; those before stay untiled, in HBM
-    only. If ``source`` is a grid, it may be left out: a grid of tiles then keeps its tiles, and a grid of blocks gives
-    the tiles of its blocks. Another ``tile_shape`` divides the selected elements anew. Either way every tiled dimension
-    has coordinates again.
+    ``tile_shape``: a tuple of at least two sizes, for the last dimensions of a tensor; the last tile of a dimension may
+    be partial. The dimensions before them stay untiled, with a coordinate for each index, in HBM only (else NK609).
+    If ``source`` is a grid, ``tile_shape`` may be None: a grid of tiles then keeps its tiles, and a grid of blocks has
+    the tiles of its blocks. With another ``tile_shape`` the selected elements are divided anew, and must have no gaps
+    between them (NK109). In the new grid every tiled dimension has coordinates, also one that an integer has consumed.
     AWS's page leaves open when ``tile_shape`` may be left out, and what sources there are on chip: this is our
     reading. Errors: NK109, NK609. Source: nki.language.tiles (NKI 0.7).
     """
@@ -35,9 +36,11 @@ def tiles(source: Source, *, tile_shape: tuple[int, ...] | None = None) -> NkiTi
 
 
 def blocks(source: Source, *, tile_shape: tuple[int, ...] | None = None, block_shape: tuple[int, ...]) -> NkiBlockGrid:
-    """Return a view of a tensor as a grid of blocks, each of ``block_shape`` tiles; the last ones may be partial.
+    """Return a view of a tensor, or of a selection of a grid, as a grid of blocks of tiles; nothing is copied.
 
-    ``tile_shape`` is that of `tiles`. Of a grid the selected tiles are grouped, from the first one on.
+    ``block_shape``: a tuple, the number of tiles of a block along each tiled dimension; the last block of a dimension
+    may be partial. ``source`` and ``tile_shape`` are those of `nl.tiles`. The selected tiles of a grid are grouped from
+    the first one on: its own blocks do not count.
     Errors: NK109, NK609. Source: nki.language.blocks (NKI 0.7).
     """
     return _grouped("nl.blocks", _tiled("nl.blocks", source, tile_shape), block_shape)
@@ -52,12 +55,14 @@ def alloc_tiles(
     address: tuple[int, ...] | None = None,
     name: str = "",
 ) -> NkiTileGrid:
-    """Return a grid of tiles over a new tensor, not initialised.
+    """Return a grid of tiles over a new tensor, whose elements are not initialised.
 
+    ``element_shape``: the elements that the grid has. ``tile_shape``: the sizes of a tile along the last dimensions, at
+    least two. Both are tuples of integers, at least 1. ``buffer``: a memory such as nl.sbuf, no string.
     In HBM the tensor has ``element_shape``. In SBUF and PSUM it has the partitions of one tile, and all tiles lie
     whole, one behind the other, along the free dimension, the last coordinate fastest. AWS's page names that layout
     ("dense rank-two capacity") without describing it.
-    ``address`` and ``name`` are those of nl.ndarray. Errors: NK207, NK301, NK402, NK609. Source:
+    ``address`` and ``name`` are those of nl.ndarray. Errors: NK207, NK301, NK402, NK609, NK611. Source:
     nki.language.alloc_tiles (NKI 0.7).
     """
     current_core("nl.alloc_tiles")
@@ -79,9 +84,11 @@ def alloc_blocks(
     address: tuple[int, ...] | None = None,
     name: str = "",
 ) -> NkiBlockGrid:
-    """Return a grid of blocks over a new tensor, not initialised, which lies as that of `alloc_tiles` does.
+    """Return a grid of blocks of tiles over a new tensor, whose elements are not initialised.
 
-    Errors: NK207, NK301, NK402, NK609. Source: nki.language.alloc_blocks (NKI 0.7).
+    ``block_shape``: a tuple, the number of tiles of a block along each dimension of ``tile_shape``. The other arguments
+    and the layout in memory are those of nl.alloc_tiles.
+    Errors: NK207, NK301, NK402, NK609, NK611. Source: nki.language.alloc_blocks (NKI 0.7).
     """
     current_core("nl.alloc_blocks")
     _check_block("nl.alloc_blocks", _sizes("nl.alloc_blocks", "tile_shape", tile_shape), block_shape)
@@ -190,13 +197,15 @@ def empty_like(
     transpose_axes: tuple[int, ...] | None = None,
     address: tuple[int, ...] | None = None,
 ) -> Like:
-    """Return a new tensor or grid like ``x``, not initialised; dtype and memory are those of ``x`` unless given.
+    """Return a new tensor or grid of the shape of ``x``, whose elements are not initialised.
 
-    A grid has the coordinates, tiles, blocks and exact extents of the selection ``x``, packed without its gaps.
-    ``transpose_axes`` makes the SBUF destination of a later nisa.dma_transpose: (1, 0), (2, 1, 0) or (3, 1, 2, 0), by
-    the rank. It reorders the dimensions of a tensor, and of a grid those of coordinates, tiles and blocks alike (of a
-    grid our reading, AWS's page shows none). The memory must then be SBUF, and the new partition dimension of a tensor
-    or tile must fit. Errors: NK101, NK110, NK201, NK207, NK301, NK609. Source: nki.language.empty_like (NKI 0.7).
+    ``dtype`` and ``buffer`` (the memory): by default those of ``x``; ``name`` and ``address``: as for nl.ndarray. A new
+    grid has the coordinates, tiles, blocks and exact extents of the selection ``x``, without the gaps between them.
+    ``transpose_axes``: the order of the dimensions, for the SBUF destination of a later nisa.dma_transpose: the tuple
+    (1, 0), (2, 1, 0) or (3, 1, 2, 0), by the number of dimensions (others: NK609). It reorders the dimensions of a
+    tensor, and of a grid those of coordinates, tiles and blocks alike (of a grid our reading, AWS's page shows none).
+    The memory must then be SBUF (NK201), and the new partition dimension of a tensor or tile at most 128 (NK101).
+    Errors: NK101, NK110, NK201, NK207, NK301, NK402, NK609, NK611. Source: nki.language.empty_like (NKI 0.7).
     """
     if isinstance(x, NkiGrid):
         memory = x.buffer if buffer is None else region(buffer)

@@ -29,10 +29,11 @@ def _tensor(value: NkiTensor, what: str) -> NkiTensor:
 
 
 def load(src: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return a new SBUF tile with the values of an HBM tensor, of its shape (1-D becomes a column) and dtype, or of
-    ``dtype``.
+    """Return a new SBUF tile with the values and the shape of an HBM tensor; of shape [P, 1] if the tensor has [P].
 
-    Errors: NK101, NK201, NK301, NK609. Source: nki.language.load (NKI 0.6).
+    The first dimension is at most 128 (NK101). ``dtype``: of the tile, by default that of ``src``. To another dtype
+    values are cast by way of float32; an integer dtype saturates (NK304).
+    Errors: NK101, NK201, NK301, NK609, NK611. Source: nki.language.load (NKI 0.6).
     """
     src = _in_hbm("nl.load", src, "Use nl.copy or nisa.tensor_copy between on-chip tiles.")
     shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
@@ -42,14 +43,13 @@ def load(src: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
 
 
 def load_transpose2d(src: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return a new SBUF tile with the values of a 2-D HBM tensor [F, P] transposed to [P, F], of its dtype, or of
-    ``dtype``.
+    """Return a new SBUF tile [P, F] with the transposed values of a 2-D HBM tensor [F, P].
 
-    It is a nisa.dma_transpose, which moves elements of any size, and where another dtype is asked for a
-    nisa.tensor_copy. P is at most 128. How AWS composes it is not published; the performance guide counts it among the
-    DMA transposes.
-    Errors: NK101, NK107, NK110, NK201, NK301, NK609. Source: nki.language.load_transpose2d (NKI 0.6); SDK 2.26 for
-    the limit of P.
+    P is at most 128 (NK101). ``dtype``: of the tile, by default that of ``src``. The transfer is a nisa.dma_transpose,
+    which moves elements of any size; another dtype takes a nisa.tensor_copy more. How AWS composes it is not published;
+    the performance guide counts it among the DMA transposes.
+    Errors: NK101, NK107, NK110, NK201, NK301, NK609, NK611. Source: nki.language.load_transpose2d (NKI 0.6); SDK 2.26
+    for the limit of P.
     """
     src = _in_hbm("nl.load_transpose2d", src, "Use nl.transpose or nisa.nc_transpose on chip.")
     if src.ndim != 2:
@@ -85,9 +85,11 @@ def _tile(what: str, src: NkiTensor, shape: tuple[int, ...], dtype: DType) -> Nk
 
 
 def store(dst: NkiTensor, value: NkiTensor) -> None:
-    """Copy an SBUF tile into an HBM tensor of as many elements, converted to its dtype.
+    """Copy an SBUF tile, or an HBM tensor, into an HBM tensor with as many elements, in the order of the elements.
 
-    Errors: NK101, NK107, NK109, NK201, NK609. Source: nki.language.store (NKI 0.6).
+    The shapes may differ. To another dtype, that of ``dst``, values are cast by way of float32; an integer dtype
+    saturates (NK304).
+    Errors: NK101, NK107, NK109, NK201, NK301, NK609, NK611. Source: nki.language.store (NKI 0.6).
     """
     dst, value = _tensor(dst, "nl.store: dst"), _tensor(value, "nl.store: value")
     if dst.buffer not in HBM:
@@ -99,9 +101,11 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
 
 @token("copy")
 def copy(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
-    """Return a copy in SBUF of a tile in SBUF or PSUM, of its shape and dtype, or of ``dtype``.
+    """Return a copy in SBUF of a tile in SBUF or PSUM, of its shape.
 
-    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.copy (NKI 0.6).
+    ``dtype``: of the copy, by default that of ``x``: then every bit is kept. To another dtype values are cast by way of
+    float32; an integer dtype saturates (NK304). nisa.activation takes ``op=nl.copy``.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609, NK611. Source: nki.language.copy (NKI 0.6).
     """
     x = _tensor(x, "nl.copy: x")
     tile = ndarray(x.shape, result_dtype(dtype, x), MemoryRegion.sbuf)

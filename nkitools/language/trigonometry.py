@@ -19,7 +19,7 @@ from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
 from nkitools.isa.fused import scalar_tensor_tensor
 from nkitools.language.creation import ndarray, sbuf
-from nkitools.language.math import tile_function
+from nkitools.language.math import CAST, tile_function
 
 _ADD, _SUBTRACT, _MULTIPLY = (OPERATORS[name] for name in ("add", "subtract", "multiply"))
 _MAXIMUM, _MINIMUM = OPERATORS["maximum"], OPERATORS["minimum"]
@@ -93,11 +93,12 @@ def _sine(dst: NkiTensor, angle: NkiTensor) -> None:
 
 
 _RANGE = (
-    "``x`` is first brought into the range of the Scalar Engine's sine, so that every finite ``x`` is valid; the "
-    "result is off by less than 1e-6 where ``|x|`` is below 2**20, by up to the spacing of float32 at ``x`` beyond."
+    "Every finite ``x`` is valid: it is brought into the range of the Scalar Engine's sine first. Before the cast the "
+    "result is off by less than 1e-6 where ``|x|`` is below 2**20, by up to the distance of ``x`` to the next float32 "
+    f"where it is larger. {CAST}"
 )
-_TOKEN = "As an operator token it is the Scalar Engine's sine by itself, for ``x`` from -pi to pi."
-sin = token("sin")(tile_function("sin", f"The sine. {_RANGE} {_TOKEN}", sin_into))
-cos = tile_function("cos", f"The cosine. {_RANGE}", cos_into)
-_POLES = "The tangent, sine divided by cosine; near a pole their error grows by the factor ``1 + tan(x) ** 2``."
-tan = tile_function("tan", _POLES, tan_into)
+_TOKEN = "nisa.activation takes ``op=nl.sin``, the Scalar Engine's own sine, valid for ``x`` from -pi to pi (NK305)."
+sin = token("sin")(tile_function("sin", f"Return the sine of ``x`` in radians.\n\n{_RANGE} {_TOKEN}", sin_into))
+cos = tile_function("cos", f"Return the cosine of ``x`` in radians.\n\n{_RANGE}", cos_into)
+_POLES = "It is the sine divided by the cosine; near a pole their error grows by the factor ``1 + tan(x) ** 2``."
+tan = tile_function("tan", f"Return the tangent of ``x`` in radians.\n\n{_POLES} {CAST}", tan_into)

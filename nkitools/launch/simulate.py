@@ -37,22 +37,28 @@ def simulate(
 ) -> Run:
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
 
-    - ``grid``: the launch grid, an int or ints; for a modern kernel the LNC degree, 1 or 2.
-    - ``chip``: ``trn1`` or ``gen2``, say (default: the option, AWS's environment variables, else trn2).
+    - ``grid``: the launch grid, an int or ints; for a modern kernel the LNC degree, 1 or 2 (default: that of
+      ``kernel[grid]``, else of ``NEURON_LOGICAL_NC_CONFIG`` under NKI 0.7, else one program without a grid).
+    - ``chip``: such as ``trn1`` or ``gen2`` (default: the option, else AWS's environment variables, else trn2).
     - ``nki_version``: the NKI version that the kernel is checked for (default: the option, else ``auto``, the newest).
     - ``rules``: ``"error"`` raises `KernelError` at the first finding that is an error, ``"strict"`` also at a warning;
-      ``"report"`` collects findings and goes on (outputs are None if nothing can be computed); ``"off"`` checks nothing
-      (default: the option, else ``error``).
+      ``"report"`` collects findings and goes on (outputs are None after a call that cannot be computed); ``"off"``
+      raises only for a call that cannot be computed (default: the option, else ``error``). `NotModelled` is raised at
+      every level.
     - ``sum_order``: ``"chip"`` adds float32 along free axes in the order of elements, as a chip does; ``"fast"``
       pairwise, as NumPy does (default: the option, else ``fast``).
-    - ``mutates``: names of parameters whose arrays the kernel may change. Other arrays keep their values (but for those
-      that a legacy kernel may change); a modern kernel that changes one and does not return it breaks NK409.
-    - ``watch``: a name of a tensor, a line (``"giou.py:57"``), a list of them, or a mapping to ``"*"`` (every write),
-      loop counters ``{"m": 3}`` or a function of the `Print`. Every such write becomes a device print of the run, with
-      the name or the line as prefix. `WatchWarning` for a watch that recorded nothing.
+    - ``mutates``: a name, or names, of parameters whose arrays the kernel may change. Other arrays keep their values
+      (but for those that a legacy kernel may change); a modern kernel that changes one and does not return it breaks
+      NK409, a hint.
+    - ``watch``: the name of a tensor, a line (``"giou.py:57"``), several of them in a list or with commas, or a mapping
+      of them to ``"*"`` (every write), loop counters ``{"m": 3}`` or a function of the `Print`. Every such write
+      becomes a device print of the run, with the name or the line as prefix. After the run each watch that recorded
+      nothing gives a `WatchWarning`.
 
     Other keywords go to the kernel; pass a kernel's parameter with one of these names by position. Arrays are NumPy's,
-    torch's (on CPU) or jax's, and the results are of the same kind.
+    torch's (on CPU) or jax's, and the results are of the same kind. Exceptions of the kernel pass through. TypeError if
+    ``kernel`` cannot be called, TypeError or ValueError for a wrong setting, `KernelError` for arguments that do not
+    fit the kernel (NK609) and for another LNC degree (NK613).
 
     ``replay`` does nothing, and the next version refuses it: every run runs the kernel's Python.
 

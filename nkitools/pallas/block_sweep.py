@@ -22,23 +22,25 @@ Block = TypeVar("Block")  # a choice, in the form that its function takes
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt(Generic[Block]):
-    """One choice of blocks on one chip. Sizes are in bytes."""
+    """One block of a sweep on one chip: whether it fits and compiles, and its time. Sizes are in bytes."""
 
     block: Block
     chip: str
     vmem: int | None
-    """The vector memory of the Pallas call that takes most: each block once per buffer, and the scratch. None where the
-    function refuses the block.
+    """The vector memory of the Pallas call that takes the most: each block once per buffer, and the scratch. None if
+    the function refuses the block.
     """
     vmem_limit: int | None
-    """How much the compiler gives that call."""
+    """The vector memory that the compiler gives that call. None if the function refuses the block."""
     compiled: Compiled | None
-    """The compiler's answer to each Pallas call."""
+    """The compiler's answers to the Pallas calls. None if the function refuses the block."""
     findings: tuple[Finding, ...] = ()
     refused: str = ""
-    """The function's own objection to this block."""
+    """The ``ValueError`` by which the function refuses the block; '' if it does not."""
     estimates: tuple[KernelEstimate, ...] = ()
-    """The estimated time of each Pallas call, where it was asked for and the compiler accepts them all."""
+    """The estimated time of each different Pallas call; empty without ``estimates=True``, and unless the block is
+    accepted.
+    """
 
     @property
     def estimate_us(self) -> float | None:
@@ -52,7 +54,10 @@ class Attempt(Generic[Block]):
 
     @property
     def fits(self) -> bool | None:
-        """Return whether blocks and scratch are within the limit; None if the function refuses the block."""
+        """Return whether blocks and scratch of each Pallas call are within its limit (``vmem_limit``).
+
+        None if the function refuses the block.
+        """
         if self.compiled is None:
             return None
         return all(kernel.vmem_bytes <= kernel.vmem_limit for kernel in self.compiled.kernels)
@@ -61,7 +66,7 @@ class Attempt(Generic[Block]):
     def accepted(self) -> bool | None:
         """Return whether the compiler accepts the block.
 
-        False if the compiler, the function, a rule or JAX's lowering refuses it. None if no one refuses it, and there
+        False if the function, a rule, JAX's lowering or the compiler refuses it. None if nothing refuses it, and there
         is no compiler or it took too long.
         """
         if self.compiled is None or any(finding.severity == "error" for finding in self.findings):
@@ -70,12 +75,17 @@ class Attempt(Generic[Block]):
 
     @property
     def reason(self) -> str:
-        """Return why the block is not accepted, or a remark on an accepted block; '' if there is neither."""
+        """Return the text of the function's refusal, else rule and message of each finding; '' without both."""
         return self.refused or "; ".join(f"{finding.rule} {finding.message}" for finding in self.findings)
 
     def verdict(self) -> str:
-        """Return a short text: "compiles", "about 3 us", "not compiled", "fits", "too large", the broken rule, or
-        "refused".
+        """Return the answer in a few words, the first of these that holds:
+
+        - "refused": the function refuses the block;
+        - a rule such as "PL103": the first one that the block breaks with an error;
+        - "fits" or "too large": the compiler gave no answer, see ``fits``;
+        - "about 3 us": the block has an estimate, see ``estimate_us``;
+        - "compiles" or "not compiled": see ``accepted``.
         """
         if self.compiled is None:
             return "refused"
@@ -90,7 +100,10 @@ class Attempt(Generic[Block]):
 
 
 class Sweep(Sequence[Attempt[Block]]):
-    """The attempts of a sweep: those of the first block on each chip, then those of the next one. Prints as a table."""
+    """A sequence of the attempts of a sweep: those of the first block on each chip, then those of the next block.
+
+    ``str()`` of it is a table of blocks and chips, with the reasons and differences below.
+    """
 
     def __init__(self, attempts: Iterable[Attempt[Block]]) -> None:
         self._attempts = tuple(attempts)
@@ -106,11 +119,17 @@ class Sweep(Sequence[Attempt[Block]]):
         return len(self._attempts)
 
     def accepted(self, chip: str) -> list[Block]:
-        """Return the blocks that the compiler for ``chip`` takes, in the order in which they were given."""
+        """Return the blocks that are accepted on ``chip``, in the order in which they were given.
+
+        The list is empty for a chip that the sweep does not have.
+        """
         return [each.block for each in self if each.chip == chip and each.accepted]
 
     def ranked(self, chip: str) -> list[Block]:
-        """Return the blocks that have an estimate on ``chip``, the fastest first; equal ones in their order."""
+        """Return the blocks that have an estimate on ``chip``, the fastest first; equally fast ones as they were given.
+
+        The list is empty without ``estimates=True``, and for a chip that the sweep does not have.
+        """
         return [each.block for each in self._fastest_first(chip)]
 
     def _fastest_first(self, chip: str) -> list[Attempt[Block]]:
@@ -118,8 +137,9 @@ class Sweep(Sequence[Attempt[Block]]):
         return sorted(known, key=lambda each: each.estimate_us or 0.0)
 
     def differences(self, chip: str) -> list[str]:
-        """Return a sentence for each block with an estimate on ``chip`` but the fastest: how much slower it is, and
-        what differs.
+        """Return a sentence for each block of ``ranked(chip)`` but the first: its time as a multiple of that of the
+        first, another bound if it has one, and its compute, HBM traffic, MXU use and spills where they differ by more
+        than 5 %.
         """
         ranked = self._fastest_first(chip)
         return [
@@ -157,21 +177,26 @@ def sweep(
     timeout: float = 120.0,
     estimates: bool = False,
 ) -> Sweep[Block]:
-    """Try ``make_fn(block)(*args)`` for every block on every chip: does it fit, and does the compiler take it?
+    """Return, for every block on every chip, whether ``make_fn(block)(*args)`` fits and is accepted by the compiler.
+
+    Nothing is run.
 
     - ``make_fn`` takes one of ``blocks`` and returns the JAX function with Pallas calls to try.
     - ``args``: the function's arrays; only their shapes and dtypes count, so ``jax.ShapeDtypeStruct`` will do.
-    - ``blocks``: the choices, or a space (a dictionary of lists, or a TOML file): ``make_fn`` then takes a dictionary.
-    - ``chips``: names out of v4, v5e, v5p, v6e, tpu7x.
-    - ``timeout``: seconds for the compilation of one Pallas call.
+    - ``blocks``: the choices, or a space (a dictionary of lists, or the path of a TOML file with them): ``make_fn``
+      then gets a dictionary with one value for each name, for all combinations.
+    - ``chips``: names out of v4, v5e, v5p, v6e, tpu7x, in a sequence or a text with commas.
+    - ``timeout``: seconds for the compilation of one Pallas call; after it the call has no answer.
     - ``estimates``: whether to estimate the time of each accepted block, as `estimate` does, for ``ranked`` and
       ``differences``.
 
-    The result has one `Attempt` for each block and chip; ``str()`` of it is a table with the reasons below.
+    The result has one `Attempt` for each block and chip; ``str()`` of it is a table with the reasons below. Without the
+    TPU compiler (libtpu) no block is accepted or estimated; rules, JAX's lowering and ``fits`` still answer.
 
-    A ``ValueError`` of the function counts as its refusal of that block; its other exceptions pass through unchanged.
-    Raises ``ValueError`` for an unknown chip, for no blocks and for a function without Pallas calls, ``NotModelled``
-    (NK607) without JAX.
+    A ``ValueError`` of ``make_fn`` or of the function counts as its refusal of that block; other exceptions pass
+    through unchanged. Raises ``ValueError`` for an unknown chip, for no blocks, for a space without lists of values and
+    for a function without Pallas calls, ``OSError`` for a file that cannot be read, ``NotModelled`` (NK607) without
+    JAX.
     """
     choices: list[Any] = list(points_of(blocks) if isinstance(blocks, (Mapping, str, os.PathLike)) else blocks)
     if not choices:

@@ -241,3 +241,23 @@ def test_what_a_function_of_one_refuses(name: str) -> None:
     with pytest.raises(nkitools.KernelError) as caught:
         inside(lambda: function(integers))
     assert caught.value.finding.rule == "NK609"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "inexact"),
+    [
+        ("abs", -16777217, 16777216),
+        ("negative", 16777217, -16777216),
+        ("relu", 16777217, 16777216),
+        ("square", 4097, 16785408),
+    ],
+)
+def test_integers_that_float32_does_not_hold_are_reported(name: str, value: int, inexact: int) -> None:
+    """The result is what float32 makes of it, and NK307 says so."""
+    found: list[Any] = []
+
+    def kernel() -> None:
+        found.append(getattr(nl, name)(placed(tile(np.array([[value]], np.int32)))).array.item())
+
+    run = nkitools.simulate(kernel)
+    assert (found, [finding.rule for finding in run.findings]) == ([inexact], ["NK307"])
