@@ -217,11 +217,11 @@ logical_and = _binary("logical_and", "Return 1 where both ``x`` and ``y`` are no
 logical_or = _binary("logical_or", "Return 1 where ``x`` or ``y`` or both are not 0, else 0.", _TRUE)
 logical_xor = _binary("logical_xor", "Return 1 where exactly one of ``x`` and ``y`` is not 0, else 0.", _TRUE)
 _BITS = (
-    "Operands and result are integers or bools (NK301); int32 with uint32 needs ``dtype``. Operands get the width of "
-    "the result's dtype: narrower ones are extended, signed ones by their sign; wider ones lose the upper bits. A bool "
-    "result is True where a bit of its byte is set."
+    "Operands and result are integers or bools (NK301); uint32 with a signed dtype needs ``dtype``. Operands, also a "
+    "number, get the width of the result's dtype: narrower ones are extended, signed ones by their sign; wider ones "
+    "lose the upper bits. A bool result is True where a bit of its byte is set."
 )
-_SHIFTED = f"A shift by the width or more, or by a negative number, gives 0. {_BITS}"
+_SHIFTED = f"{_BITS} A shift by that width or more, also by a negative number, gives 0."
 bitwise_and = _binary("bitwise_and", "Return ``x & y``.", _BITS)
 bitwise_or = _binary("bitwise_or", "Return ``x | y``.", _BITS)
 bitwise_xor = _binary("bitwise_xor", "Return ``x ^ y``.", _BITS)

@@ -144,7 +144,7 @@ def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
 
 
 def var(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the variance along ``axis``: the mean of ``(x - mean(x)) ** 2``, divided by n, in float32.
+    """Return the variance along ``axis``, with the divisor n: the mean of ``(x - mean(x)) ** 2``, in float32.
 
     ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (others:
     NK112). They stay with size 1 whatever ``keepdims`` is: the reference ignores it at present. The result is a new

@@ -42,16 +42,17 @@ def simulate(
     - ``chip``: such as ``trn1`` or ``gen2`` (default: the option, else AWS's environment variables, else trn2).
     - ``nki_version``: the NKI version that the kernel is checked for (default: the option, else ``auto``, the newest).
     - ``rules``: ``"error"`` raises `KernelError` at the first finding that is an error, ``"strict"`` also at a warning;
-      ``"report"`` collects findings and goes on (outputs are None after a call that cannot be computed); ``"off"``
-      raises only for a call that cannot be computed (default: the option, else ``error``). `NotModelled` is raised at
-      every level.
+      ``"report"`` collects findings and goes on (the result of a refused instruction is undefined; outputs are None if
+      the run cannot go on); ``"off"`` raises only for a call that cannot be computed (default: the option, else
+      ``error``). `NotModelled` is raised at every level.
     - ``sum_order``: ``"chip"`` adds float32 along free axes in the order of elements, as a chip does; ``"fast"``
       pairwise, as NumPy does (default: the option, else ``fast``).
     - ``mutates``: a name, or names, of parameters whose arrays the kernel may change. Other arrays keep their values
       (but for those that a legacy kernel may change); a modern kernel that changes one and does not return it breaks
-      NK409, a hint.
-    - ``watch``: the name of a tensor, a line (``"giou.py:57"``), several of them in a list or with commas, or a mapping
-      of them to ``"*"`` (every write), loop counters ``{"m": 3}`` or a function of the `Print`. Every such write
+      NK409.
+    - ``watch``: the name of a tensor (``*`` and ``?`` are wildcards), a line (``"giou.py:57"``), several of them in a
+      list or with commas, or a mapping of them to ``"*"`` (every write), loop counters ``{"m": 3}`` or a function of
+      the `Print` that returns whether to keep it. Every such write
       becomes a device print of the run, with the name or the line as prefix. After the run each watch that recorded
       nothing gives a `WatchWarning`.
 
