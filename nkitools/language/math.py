@@ -201,9 +201,11 @@ divide = _binary(
     "Return ``x / y`` under the rule levels ``report`` and ``off``. No chip divides: a call is an error (NK615).",
     f"An {_CAST}",
 )
-maximum = _binary("maximum", "Return the larger of ``x`` and ``y``; NaN if one of them is.")
-minimum = _binary("minimum", "Return the smaller of ``x`` and ``y``; NaN if one of them is.")
-_MAGNITUDE = "magnitude, with its sign; ``y`` if the magnitudes are equal or one is NaN. From NeuronCore-v4 on (NK606)."
+maximum = _binary("maximum", "Return the larger of ``x`` and ``y``; NaN if one of them is NaN.")
+minimum = _binary("minimum", "Return the smaller of ``x`` and ``y``; NaN if one of them is NaN.")
+_MAGNITUDE = (
+    "magnitude, with its sign; ``y`` if the magnitudes are equal or one is NaN. From NeuronCore-v4 on (before: NK606)."
+)
 abs_max = _binary("abs_max", f"Return the one of ``x`` and ``y`` with the larger {_MAGNITUDE}")
 abs_min = _binary("abs_min", f"Return the one of ``x`` and ``y`` with the smaller {_MAGNITUDE}")
 equal = _comparison("equal", "==")

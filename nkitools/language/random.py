@@ -29,7 +29,8 @@ def rand(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None
 
     A dtype with fewer digits than float32 rounds some of them up to 1, an integer dtype rounds all to 0 or 1.
     ``buffer``: SBUF, PSUM, or HBM, which is filled by DMA from tiles in SBUF. ``name``: as for nl.ndarray. Each call
-    draws the next numbers. Every run draws the same ones, unless nl.random_seed gives the generators another seed.
+    draws the next numbers. Every run draws the same ones (each program of a grid its own), unless nl.random_seed
+    gives the generators another seed.
     NeuronCore-v4 draws with nisa.rand2, which has no bool and no float8_e8m0fnu (NK301). Other chips have nisa.rng,
     whose 32 bits are shifted and multiplied; the release notes (NKI 0.3 on) warn that it "may run on a different engine
     than random_seed". Here it runs on the Vector Engine, which nl.random_seed seeds, as the example of that function

@@ -81,7 +81,7 @@ _ALONG = (
 )
 _RESULT = (
     "The result is a new SBUF tile. ``dtype``: of the result, by default that of ``x``; an integer dtype rounds to the "
-    "nearest, halves to even, and saturates (NK304)."
+    "nearest, halves to even, and saturates (NK304); a bool result is True where the value is not 0."
 )
 
 

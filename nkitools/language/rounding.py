@@ -72,8 +72,8 @@ def _above_floor(x: NkiTensor) -> None:
 
 
 _TILE = (
-    "Infinities and NaN stay; the sign of a zero may be lost. A tile of integers is copied. An integer ``dtype`` "
-    "saturates (NK304)."
+    "Infinities and NaN stay, NaN with a warning (NK304); the sign of a zero may be lost. A tile of integers is "
+    "copied. An integer ``dtype`` saturates (NK304)."
 )
 floor = tile_function("floor", f"Return the largest whole number that is not above ``x``.\n\n{_TILE}", floor_into)
 ceil = tile_function("ceil", f"Return the smallest whole number that is not below ``x``.\n\n{_TILE}", ceil_into)

@@ -40,7 +40,7 @@ def blocks(source: Source, *, tile_shape: tuple[int, ...] | None = None, block_s
 
     ``block_shape``: a tuple, the number of tiles of a block along each tiled dimension; the last block of a dimension
     may be partial. ``source`` and ``tile_shape`` are those of `nl.tiles`. The selected tiles of a grid are grouped from
-    the first one on: its own blocks do not count.
+    the first one on, whatever blocks it has.
     Errors: NK109, NK609. Source: nki.language.blocks (NKI 0.7).
     """
     return _grouped("nl.blocks", _tiled("nl.blocks", source, tile_shape), block_shape)

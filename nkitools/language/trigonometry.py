@@ -95,10 +95,12 @@ def _sine(dst: NkiTensor, angle: NkiTensor) -> None:
 _RANGE = (
     "Every finite ``x`` is valid: it is brought into the range of the Scalar Engine's sine first. Before the cast the "
     "result is off by less than 1e-6 where ``|x|`` is below 2**20, by up to the distance of ``x`` to the next float32 "
-    f"where it is larger. {CAST}"
+    f"where ``|x|`` is larger. {CAST}"
 )
 _TOKEN = "nisa.activation takes ``op=nl.sin``, the Scalar Engine's own sine, valid for ``x`` from -pi to pi (NK305)."
 sin = token("sin")(tile_function("sin", f"Return the sine of ``x`` in radians.\n\n{_RANGE} {_TOKEN}", sin_into))
 cos = tile_function("cos", f"Return the cosine of ``x`` in radians.\n\n{_RANGE}", cos_into)
-_POLES = "It is the sine divided by the cosine; near a pole their error grows by the factor ``1 + tan(x) ** 2``."
+_POLES = (
+    "It is the sine divided by the cosine, with the errors of nl.sin; near a pole they grow by ``1 + tan(x) ** 2``."
+)
 tan = tile_function("tan", f"Return the tangent of ``x`` in radians.\n\n{_POLES} {CAST}", tan_into)
