@@ -22,7 +22,7 @@ _FACTS = attrgetter(*(name for name in StorageRecord.__slots__ if name not in ("
 
 Form: TypeAlias = tuple[int, ...]
 
-_clean = Kept[Form, tuple[frozenset[int], tuple[Site, ...]]](
+_clean = Kept[Form, tuple[tuple[int, ...], tuple[Site, ...]]](
     "forms of runs in which nothing was found, with the storages that they write", 4096, "a few numbers each"
 )
 """Each with its sites too, by whose identity they are part of the form."""
@@ -53,7 +53,7 @@ def written_if_clean(form: Form | None, record: Record) -> set[int] | None:
 def keep_clean(form: Form | None, record: Record, written: Iterable[int]) -> None:
     """Remember that nothing was found in a run of this form, which writes these storages."""
     if form is not None:
-        _clean[form] = frozenset(number - record.oldest for number in written), tuple(record.sites.all)
+        _clean[form] = tuple([number - record.oldest for number in written]), tuple(record.sites.all)
 
 
 def _storages(record: Record) -> tuple[Hashable, ...]:

@@ -14,7 +14,7 @@ from weakref import WeakSet
 from nkitools.chip import layout
 from nkitools.facts.kept import on_forget
 
-LEAST = 4096  # layouts, from which on those of no use are looked for
+LEAST = 1024  # layouts, from which on those of no use are looked for
 
 _lock = Lock()
 

@@ -20,7 +20,7 @@ from nkitools.rules.finding import is_own
 if TYPE_CHECKING:
     from nkitools.record.rows import Planned
 
-_MOST_LINES = 4096  # sites, tiles and plans: of a kernel that makes its code or its shapes anew in each run
+_MOST_LINES = 1024  # sites, tiles and plans: of a kernel that makes its code or its shapes anew in each run
 
 _internal = Kept[str, bool]("whether files are of nkitools itself", 16_384, "a large environment's files")
 
