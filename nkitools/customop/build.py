@@ -25,7 +25,7 @@ _DEFINITION = re.compile(r'\.\s*def\s*\(\s*"[^"]*"\s*,[^;]*?"([^"]*)"\s*\)', re.
 _WARNING = r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): warning: "
 _REMARKS = {
     "CO112": re.compile(_WARNING + r".*?nkitools CO112: (?P<what>.+?) \[-Wdeprecated-declarations\]$", re.MULTILINE),
-    "CO118": re.compile(_WARNING + r"(?P<what>.+?) \[-W[\w-]*(?:uninitialized|unused)[\w-]*\]$", re.MULTILINE),
+    "CO118": re.compile(_WARNING + r"(?P<what>.+?) \[-W[\w-]*uninitialized[\w-]*\]$", re.MULTILINE),
 }
 _BOUND = re.compile(r'NKT_KERNEL\(\d+, "([^"]+)"')  # as Job writes it
 # A name as a compiler lists it for make: a space belongs to it behind an odd number of backslashes.

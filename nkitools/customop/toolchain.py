@@ -30,7 +30,7 @@ _SECONDS = 300  # after which a compiler that has not come back is given up
 _FLAGS = (
     *("-std=c++14", "-O3", "-gdwarf-4", "-ffp-contract=off", "-fno-omit-frame-pointer"),
     *("-fno-optimize-sibling-calls", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-Wno-narrowing"),
-    *("-Wdeprecated-declarations", "-Wuninitialized", "-Wunused-variable", "-Wunused-but-set-variable"),
+    *("-Wdeprecated-declarations", "-Wuninitialized"),
     # A function that ends without its return stops there, instead of going on in whatever code comes next.
     *("-fsanitize=return", "-fsanitize-undefined-trap-on-error"),
 )

@@ -17,14 +17,13 @@ HEADERS = "#include <torch/torch.h>\n#include <neuron/neuron-utils.hpp>\n"
 
 
 def compiled(directory: Path, body: str) -> str:
-    """What the compiler says of a body with tensors `a` (const) and `b`, but of unused variables; '' in silence."""
+    """What the compiler says of a body with tensors `a` (const) and `b`; '' in silence."""
     source = directory / "source.cpp"
     source.write_text(
         f"{HEADERS}void function(const torch::Tensor& a, torch::Tensor b, torch::Scalar s) {{\n{body}\n}}\n"
     )
     compiler = find_compiler()
     flags = [*compiler.flags, *prepare(compiler).prelude, "-fsyntax-only"]
-    flags += ["-Wno-unused-variable", "-Wno-unused-but-set-variable"]
     return run([compiler.path, *flags, str(source)]).stderr
 
 
