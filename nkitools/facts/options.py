@@ -236,10 +236,14 @@ def language(version: str | None = None) -> versions.LanguageVersion:
     ``NKI_COMPILER_FRONTEND`` is ``custom`` for the former front end; AWS's tools also write ``parser`` and ``tracer``.
     Raises ValueError for a version, or a front end, that there is not.
     """
-    chosen = value("nki_version") if version is None else version
+    chosen, front_end = value("nki_version") if version is None else version, variable(FRONT_END)
+    return (_language_of if isinstance(chosen, str) else _language_of.__wrapped__)(chosen, front_end)
+
+
+@cache
+def _language_of(chosen: Value, front_end: str) -> versions.LanguageVersion:
     if chosen not in versions.choices():
         raise ValueError(f"nki_version: must be one of {', '.join(versions.choices())}, it is {chosen!r}")
-    front_end = variable(FRONT_END)
     if front_end not in _FRONT_ENDS:
         raise ValueError(f"NKI_COMPILER_FRONTEND is {front_end!r}; choose custom, or leave the variable out.")
     return versions.language_of(str(chosen), former_front_end=_FRONT_ENDS[front_end])

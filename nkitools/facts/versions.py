@@ -323,6 +323,12 @@ def notice(row: Row | None, language: LanguageVersion) -> Notice | None:
     return None
 
 
+@lru_cache(maxsize=4096)
+def notice_of(full_name: str, language: LanguageVersion) -> Notice | None:
+    """Return the finding of NK618 about a name, ``nki.language.exp``; None if there is none."""
+    return notice(by_full_name().get(full_name), language)
+
+
 def removed() -> Iterator[tuple[str, str]]:
     """Yield what the modern dialect has lost, as kernels write it, each with what to write instead."""
     for row in rows():

@@ -13,9 +13,7 @@ _POSITIONS = {"fori_loop": 2, "while_loop": 1}
 
 def loop_calls(scope: Scope) -> Iterator[tuple[str, ast.expr]]:
     """Yield each loop on the device that a function begins, ``fori_loop`` or ``while_loop``, and its body."""
-    for each in scope.nodes:
-        if not isinstance(each, ast.Call):
-            continue
+    for each in scope.calls:
         _, module, member = parts(scope.qualified(each.func))
         position = _POSITIONS.get(member) if module == "language" else None
         if position is None:

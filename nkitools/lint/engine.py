@@ -120,12 +120,10 @@ def _declared(module: Module, project: Project, dialect: str, interface: Interfa
     """
     context = Context(module, module.scope, project, {}, interface=interface)
     for scope in module.scope.all():
-        tried = {each for node in scope.nodes if isinstance(node, ast.Try) for each in own_nodes(node.body)}
-        for node in scope.nodes:
-            if isinstance(node, ast.Call):
-                _made(context, node, scope)
-            elif isinstance(node, (ast.Import, ast.ImportFrom)) and node not in tried:
-                _imported(context, node, dialect)
+        for call in scope.calls:
+            _made(context, call, scope)
+        for node in scope.sure_imports:
+            _imported(context, node, dialect)
         for each in scope.definitions.values():
             for node in own_nodes(each.decorator_list):
                 if isinstance(node, ast.Call):

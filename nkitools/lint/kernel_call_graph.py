@@ -35,12 +35,8 @@ def _roots(module: Module, project: Project) -> Iterator[Found]:
                 found = Found(module, scope, node)
                 if module.is_kernel(node, scope) or _issues(found):
                     yield found
-        for call in _calls(scope):
+        for call in scope.calls:
             yield from _handed_over(module, scope, project, call)
-
-
-def _calls(scope: Scope) -> Iterator[ast.Call]:
-    return (each for each in scope.nodes if isinstance(each, ast.Call))
 
 
 def _handed_over(module: Module, scope: Scope, project: Project, call: ast.Call) -> Iterator[Found]:
@@ -66,7 +62,7 @@ def _issues(found: Found) -> bool:
     node = found.node
     if node.name.startswith("test_"):
         return False
-    for call in (each for each in found.inner.nodes if isinstance(each, ast.Call)):
+    for call in found.inner.calls:
         _, module, member = parts(found.inner.qualified(call.func))
         if (module == "isa" and member not in _ASKED) or (module == "language" and member in MAKES_TILE):
             return True
@@ -104,13 +100,11 @@ class _Reach:
         """Yield the functions that a function names in its body, whether it calls them or hands them on."""
         scope = found.inner
         for inner in _functions(scope):
-            for node in inner.nodes:
-                if isinstance(node, ast.Attribute):
-                    self.methods.add(node.attr)
-                if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
-                    target = self.project.resolve(found.module, inner, node)
-                    if target is not None:
-                        yield target
+            self.methods |= {node.attr for node in inner.nodes if isinstance(node, ast.Attribute)}
+            for node in inner.reads:
+                target = self.project.resolve(found.module, inner, node)
+                if target is not None:
+                    yield target
 
     def _called_methods(self) -> Iterator[tuple[Found, str]]:
         for each, dialect in self.classes.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -91,13 +92,22 @@ def _is_nki(target: str) -> bool:
 @lru_cache(maxsize=512)
 def parse(text: str, path: str, package: str = "", dialect: str = "") -> Module:
     """Return the file of a text. Raises `Unreadable`."""
+    return module_of(text, path, package, dialect, tree_of)
+
+
+def module_of(
+    text: str, path: str, package: str, dialect: str, tree_of: Callable[[str], ast.Module], before: Scope | None = None
+) -> Module:
+    """Return the file of a text, whose tree ``tree_of`` returns; ``before``: the scope of an earlier text, whose tree
+    has some of the definitions too. Raises `Unreadable`.
+    """
     try:
         tree = tree_of(text)  # of this file alone: nodes stand for functions
     except SyntaxError as error:
         raise Unreadable(f"it is not valid Python: {error.msg}", error.lineno or 1, error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"it cannot be parsed: {error or type(error).__name__}") from None
-    module = Module(path, text, scope_of(tree, package, dialect))
+    module = Module(path, text, scope_of(tree, package, dialect, before))
     for scope in module.scope.all():
         for node, inner in scope.scopes.items():
             if not isinstance(node, ast.ClassDef):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import Any
 
 from nkitools.facts.light_classes import dataclass
@@ -73,6 +74,7 @@ class Arguments:
         return None
 
 
+@lru_cache(maxsize=4096)
 def parts(name: str) -> tuple[bool, str, str]:
     """Return whether a dotted name is legacy, its module (``language``, ``isa``, ...) and its name in that module."""
     legacy = name.startswith("neuronxcc.nki.") or name == "neuronxcc.nki"

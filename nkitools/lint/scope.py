@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from nkitools.facts.light_classes import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_IMPORTS, _NAMED = (ast.Import, ast.ImportFrom), (ast.Attribute, ast.Name)
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST = 8  # names of names that are followed
 
@@ -63,6 +65,23 @@ class Scope:
         return tuple(own_nodes(self.node.body))
 
     @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        """The calls among its nodes."""
+        return tuple(each for each in self.nodes if isinstance(each, ast.Call))
+
+    @cached_property
+    def sure_imports(self) -> tuple[ast.Import | ast.ImportFrom, ...]:
+        """The imports among its nodes, but for those inside ``try``, which may fail."""
+        tried = {each for node in self.nodes if isinstance(node, ast.Try) for each in own_nodes(node.body)}
+        return tuple(each for each in self.nodes if isinstance(each, _IMPORTS) and each not in tried)
+
+    @cached_property
+    def reads(self) -> tuple[ast.Attribute | ast.Name, ...]:
+        """The attributes and names that its nodes read: of one name the first."""
+        found = [each for each in self.nodes if isinstance(each, _NAMED) and isinstance(each.ctx, ast.Load)]
+        return tuple({each.id if isinstance(each, ast.Name) else each: each for each in reversed(found)}.values())[::-1]
+
+    @cached_property
     def declared(self) -> frozenset[str]:
         """The names that are declared global or nonlocal here or inside of it."""
         return frozenset(name for scope in self.all() for name in scope.outside)
@@ -84,6 +103,18 @@ class Scope:
         yield self
         for inner in self.scopes.values():
             yield from inner.all()
+
+    def inside(self, outer: Scope) -> Scope:
+        """Return the scope of the same definition in another text, inside of a scope of that text."""
+        moved = replace(self, outer=outer, scopes={})
+        moved.nodes, moved.calls, moved.reads, moved.sure_imports = (
+            self.nodes,
+            self.calls,
+            self.reads,
+            self.sure_imports,
+        )
+        moved.scopes = {node: inner.inside(moved) for node, inner in self.scopes.items()}
+        return moved
 
     def qualified(self, node: ast.expr, depth: int = 0) -> str:
         """Return the dotted name behind an expression, by way of the imports: ``nki.language.exp``; '' for others."""
@@ -138,10 +169,13 @@ def _alias(owner: Scope, values: list[ast.expr | None], depth: int) -> str:
     return owner.qualified(only, depth + 1) if isinstance(only, (ast.Attribute, ast.Name)) else ""
 
 
-def scope_of(tree: ast.Module, package: str, dialect: str = "") -> Scope:
-    """Return the scope of a file, with those of everything that it defines; ``package`` resolves relative imports."""
+def scope_of(tree: ast.Module, package: str, dialect: str = "", before: Scope | None = None) -> Scope:
+    """Return the scope of a file, with those of everything that it defines; ``package`` resolves relative imports.
+
+    ``before``: the scope of an earlier text, whose tree has some of the definitions too.
+    """
     scope = Scope(tree, dialect=dialect)
-    _Filler(scope, package).fill()
+    _Filler(scope, package, {} if before is None else before.scopes).fill()
     return scope
 
 
@@ -179,9 +213,10 @@ def stored(targets: Iterable[ast.AST]) -> Iterator[ast.Name]:
 class _Filler:
     """Notes what the nodes of one scope bind."""
 
-    def __init__(self, scope: Scope, package: str) -> None:
+    def __init__(self, scope: Scope, package: str, known: Mapping[Definition, Scope] = MappingProxyType({})) -> None:
         self.scope = scope
         self.package = package
+        self.known = known
         self.noted: set[ast.Name] = set()
 
     def fill(self) -> None:
@@ -235,6 +270,8 @@ class _Filler:
         return ".".join([*kept, *([node.module] if node.module else [])])
 
     def _inner(self, node: Definition) -> Scope:
+        if node in self.known:
+            return self.known[node].inside(self.scope)
         parameters: frozenset[str] = frozenset()
         if not isinstance(node, ast.ClassDef):
             parameters = frozenset(each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from nkitools.lint.engine import lint
-from nkitools.lint.module import Module, Unreadable, parse
+from nkitools.lint.module import Module, Unreadable, module_of
 from nkitools.lint.project import package_of
 from nkitools.lint.settings import Settings, settings_for
 from nkitools.rules.finding import Finding
+from nkitools.serve.edited_tree import edited_tree
 from nkitools.serve.kept_findings import OpenProject
 from nkitools.suggestions.catalogue import suggestions
 from nkitools.suggestions.lint_interface import Dialects
 from nkitools.suggestions.site import Suggestion
-
-# Each change of an open file is another text: their trees are not kept, unlike those of files.
-_parse_once = parse.__wrapped__
 
 
 @dataclass(eq=False)
@@ -67,7 +66,8 @@ class OpenFiles:
         settings = settings_for(key)
         said = settings.dialect
         dialect = "" if said == "auto" else said
-        found = OpenFile(key, text, _parsed(text, key, dialect), settings)
+        earlier = self._files.get(key)
+        found = OpenFile(key, text, _parsed(text, key, dialect, earlier and earlier.module), settings)
         self._files[key] = found
         project = OpenProject(dialect, {each: file.parsed for each, file in self._files.items()})
         report = lint([key], said, Dialects(), project)
@@ -79,8 +79,10 @@ class OpenFiles:
         self._files.pop(path.resolve(), None)
 
 
-def _parsed(text: str, path: Path, dialect: str) -> Module | Unreadable:
+def _parsed(text: str, path: Path, dialect: str, earlier: Module | None) -> Module | Unreadable:
+    """Return the file of a text, which has the definitions of an earlier text that no edit has touched."""
+    before = None if earlier is None else earlier.scope
     try:
-        return _parse_once(text, str(path), package_of(path), dialect)
+        return module_of(text, str(path), package_of(path), dialect, partial(edited_tree, earlier), before)
     except Unreadable as error:
         return error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import EnumMeta
 from functools import lru_cache
 from importlib import import_module
@@ -57,27 +57,8 @@ class Dialects:
         if name == "nki.jit" and "platform_target" in named:
             return "NK608", *platform_target()
         if name in _OF_JIT:
-            return _of_another_version(name, named) or _unknown(name, named, _OF_JIT[name], "")
-        signature = _signature(name)
-        if signature is None:
-            return None
-        form = self.form(name)
-        other = _of_another_version(name, named)
-        if other is not None:
-            return *other[:2], other[2] or form
-        try:
-            signature.bind(*[None] * len(node.args), **dict.fromkeys(named))
-        except TypeError as error:
-            argument, instead = removed_argument(error)
-            if instead and not name.startswith("neuronxcc."):
-                return "NK608", f"{short(name)}: the argument `{argument}` was removed from NKI", instead
-            unknown = [each for each in named if each not in signature.parameters]
-            meant = "".join(keyword_remedy(each, signature.parameters, named) for each in unknown[:1])
-            return "NK609", f"{short(name)}: {error}", meant + form
-        if any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values()):
-            known = {*signature.parameters, *_BESIDE, *UNDOCUMENTED.get(short(name), ())}
-            return _unknown(name, named, frozenset(known), form)
-        return None
+            return _of_another_version(name, named, language_here()) or _unknown(name, named, _OF_JIT[name], "")
+        return _wrong_call(name, len(node.args), tuple(named), language_here())
 
     def form(self, name: str) -> str:
         """Return the call form of ``name`` as a sentence."""
@@ -85,16 +66,58 @@ class Dialects:
 
     def bound(self, name: str, given: Arguments) -> dict[str, Value]:
         """Return the arguments of a call by their parameters; {} if they do not fit or are unknown."""
-        signature = None if given.open else _signature(name)
-        if signature is None:
+        if given.open:
             return {}
-        try:
-            return signature.bind(*given.positional, **given.named).arguments
-        except TypeError:
-            return {}
+        places = _places(name, len(given.positional), tuple(given.named), language_here())
+        values: dict[Any, Any] = {**dict(enumerate(given.positional)), **given.named}
+        return {parameter: _valued(place, values) for parameter, place in places.items()}
 
 
-def _unknown(name: str, named: list[str], known: frozenset[str], form: str) -> tuple[str, str, str] | None:
+def _valued(place: Any, values: Mapping[Any, Any]) -> Any:
+    """Return the argument at a place of a call; those that one parameter takes together as a tuple or dictionary."""
+    if isinstance(place, tuple):
+        return tuple(values[each] for each in place)
+    return {each: values[each] for each in place} if isinstance(place, dict) else values[place]
+
+
+@lru_cache(maxsize=4096)
+def _places(name: str, count: int, named: tuple[str, ...], language: versions.LanguageVersion) -> dict[str, Any]:
+    """Return the places of a call's arguments, positions and names, by parameters; {} where they do not fit."""
+    signature = _signature_in(name, language)
+    try:
+        return {} if signature is None else signature.bind(*range(count), **{each: each for each in named}).arguments
+    except TypeError:
+        return {}
+
+
+@lru_cache(maxsize=4096)
+def _wrong_call(
+    name: str, count: int, named: tuple[str, ...], language: versions.LanguageVersion
+) -> tuple[str, str, str] | None:
+    """Return rule, message and remedy where so many arguments by position and these by name do not fit."""
+    signature = _signature_in(name, language)
+    if signature is None:
+        return None
+    form = _form_in(name, language)
+    other = _of_another_version(name, named, language)
+    if other is not None:
+        return *other[:2], other[2] or form
+    try:
+        signature.bind(*[None] * count, **dict.fromkeys(named))
+    except TypeError as error:
+        argument, instead = removed_argument(error)
+        if instead and not name.startswith("neuronxcc."):
+            return "NK608", f"{short(name)}: the argument `{argument}` was removed from NKI", instead
+        unknown = [each for each in named if each not in signature.parameters]
+        meant = "".join(keyword_remedy(each, signature.parameters, named) for each in unknown[:1])
+        return "NK609", f"{short(name)}: {error}", meant + form
+    if any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values()):
+        known = {*signature.parameters, *_BESIDE, *UNDOCUMENTED.get(short(name), ())}
+        return _unknown(name, named, frozenset(known), form)
+    return None
+
+
+def _unknown(name: str, named: Collection[str], known: frozenset[str], form: str) -> tuple[str, str, str] | None:
     unknown = sorted(set(named) - known)
     if not unknown:
         return None
@@ -164,9 +187,10 @@ def _missing_member(owner: Any, name: str, member: str) -> tuple[str, str, str] 
     return ("NK601", f"a tensor has no attribute `{member}`", remedy) if remedy else None
 
 
-def _of_another_version(name: str, named: list[str]) -> tuple[str, str, str] | None:
+def _of_another_version(
+    name: str, named: Collection[str], language: versions.LanguageVersion
+) -> tuple[str, str, str] | None:
     """Rule, message and remedy where a call names an argument that the version does not have."""
-    language = language_here()
     for row in _changes(name):
         if row.parameter in named and not row.default and not row.is_in(language):
             rule = "NK608" if row.is_gone(language) else "NK609"

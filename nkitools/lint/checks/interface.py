@@ -35,7 +35,7 @@ def named(context: Context, node: ast.Attribute, function: Api) -> None:
 
 
 def _named(context: Context, node: ast.expr, function: Api) -> bool:
-    notice = versions.notice(versions.by_full_name().get(function.name), context.language)
+    notice = versions.notice_of(function.name, context.language)
     if notice is not None:
         context.find("NK618", node, notice.message, notice.remedy, notice.severity)
     missing = None if context.interface is None else context.interface.missing(function.name)

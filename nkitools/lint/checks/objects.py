@@ -68,7 +68,7 @@ def _in_with(context: Context, node: ast.Call) -> None:
 def argued(context: Context, node: ast.Attribute, function: Api) -> None:
     """``range(nl.tile_size)``."""
     if function.name.endswith(".language.tile_size"):
-        calls = (each for each in context.scope.nodes if isinstance(each, ast.Call))
+        calls = context.scope.calls
         if any(node in each.args for each in calls):
             context.find("NK609", node, f"{_SIZES}, and is no number", _PMAX)
 

@@ -18,6 +18,7 @@ _MAKERS = frozenset({"collections.Counter", "collections.OrderedDict", "collecti
 # What differs from run to run: the clock, the environment, random numbers.
 _OUTSIDE = ("datetime.datetime.now", "numpy.random.", "os.environ", "os.getenv", "random.", "time.", "uuid.")
 
+_OUTSIDE_IN = tuple(each for each in _OUTSIDE if each.endswith("."))
 _SEEDED = frozenset({"Generator", "RandomState", "SeedSequence", "default_rng"})  # are given what they start from
 
 
@@ -44,8 +45,11 @@ def function(context: Context, node: Function) -> None:
 
 def _outside(context: Context, node: ast.Attribute | ast.Name) -> None:
     dotted = context.scope.qualified(node)
-    named = any(dotted == each or (each.endswith(".") and dotted.startswith(each)) for each in _OUTSIDE)
-    if named and dotted.rpartition(".")[2] not in _SEEDED:
+    if (
+        dotted.startswith(_OUTSIDE)
+        and (dotted in _OUTSIDE or dotted.startswith(_OUTSIDE_IN))
+        and dotted.rpartition(".")[2] not in _SEEDED
+    ):
         context.find("NK617", node, f"the kernel depends on {dotted}, which changes from call to call", _REMEDY)
 
 
