@@ -38,8 +38,9 @@ Result: TypeAlias = "Argument | Generator[Any, Any, Any] | Coroutine[Any, Any, A
 
 def tensors_of(result: Argument) -> list[NkiTensor]:
     """Return the tensors of a result, also those inside containers, each once."""
-    if type(result) is NkiTensor:
-        return [result]
+    single = tensor_of(result)
+    if single is not None and not is_grid(result):
+        return [single]
     found: dict[tuple[int, int, int], NkiTensor] = {}
     for _, part in parts_of(result):
         tensor = tensor_of(part)

@@ -10,13 +10,12 @@ the body changes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TypeAlias, TypeVar
 
-from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.source_text import compiled_again, keep_text, text_of
 from nkitools.dialects.legacy.kernels.carried_containers import carried_containers, contents, differ
 from nkitools.dialects.legacy.kernels.carried_names import carried
@@ -93,10 +92,8 @@ class FirstTurn:
 Rewrites: TypeAlias = tuple[tuple[FunctionType, CodeType], ...]  # functions, and their rewritten code
 
 
-def rewrites_of(function: Callable[..., object]) -> Rewrites:
+def rewrites_of(functions: Iterable[FunctionType]) -> Rewrites:
     """Return the rewritten codes of a kernel and of the author's functions that it calls."""
-    plain = plain_function(function)
-    functions = () if plain is None else tuple(named_functions(plain))
     found = ((each, rewritten(each.__code__.co_filename, each.__code__)) for each in functions)
     return tuple((each, code) for each, code in found if code is not each.__code__)
 

@@ -77,7 +77,9 @@ class Kernel(KernelObject[P]):
         """Return the same kernel under a launch grid; a size of 0 is one program, as on the chip (NK621)."""
         asked = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         sizes = grid_of(tuple(1 if whole(size) == 0 else size for size in asked))
-        return type(self)(self.function, sizes, **{**self.options, "grid_asked": asked})
+        made = type(self)(self.function, sizes, **{**self.options, "grid_asked": asked})
+        made._program = self._program
+        return made
 
     @property
     def mode(self) -> str:
@@ -95,12 +97,16 @@ class Kernel(KernelObject[P]):
         returns = self.options.get("kernel_return", self.options.get("declared") == "jit")
         return bool(returns) and self.mode != "trace"
 
+    @functools.cached_property
+    def _program(self) -> Callable[..., Any]:
+        switches = switches_of(self.function, self.options)
+        return as_program(self.function, returns_outputs=self._returns_outputs, switches=switches)
+
     def launch(self, **said: Unpack[Said]) -> Launch:
         """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
-        switches = switches_of(self.function, self.options)
         said.setdefault("chip", self.options.get("platform_target"))
         return Launch(
-            as_program(self.function, returns_outputs=self._returns_outputs, switches=switches),
+            self._program,
             self.__name__,
             grid=self.grid,
             wrap=Tensor,

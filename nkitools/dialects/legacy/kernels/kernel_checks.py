@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from types import CodeType, FunctionType
@@ -38,18 +38,18 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
     """Return ``function`` as a program with its immutable inputs, and with a judgement at its end."""
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
-
-    rewrites = _Rewritten(function).now
+    inner, plain, rewritten = inspect.unwrap(function), plain_function(function), _Rewritten()
 
     @hands_over
     def program(*args: Any, **kwargs: Any) -> Any:
-        arguments = signature.bind(*args, **kwargs).arguments
+        arguments = signature.bind(*args, **kwargs).arguments if mutable else {}
         free = {name: _storages(arguments.get(name)) for name in mutable}
+        functions = () if plain is None else tuple(named_functions(plain))
         with ExitStack() as stack:
-            stack.enter_context(running(rewrites()))
-            code = getattr(inspect.unwrap(function), "__code__", None)
+            stack.enter_context(running(rewritten.codes_of(functions)))
+            code = getattr(inner, "__code__", None)
             form = _enter(stack, code, switches, returns_outputs, set().union(*free.values()))
-            _before(function, code, switches)
+            _before(function, functions, switches)
             result = function(*args, **kwargs)
             _after(form, result, free if returns_outputs else {}, function)
             return result
@@ -58,20 +58,22 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
 
 
 class _Rewritten:
-    """The rewritten codes of a kernel and of its functions, made again if the code of one has changed."""
+    """The rewritten codes of a kernel's functions, made again if there are others or the code of one has changed."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    def __init__(self) -> None:
         self._made: Rewrites = ()
         self._codes: list[tuple[FunctionType, CodeType]] = []
 
-    def now(self) -> Rewrites:
+    def codes_of(self, functions: Sequence[FunctionType]) -> Rewrites:
         """Return the rewritten codes of the functions as they are now."""
+        known, now = self._codes, [each.__code__ for each in functions]
         made = dict(self._made)
-        if not self._codes or any(each.__code__ not in (code, made.get(each)) for each, code in self._codes):
-            plain = plain_function(self._function)
-            self._codes = [] if plain is None else [(each, each.__code__) for each in named_functions(plain)]
-            self._made = rewrites_of(self._function)
+        if len(known) != len(now) or not all(
+            each is function and code in (before, made.get(function))
+            for (function, before), each, code in zip(known, functions, now, strict=True)
+        ):
+            self._codes = list(zip(functions, now, strict=True))
+            self._made = rewrites_of(functions)
         return self._made
 
 
@@ -104,10 +106,10 @@ def _is_first() -> bool:
     return not any(current_core("nki.jit").program)
 
 
-def _before(function: Callable[..., Any], code: CodeType | None, switches: frozenset[str]) -> None:
+def _before(function: Callable[..., Any], functions: Sequence[FunctionType], switches: frozenset[str]) -> None:
     if not _is_first():
         return
-    report_source(function)
+    report_source(functions)
     if STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches:
         with placed(place_of(function).function):
             message = "nki.compiler.enable_stack_allocator must be used together with skip_middle_end_transformations"

@@ -6,13 +6,13 @@ Without source (a session without history, a compiled module) nothing is reporte
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CodeType
+from types import FunctionType
 from typing import Any
 
-from nkitools.authors_code.called_functions import named_functions, plain_function
+from nkitools.authors_code.called_functions import plain_function
 from nkitools.authors_code.source_text import nested_codes, text_of
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import SKIP_SHARED_HBM_CHECK, form_of
@@ -38,23 +38,16 @@ def _findings(source: str, first: int, name: str) -> tuple[SourceFinding, ...]:
     return tuple(Scopes(found[1]).function()) if found is not None else ()
 
 
-def report_source(function: Callable[..., Any]) -> None:
+def report_source(functions: Iterable[FunctionType]) -> None:
     """NK208, NK601, NK605: report what the source of a kernel, and of the author's functions that it calls, shows."""
     shared_anywhere = SKIP_SHARED_HBM_CHECK in form_of().switches
-    for code in _codes(function):
+    for code in (code for each in functions for code in nested_codes(each.__code__)):
         source = text_of(code)
         for found in _findings(source, code.co_firstlineno, code.co_name):
             if (found.rule == "NK208" and shared_anywhere) or is_ignored(source, found.rule, found.line):
                 continue
             with placed(Site(code.co_filename, found.line, found.column, code.co_name)):
                 report(found.rule, found.message, remedy=found.remedy, facts={"code": found.code})
-
-
-def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
-    """Yield the code of a function, of those defined in it, and of the author's functions that all of these name."""
-    plain = plain_function(function)
-    for each in () if plain is None else named_functions(plain):
-        yield from nested_codes(each.__code__)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ UNDOCUMENTED: dict[str, dict[str, str]] = {
 
 def check_keywords(function: str, given: dict[str, Any]) -> None:
     """NK609 for keywords that the function neither documents nor is known to take."""
+    if not given:
+        return
     known = UNDOCUMENTED.get(function, _ANY)
     unknown = sorted(set(given) - set(known))
     if unknown:

@@ -58,6 +58,9 @@ def copy_lanes(
 
 
 def _copy(dst: NkiTensor, src: NkiTensor, mode: Keyword, dge: Keyword) -> None:
+    if mode is oob_mode.error and dge is dge_mode.unknown and dst.__class__ is src.__class__ is NkiTensor:
+        dma_copy(dst=dst, src=src)
+        return
     check_rows(mode, dst, src)
     dma_copy(dst=dst, src=src, oob_mode=translated(mode), dge_mode=translated(dge))
     if isinstance(dst, VectorTensor):
@@ -89,7 +92,8 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     check_in_hbm("nl.load", "src", src)
     is_flat = len(src.shape) == 1
     if is_flat:
-        src = src.reshape((src.shape[0], 1))
+        is_plain = src.access is None and src.base.__class__ is NkiTensor
+        src = Tensor(src.base.expand_dim(1)) if is_plain else src.reshape((src.shape[0], 1))
     lanes = lanes_of(mask, src.shape, "nl.load")
     dst = Tensor(value_tile(src.shape, result_type(dtype, "nl.load", src)))
     _check_partitions(src, dst.base, OF_A_ROW if is_flat else "")
