@@ -6,6 +6,7 @@ until the run ends.
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,15 @@ import numpy as np
 from nkitools.chip.core import Core
 from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.light_classes import NamedTuple
+from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.form import InstructionForm
-from nkitools.issue.plan import ABOUT_STORAGE, DATA, LABEL, Check, Plan, Reported
+from nkitools.issue.plan import ABOUT_STORAGE, DATA, LABEL, WRITTEN, Check, Plan, Reported
+from nkitools.issue.value_rules import judge_call
+from nkitools.record.record import Record
+from nkitools.record.reporter import Reporter
+from nkitools.record.rows import words_of
+from nkitools.record.source_sites import author_frame
+from nkitools.rules.finding import REPORTER
 
 _MOST = 4096  # of a kernel that makes a tile for each of its calls
 _NUMBERS = (int, float, np.generic, type(None))
@@ -26,28 +34,68 @@ class BrokenPlan(NamedTuple):
     plan: Plan
     reports: tuple[tuple[Reported, tuple[int, ...]], ...]
 
-    def report(self, values: tuple[Any, ...]) -> None:
-        """Report the same about the arguments of another call."""
+    def issue(self, form: InstructionForm, core: Core, values: tuple[Any, ...]) -> None:
+        """Report the same about the arguments of another call, and carry out the call."""
+        plan, frame, record = self.plan, author_frame(2), core.record
         for said, numbers in self.reports:
-            about = tuple(values[number] for number in numbers)
-            if not any(said.rule in tensor.storage.excused for tensor in about):
-                said.about(*about)
+            _report(said, [values[number] for number in numbers], frame)
+        data = [value for value, role in zip(values, form.roles, strict=True) if role in DATA]
+        plan.compute(*[value.array if value.__class__ is NkiTensor else value for value in data])
+        if core.evidence:
+            judge_call(core, plan, form.roles, values)
+        tensors = [value for value in data if value.__class__ is NkiTensor]
+        for tensor, is_written in zip(tensors, plan.written, strict=True):
+            if is_written and not tensor.storage.full:
+                tensor.storage.mark_written(tensor.layout, tensor.byte_offset)
+        if plan.in_psum:
+            note_accesses(plan, data)
+        record.commit(plan, _site(record, frame), words_of(tensors))
 
 
-def known(form: InstructionForm, core: Core, values: tuple[Any, ...], plan: tuple[Any, ...]) -> BrokenPlan | None:
-    """Return the plan of an earlier call like this one, whose plan would have the key ``plan``."""
-    key = _key(form, values, plan)
+def _site(record: Record, frame: FrameType | None) -> int:
+    """Return the author's current site, whose frame is known."""
+    known = None if frame is None else record.sites.known.get((id(frame.f_code), frame.f_lasti))
+    return record.site() if known is None else known
+
+
+def _report(said: Reported, about: list[NkiTensor], frame: FrameType | None) -> None:
+    """Report it once more: a message that the place has made about the same tensor is only counted."""
+    if any(said.rule in tensor.storage.excused for tensor in about):
+        return
+    reporter, only = REPORTER.get(), about[0].storage.id if len(about) == 1 else -1
+    if not isinstance(reporter, Reporter) or frame is None or only < 0:
+        said.about(*about)
+    elif not reporter.counts(frame, only, said.message):
+        said.about(*about)
+        reporter.note(frame, only, said.message)
+
+
+def issue_broken(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bool:
+    """Carry out a call like an earlier one that broke a rule; False, with nothing done, if there is none."""
+    if core.careful or core.undone or core.full_plans is not None:
+        return False
+    key = _key(form, values)
     try:
-        return None if key is None else core.broken_plans.get(key)
+        known: BrokenPlan | None = None if key is None else core.broken_plans.get(key)
     except TypeError:  # an argument that no key has
-        return None
+        return False
+    if known is None:
+        return False
+    for value, role in zip(values, form.roles, strict=True):
+        if value.__class__ is NkiTensor:
+            storage = value.storage
+            if storage.guard is not None if role in WRITTEN else storage.lacks(value.layout, value.byte_offset):
+                return False
+    known.issue(form, core, values)
+    return True
 
 
 def keep(form: InstructionForm, core: Core, values: tuple[Any, ...], plan: Plan, check: Check) -> None:
     """Keep the plan of a call, unless a report was about anything but its arguments, or comes once for a tensor."""
-    key, places = _key(form, values, form.key(values)), {id(value): number for number, value in enumerate(values)}
-    asks = plan.wants_fresh or plan.names_only or plan.chooses is not None or plan.unique_rows
-    if key is None or asks or len(core.broken_plans) >= _MOST:
+    key, places = _key(form, values), {id(value): number for number, value in enumerate(values)}
+    asks = plan.touches or plan.wants_fresh or plan.names_only or plan.chooses is not None or plan.unique_rows
+    parts = (value for value in values if isinstance(value, NkiTensor) and value.ndim < len(value.storage.shape))
+    if key is None or asks or any(True for _ in parts) or len(core.broken_plans) >= _MOST:
         return
     reports = list[tuple[Reported, tuple[int, ...]]]()
     for said, about in check.reports:
@@ -58,20 +106,20 @@ def keep(form: InstructionForm, core: Core, values: tuple[Any, ...], plan: Plan,
     core.broken_plans[key] = BrokenPlan(plan, tuple(reports))
 
 
-def _key(form: InstructionForm, values: tuple[Any, ...], plan: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return all that reports about a call depend on; None where that may be more, as the place within a tensor."""
-    key: list[Any] = [*plan]
+def _key(form: InstructionForm, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return all that reports about a call depend on; None where that may be more, as a name or a sequence."""
+    key: list[Any] = [form]
     for value, role in zip(values, form.roles, strict=True):
         if value.__class__ is NkiTensor:
-            storage = value.storage
-            if len(value.shape) < len(storage.shape) or hasattr(value, "grid"):
+            if hasattr(value, "grid"):
                 return None
-            key.append(storage.id)
-        elif role == LABEL:
-            if value is not None:
-                return None
-        elif role in DATA:
-            if not isinstance(value, _NUMBERS):
-                return None
-            key.append(repr(value))
+            key += (value._layout or value.layout, value.storage.id)
+        elif value is None:
+            key.append(None)
+        elif isinstance(value, _NUMBERS):
+            key += (value.__class__, repr(value))
+        elif role == LABEL or role in DATA or isinstance(value, (list, tuple)):
+            return None
+        else:
+            key.append(value)
     return tuple(key)

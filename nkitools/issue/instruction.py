@@ -194,14 +194,21 @@ class Instruction(InstructionForm, Generic[P]):
         if core.record.open is not None:
             core.record.begin_instruction()
         try:
-            may_be_warm = self.touches_in_part or core.broken_plans or any(map(_is_special, values))
-            if not may_be_warm or not self._issue_warm(core, values):
+            if not self._issue_again(core, values):
                 self.issue_carefully(core, values)
         except StopRun:
             self.leave_undone(core, values)
         return self.handle(core)
 
-    def _issue_warm(self, core: Core, values: tuple[Any, ...]) -> bool:
+    def _issue_again(self, core: Core, values: tuple[Any, ...]) -> bool:
+        """Issue a call whose form is known; return False, with nothing done, for others."""
+        if core.broken_plans:
+            from nkitools.issue.broken_plans import issue_broken  # for kernels that have such calls
+
+            if issue_broken(self, core, values):
+                return True
+        if not self.touches_in_part and not any(map(_is_special, values)):
+            return False
         from nkitools.issue.warm_call import issue_warm  # for kernels that have such calls
 
         return issue_warm(self, core, values)

@@ -1,7 +1,5 @@
 """The way of a call whose form is known, with views that registers, scalars or an index move, or touched in part.
 
-So do calls that break a rule and are computed all the same: see `nkitools.issue.broken_plans`.
-
 The fast path takes plain views alone, and no lists, which no key has. Here each view is moved to where it lies now, and
 what is left of the careful way is what such a call can need: its plan, whether its inputs have values, and what stands
 beside its row.
@@ -18,7 +16,6 @@ from nkitools.chip.masked_out import UNMODIFIED, leave_out
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds, VectorTensor
 from nkitools.chip.tensor import NkiTensor
-from nkitools.issue import broken_plans
 from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.instruction_names import label
@@ -39,18 +36,13 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
     tensors = [(value, role) for value, role in pairs if role in DATA and isinstance(value, NkiTensor)]
     if not _are_settled(form, tensors):
         return False
-    key = form.key(values)
-    plan = _plan(core, key)
-    broken = broken_plans.known(form, core, values, key) if plan is None and core.broken_plans else None
-    plan = plan if broken is None else broken.plan
+    plan = _plan(core, form.key(values))
     if plan is None or not _are_ready(tensors):
         return False
     touches = plan.touches or (None,) * len(tensors)
     is_listed = any(one is not other for one, other in zip(given, values, strict=True))
     is_plain = not (plan.touches or is_listed) and all(tensor.__class__ is NkiTensor for tensor, _ in tensors)
-    if broken is not None:
-        broken.report(values)
-    elif is_plain:
+    if is_plain:
         return False
     data = [value for value, role in zip(values, form.roles, strict=True) if role in DATA]
     plan.compute(*(value.read() if isinstance(value, NkiTensor) else value for value in data))

@@ -51,7 +51,7 @@ class Reporter:
         self._latest: dict[tuple[str, Site], Finding] = {}
         self._said: dict[tuple[Any, ...], _Said] = {}  # by place, and by the message without the author's names
         self._forms: dict[tuple[Any, ...], _Said] = {}  # the same by the message without storages
-        self._noted: dict[tuple[int, int, int], tuple[_Said, str, Place]] = {}
+        self._noted: dict[tuple[Any, ...], tuple[_Said, str, Place]] = {}
         self.latest: _Said | None = None  # of the last report, where its next times need not be written
         self._place: tuple[Site, FrameType | None] | None = None
         self._moment: tuple[tuple[int, ...], dict[str, int]] | None = None
@@ -145,9 +145,9 @@ class Reporter:
         self.latest = known
         return True
 
-    def counts(self, frame: FrameType, about: int) -> bool:
+    def counts(self, frame: FrameType, about: int, message: str = "") -> bool:
         """Count a report about a storage that the place has made before (see `note`); return False if it is new."""
-        known = self._noted.get((id(frame.f_code), frame.f_lasti, about))
+        known = self._noted.get((id(frame.f_code), frame.f_lasti, about, message))
         if known is None:
             return False
         said, name, around = known
@@ -164,14 +164,16 @@ class Reporter:
         self.reports += 1
         return True
 
-    def note(self, frame: FrameType, about: int) -> None:
+    def note(self, frame: FrameType, about: int, message: str = "") -> None:
         """Let `counts` count repeats of the last report of the author's ``frame``, which is always the same for one
-        storage.
+        storage and ``message``.
         """
         said = self.latest
         if said is not None and all(storage == about for storage, _ in said.names) and frame is author_frame(2):
             name = said.names[0][1] if said.names else ""
-            self._noted[id(frame.f_code), frame.f_lasti, about] = said, name, place_of(frame)
+            if len(self._noted) >= MAX_REPEATS:
+                self._noted.clear()
+            self._noted[id(frame.f_code), frame.f_lasti, about, message] = said, name, place_of(frame)
 
     @contextmanager
     def placed(
