@@ -160,10 +160,7 @@ def _call_source(instruction: Any, named: Named, depth: int | None) -> str:
             *[f"    {line}" for line in _written(outputs)],
             f"    if plan.in_psum: note_accesses(plan, ({data}))",
             *[f"    {line}" for line in quick_commit_lines(_operands(named), _known(named), _labels(named))],
-            "except StopRun:",
-            f"    SELF.leave_undone(core, ({values}))",
-            "except ValueError as error:",
-            f"    SELF.write_argument(core, ({values}), error)",
+            f"except (StopRun, ValueError) as error: SELF.break_off(core, ({values}), error)",
             "return HANDLE if core.device_loop is None else SELF.handle(core)",
         ]
     body = "".join(f"    {line}\n" for line in lines)
@@ -283,9 +280,9 @@ def _computation(named: Named, taken: str) -> list[str]:
     arrays = ", ".join(f"{p.name}.array" if role in (DST, SRC) else f"a_{p.name}" for p, role in named if role in DATA)
     return [
         "if plan.wants_fresh:",
-        f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: {taken}",
         f"    holds = s_{destination}.full or s_{destination}.holds(k_{destination}, {destination}.byte_offset)",
-        f"    if holds is None or not holds and (plan.adds_always or s_{destination}.left_out): {taken}",
+        f"    if holds is None or plan.adds_to_matmuls_only and s_{destination}.foreign or not holds"
+        f" and (plan.adds_always or s_{destination}.left_out): {taken}",
         f"    plan.compute({arrays}, fresh=not holds)",
         "else:",
         f"    plan.compute({arrays})",

@@ -213,8 +213,14 @@ class Instruction(InstructionForm, Generic[P]):
 
         return issue_warm(self, core, values)
 
-    def write_argument(self, core: Core, values: tuple[Any, ...], error: ValueError) -> None:
-        """Issue a call again that could not write into an argument, which is kept; raise other errors."""
+    def break_off(self, core: Core, values: tuple[Any, ...], error: StopRun | ValueError) -> None:
+        """Issue a call again that could not write into an argument, which is kept; raise other errors.
+
+        Let the outputs of a call that was refused be undefined.
+        """
+        if isinstance(error, StopRun):
+            self.leave_undone(core, values)
+            return
         if not is_kept(values, error):
             raise error
         try:

@@ -6,8 +6,6 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from types import CodeType
 from typing import Any
 
 from nkitools.authors_code.called_functions import plain_function
@@ -16,6 +14,7 @@ from nkitools.chip.host_memory import HostMemory
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
 from nkitools.facts.generations import generation_of
 from nkitools.facts.kept import Kept
 from nkitools.facts.versions import LanguageVersion
@@ -32,7 +31,7 @@ from nkitools.launch.free_memory import host_memory
 from nkitools.launch.launch import Launch
 from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
-from nkitools.launch.results import check_effect, check_results, tensors_of
+from nkitools.launch.results import check_completed, check_effect, check_results, tensors_of
 from nkitools.launch.second_run import Again
 from nkitools.launch.settings import Settings, settings_of
 from nkitools.launch.shared_tensors import check_shared
@@ -198,6 +197,7 @@ class Programs:
         if self.record.keeps_parts:
             self.record.observe(SharedValues())
         self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
+        self.inputs = [storage.id for storage in self.arguments.storages]
         for storage in self.arguments.storages:
             self.record.allocated(storage)
             self.host.give(storage.nbytes)
@@ -226,7 +226,8 @@ class Programs:
         self.record.close()
         self.record.has_ended = True
         columns, is_modern = Columns(self.record), self.launch.dialect.has_known_issues
-        form = self._form(results[0])
+        returned = tensors_of(results[0])
+        form = self._form(returned)
         clean, reports = written_if_clean(form, self.record), self.reporter.reports
         if clean is None:
             judge(columns, self.reporter, self.generation, self.launch.dialect, spills=self._spills)
@@ -236,18 +237,17 @@ class Programs:
 
             check_schedule(self.launch.schedule, self.record, self.reporter)
         try:
-            check_results(
-                results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip, is_modern=is_modern
-            )
+            check_completed(results[0])
+            on_chip = self.launch.returns_on_chip
+            check_results(returned, self.record, self.reporter, on_chip=on_chip, is_modern=is_modern)
         except KernelError as error:
             if error.finding.rule == "NK403":  # a page shows what there is of them
-                self.record.returned(tensors_of(results[0]))
+                self.record.returned(returned)
             raise
-        if self.world is None:  # a rank may work for others
-            inputs = (storage.id for storage in self.arguments.storages)
-            check_effect(results, inputs, self.record, self.reporter)
+        if not returned and self.world is None:  # a rank may work for others
+            check_effect(results[1:], self.inputs, self.record, self.reporter)
         self._report_changed_arguments(columns, results, clean)
-        self.record.returned(tensors_of(results[0]))
+        self.record.returned(returned)
         if clean is None:
             self._report_unread(columns, form if not found else None, is_modern=is_modern)
         self.arguments.finish()
@@ -276,19 +276,20 @@ class Programs:
         before = self.reporter.reports
         report_unread(columns, self.reporter, named=not is_modern)
         if self.world is None:
-            report_unread_arguments(columns, self.reporter, self._site, self._inputs())
+            report_unread_arguments(columns, self.reporter, self._site, self.inputs)
         if self.reporter.reports == before:
             keep_clean(form, self.record, columns.written_storages)
 
-    def _form(self, result: Any) -> Form | None:
+    def _form(self, returned: list[NkiTensor]) -> Form | None:
         """Return the form of the run if runs of this form need no rules over their records; else None."""
         level, launch = self.reporter.level, self.launch
         if level == "off":
             return None
         before = tuple([(each.rule, each.severity) for each in self.reporter.findings.all])
-        site = self._site
+        code = getattr(launch.function, "__code__", None)
+        place = None if code is None else (code.co_filename, code.co_firstlineno, code.co_name)
         around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._spills, before
-        return form_of(self.record, tensors_of(result), self._inputs(), *around, site.file, site.line, site.function)
+        return form_of(self.record, returned, self.inputs, *around, place)
 
     @property
     def _spills(self) -> bool:
@@ -299,10 +300,7 @@ class Programs:
     def _site(self) -> Site:
         """Return the first line of the kernel."""
         code = getattr(self.launch.function, "__code__", None)
-        return _NOWHERE if code is None else _first_line(code.co_filename, code)
-
-    def _inputs(self) -> list[int]:
-        return [storage.id for storage in self.arguments.storages]
+        return _NOWHERE if code is None else Site(code.co_filename, code.co_firstlineno, None, code.co_name)
 
     def _report_changed_bodies(self) -> None:
         """NK622: bodies of loops on the device that have changed outer objects, though their source shows no change."""
@@ -328,7 +326,7 @@ class Programs:
             self.shared,
             dialect=self.launch.dialect,
             full_plans=_plans_of(*where, self.precision) if self.full_precision else None,
-            input_ids=frozenset(storage.id for storage in self.arguments.storages),
+            input_ids=frozenset(self.inputs),
             baton=baton,
             team=tuple(range(self.first, self.first + len(self.programs))),
             language=self.language,
@@ -380,12 +378,6 @@ class Programs:
                     f"{core.prepared.name}: no trigger has followed, so that nothing was moved",
                     remedy=f"Call {core.prepared.trigger_name} with the handle that this line returns.",
                 )
-
-
-@lru_cache(1024)
-def _first_line(file: str, code: CodeType) -> Site:
-    # The same code in two files is equal to Python.
-    return Site(file, code.co_firstlineno, None, code.co_name)
 
 
 def _plans_of(

@@ -51,20 +51,23 @@ def tensors_of(result: Argument) -> list[NkiTensor]:
     return list(found.values())
 
 
-def check_results(
-    result: Result, record: Record, reporter: Reporter, *, on_chip: bool = False, is_modern: bool = True
-) -> None:
-    """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
-
-    NK401 and NK405 for elements computed from undefined ones, NK621 for a result of a modern kernel in private HBM,
-    NK601 for a generator or coroutine, whose body has not run.
-    """
+def check_completed(result: Result) -> None:
+    """NK601 for a generator or coroutine, whose body has not run."""
     if isinstance(result, (Generator, Coroutine)):
         result.close()
         refuse(
             "NK601", f"the kernel returns a {type(result).__name__}: a function with `yield` or `async` is no kernel"
         )
-    for tensor in tensors_of(result):
+
+
+def check_results(
+    tensors: list[NkiTensor], record: Record, reporter: Reporter, *, on_chip: bool = False, is_modern: bool = True
+) -> None:
+    """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
+
+    NK401 and NK405 for elements computed from undefined ones, NK621 for a result of a modern kernel in private HBM.
+    """
+    for tensor in tensors:
         if tensor.buffer not in _HBM and not on_chip:
             message = f"the kernel returns {describe(tensor)}; results must be in HBM"
             remedy = (

@@ -42,8 +42,11 @@ def names_by_position(function: Callable[..., Any], count: int) -> tuple[str, ..
 
 
 def _form_of(function: Callable[..., Any]) -> _Form | None:
-    if type(function) is not FunctionType or function.__dict__:  # which may name another function, or say it itself
+    if type(function) is not FunctionType:
         return None
+    if function.__dict__:  # which may name another function, or say it itself
+        is_wrapper = function.__dict__.keys() == {"__wrapped__"}
+        return _form_of(function.__dict__["__wrapped__"]) if is_wrapper else None
     named = (*(function.__kwdefaults__ or {}).values(), *function.__annotations__.values())
     made_of = function.__code__, function.__defaults__, len(named), *named
     known = _known.get(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
@@ -103,5 +103,10 @@ def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Launch:
     if names:
         must_have_parameters(launch.name, launch.function, names)
     if launch.dialect.keeps_arguments:
-        launch.keeping = Keeping(frozenset(names), severity_of_changes())  # of a launch that was made for this call
+        launch.keeping = _kept_but_for(names, severity_of_changes())  # of a launch that was made for this call
     return launch
+
+
+@lru_cache(64)
+def _kept_but_for(names: tuple[str, ...], severity: str) -> Keeping:
+    return Keeping(frozenset(names), severity)

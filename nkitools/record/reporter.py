@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -47,7 +47,7 @@ class Reporter:
         self.level = findings.level
         self.record = record
         self.reports = 0  # of all rules, kept or not
-        self._times: Counter[tuple[str, Site]] = Counter()
+        self._times = defaultdict[tuple[str, Site], int](int)
         self._latest: dict[tuple[str, Site], Finding] = {}
         self._said: dict[tuple[Any, ...], _Said] = {}  # by place, and by the message without the author's names
         self._forms: dict[tuple[Any, ...], _Said] = {}  # the same by the message without storages

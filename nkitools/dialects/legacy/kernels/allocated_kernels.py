@@ -7,15 +7,14 @@ own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 from nkitools.chip.core import current_core
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import Form
-from nkitools.launch.results import tensors_of
 from nkitools.rules.finding import report
 
 # What an instruction needs a tensor for that no allocation has placed: the sentence, and what to do about it.
@@ -37,14 +36,14 @@ _IMPLICIT = (
 )
 
 
-def check_allocated(form: Form, result: Any) -> None:
+def check_allocated(form: Form, returned: Sequence[NkiTensor]) -> None:
     """NK614: a kernel with direct allocation also has automatic tensors. Kernels without direct allocation are not
     checked.
     """
     direct = [tensor for tensor in form.declared if tensor.storage.physical is not None]
     if not direct or form.automatic:
         return
-    _check_hbm(form, result)
+    _check_hbm(form, returned)
     _check_automatic(form, direct[0])
     _check_instructions(form, form.created)
 
@@ -53,8 +52,8 @@ def _at(site: int) -> AbstractContextManager[None]:
     return placed(current_core("nki.jit").record.sites[site])
 
 
-def _check_hbm(form: Form, result: Any) -> None:
-    outputs = {tensor.storage.id for tensor in tensors_of(result)}
+def _check_hbm(form: Form, returned: Sequence[NkiTensor]) -> None:
+    outputs = {tensor.storage.id for tensor in returned}
     others = [each for each in form.declared if not each.on_chip and each.storage.id not in outputs]
     if others:
         record = current_core("nki.jit").record

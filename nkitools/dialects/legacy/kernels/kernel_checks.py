@@ -13,6 +13,7 @@ from typing import Any
 from nkitools.authors_code.called_functions import named_functions, plain_function
 from nkitools.authors_code.source_text import running
 from nkitools.chip.core import current_core
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.allocated_kernels import check_allocated
 from nkitools.dialects.legacy.kernels.annotations import checked_annotations
@@ -101,13 +102,8 @@ def _storages(value: Any) -> set[int]:
     return {id_ for item in value for id_ in _storages(item)} if isinstance(value, (list, tuple)) else set()
 
 
-def _is_first() -> bool:
-    """Return whether this is the launch's first program, which makes the reports that are equal for all."""
-    return not any(current_core("nki.jit").program)
-
-
 def _before(function: Callable[..., Any], functions: Sequence[FunctionType], switches: frozenset[str]) -> None:
-    if not _is_first():
+    if any(current_core("nki.jit").program):  # the first program makes the reports that are equal for all
         return
     report_source(functions)
     if STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches:
@@ -117,20 +113,22 @@ def _before(function: Callable[..., Any], functions: Sequence[FunctionType], swi
 
 
 def _after(form: Form, result: Any, mutable: dict[str, set[int]], function: Callable[..., Any]) -> None:
-    core = current_core("nki.jit")
-    if _is_first():
-        _check_returned(form, result, mutable, function)
-        _check_in_hbm(result, function)
-        check_allocated(form, result)
-    if all(index == size - 1 for index, size in zip(core.program, core.grid, strict=True)):
-        _check_outputs(result, function)
+    core, tensors = current_core("nki.jit"), tensors_of(result)
+    if not any(core.program):  # the launch's first program makes the reports that are equal for all
+        _check_returned(form, tensors, mutable, function)
+        _check_in_hbm(tensors, function)
+        check_allocated(form, tensors)
+    if not tensors and all(index == size - 1 for index, size in zip(core.program, core.grid, strict=True)):
+        _check_outputs(function)
 
 
-def _check_returned(form: Form, result: Any, mutable: dict[str, set[int]], function: Callable[..., Any]) -> None:
+def _check_returned(
+    form: Form, tensors: list[NkiTensor], mutable: dict[str, set[int]], function: Callable[..., Any]
+) -> None:
     """NK407: parameters annotated as mutable come back."""
     if SKIP_MUTABLE_RETURN_CHECK in form.switches:
         return
-    returned = {tensor.storage.id for tensor in tensors_of(result)}
+    returned = {tensor.storage.id for tensor in tensors}
     for name, storages in mutable.items():
         if storages - returned:
             with placed(place_of(function).end):
@@ -138,18 +136,18 @@ def _check_returned(form: Form, result: Any, mutable: dict[str, set[int]], funct
                 report("NK407", message, facts={"tensor": name})
 
 
-def _check_in_hbm(result: Any, function: Callable[..., Any]) -> None:
+def _check_in_hbm(tensors: list[NkiTensor], function: Callable[..., Any]) -> None:
     """NK209: on chip there is nothing that could be handed to the host."""
-    for tensor in tensors_of(result):
+    for tensor in tensors:
         if tensor.on_chip:
             with placed(place_of(function).end):
                 report("NK209", f"the kernel returns {describe(tensor)}", about=(tensor,))
 
 
-def _check_outputs(result: Any, function: Callable[..., Any]) -> None:
+def _check_outputs(function: Callable[..., Any]) -> None:
     """NK403: a kernel that returns nothing has written to some argument at least."""
     core = current_core("nki.jit")
-    if tensors_of(result) or not core.input_ids.isdisjoint(Columns(core.record).written_storages):
+    if not core.input_ids.isdisjoint(Columns(core.record).written_storages):
         return
     with placed(place_of(function).function):
         report(
