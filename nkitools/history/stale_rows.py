@@ -64,7 +64,8 @@ def _short_writes(columns: Columns) -> list[int]:
     if not writes.size:
         return []
     layouts, positions = columns.layouts[writes], columns.positions[writes]
-    keys = columns.storages[writes] * (int(columns.sites.max(initial=0)) + 2) + columns.sites[positions] + 1
+    most_sites = int(columns.sites.max(initial=0)) + 2
+    keys = columns.storages[writes].astype(np.int64) * most_sites + columns.sites[positions] + 1
     order = np.argsort(keys, kind="stable")
     keys, layouts = keys[order], layouts[order]
     at = np.flatnonzero((keys[1:] == keys[:-1]) & (layouts[1:] != layouts[:-1]))

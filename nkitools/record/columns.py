@@ -13,6 +13,7 @@ from nkitools.record import rows
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.record import Record
 
+_MOST = np.iinfo(np.int32).max
 FEW = 4096  # up to so many numbers become a set in Python sooner than NumPy is called
 
 
@@ -75,15 +76,18 @@ class Columns:
         """Return each operand's instruction."""
         # How many instructions begin before it; a fifth of the time of np.repeat.
         begun = np.bincount(self.first_operands, minlength=self.first_operands[-1] + 1)
-        return begun[:-1].cumsum() - 1
+        found = np.cumsum(begun[:-1], dtype=np.int32)
+        found -= 1
+        return found
 
     @cached_property
     def _operands(self) -> tuple[Array, Array, Array]:
-        """Return storage, layout and first byte of each operand."""
+        """Return storage, layout and first byte of each operand, in half of the memory of the rows."""
         is_operand = np.ones(self._rows.size, np.bool_)
         is_operand[self.starts] = False
         words, byte_offsets = self._rows[is_operand].reshape(-1, rows.OPERAND_WORDS).T
-        return rows.storage_column(words), rows.layout_column(words), np.ascontiguousarray(byte_offsets)
+        offset_dtype = np.int64 if byte_offsets.max(initial=0) > _MOST else np.int32
+        return *rows.narrow_columns(words), byte_offsets.astype(offset_dtype)
 
     @property
     def byte_offsets(self) -> Array:

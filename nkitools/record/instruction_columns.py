@@ -124,7 +124,7 @@ def _numbered(column: Array) -> tuple[list[int], Array]:
 
     They lie close together: this is five times as fast as `np.unique`.
     """
-    least = int(column.min(initial=1 << 62))
+    least = int(column.min(initial=np.iinfo(column.dtype).max))
     moved = column - least
     is_there = np.zeros(int(moved.max(initial=-1)) + 1, np.bool_)
     is_there[moved] = True

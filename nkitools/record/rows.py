@@ -146,6 +146,14 @@ def layout_column(words: Array) -> Array:
     return words & _LOW
 
 
+def narrow_columns(words: Array) -> tuple[Array, Array]:
+    """Return the storage and the number of the layout in each operand's first word, as numbers of 32 bits."""
+    storages, layouts = np.empty(words.size, np.int32), np.empty(words.size, np.int32)
+    np.right_shift(words, _HALF, out=storages, casting="unsafe")
+    np.bitwise_and(words, _LOW, out=layouts, casting="unsafe")
+    return storages, layouts
+
+
 def operand_place(starts: Array, operands: Array) -> Array:
     """Return the indices at which operands begin, from the beginnings of their rows and their numbers in the rows."""
     return np.asarray(starts + 1 + OPERAND_WORDS * operands)

@@ -63,7 +63,7 @@ class Accesses:
     def __init__(self, record: Record, columns: Columns, *, as_run: bool = False) -> None:
         self.record, self.columns = record, columns
         touched = columns.of_plans(_touched, np.int64)
-        self.positions, self.kinds = columns.positions, touched & (1 << _KIND_BITS) - 1
+        self.positions, self.kinds = columns.positions.astype(np.int64), touched & (1 << _KIND_BITS) - 1
         self.places, self.storages, self.layouts, self.byte_offsets = columns.in_order(touched >> _KIND_BITS)
         self.numbers = np.full(self.positions.size, -1)
         self.parts = self._numbered_parts(columns, as_run=as_run)

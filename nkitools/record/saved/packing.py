@@ -193,7 +193,7 @@ class _Tables:
             **{name: np.array(numbers, np.int64) for name, numbers in self.record.counted.items()},
             "storage": _places(columns.storages, self.places),
             "layout": np.searchsorted(self.layouts, columns.layouts),
-            "byte_offset": columns.byte_offsets,
+            "byte_offset": columns.byte_offsets.astype(np.int64),
         }
 
 
