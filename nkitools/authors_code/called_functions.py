@@ -39,7 +39,7 @@ def plain_function(value: Any) -> FunctionType | None:
     None for an instruction.
     """
     if value.__class__ is FunctionType and not value.__dict__:
-        return value  # type: ignore[no-any-return]
+        return value
     for _ in range(16):
         if isinstance(value, FunctionType) and "instruction" in value.__dict__ and _is_ours(value):
             return None

@@ -133,16 +133,12 @@ def _fields_of(cls: Any) -> list[dataclasses.Field[Any]]:
         by_name = by_name or kind == "KW_ONLY"
         if kind in ("ClassVar", "KW_ONLY"):
             continue
-        default = getattr(cls, name, dataclasses.MISSING)
-        is_slot = isinstance(default, MemberDescriptorType)
-        found[name] = each = (
-            default
-            if isinstance(default, dataclasses.Field)
-            else dataclasses.field(default=dataclasses.MISSING if is_slot else default)
-        )
-        each.name = name
-        if each.kw_only is dataclasses.MISSING:
-            each.kw_only = by_name
+        default: Any = getattr(cls, name, dataclasses.MISSING)
+        if isinstance(default, MemberDescriptorType):
+            default = dataclasses.MISSING
+        each: Any = default if isinstance(default, dataclasses.Field) else dataclasses.field(default=default)
+        each.name, each.kw_only = name, by_name if each.kw_only is dataclasses.MISSING else each.kw_only
+        found[name] = each
     return list(found.values())
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nkitools.facts import versions
 from nkitools.facts.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
+from nkitools.facts.kept import Kept
 from nkitools.facts.light_classes import NamedTuple
 from nkitools.facts.tsv import rows_of
 from nkitools.platforms import user_cache
@@ -217,6 +218,12 @@ FRONT_END = "NKI_COMPILER_FRONTEND"
 _FRONT_ENDS = {"": False, "tracer": False, "custom": True, "parser": True}
 
 
+_OF_LANGUAGE = (OPTIONS["nki_version"].env, FRONT_END)
+_languages = Kept[tuple[Any, ...], tuple[Any, versions.LanguageVersion]](
+    "NKI versions by what decides them, each with the overrides that held then", 64, "a session of tests has a few"
+)
+
+
 def cache_directory() -> Path:
     """Return the directory of built libraries: ``NKITOOLS_CACHE_DIR``, else ``nkitools`` in the user's cache.
 
@@ -236,17 +243,21 @@ def language(version: str | None = None) -> versions.LanguageVersion:
     ``NKI_COMPILER_FRONTEND`` is ``custom`` for the former front end; AWS's tools also write ``parser`` and ``tracer``.
     Raises ValueError for a version, or a front end, that there is not.
     """
-    chosen, front_end = value("nki_version") if version is None else version, variable(FRONT_END)
-    return (_language_of if isinstance(chosen, str) else _language_of.__wrapped__)(chosen, front_end)
-
-
-@cache
-def _language_of(chosen: Value, front_end: str) -> versions.LanguageVersion:
+    over = _overrides.get()
+    key = id(over), variables(_OF_LANGUAGE)
+    kept = _languages.get(key) if version is None else None
+    if kept is not None and kept[0] is over:
+        return kept[1]
+    chosen = value("nki_version") if version is None else version
     if chosen not in versions.choices():
         raise ValueError(f"nki_version: must be one of {', '.join(versions.choices())}, it is {chosen!r}")
+    front_end = variable(FRONT_END)
     if front_end not in _FRONT_ENDS:
         raise ValueError(f"NKI_COMPILER_FRONTEND is {front_end!r}; choose custom, or leave the variable out.")
-    return versions.language_of(str(chosen), former_front_end=_FRONT_ENDS[front_end])
+    found = versions.language_of(str(chosen), former_front_end=_FRONT_ENDS[front_end])
+    if version is None:
+        _languages[key] = over, found
+    return found
 
 
 @contextmanager

@@ -248,7 +248,7 @@ class Programs:
             check_effect(results[1:], self.inputs, self.record, self.reporter)
         self._report_changed_arguments(columns, results, clean)
         self.record.returned(returned)
-        if clean is None:
+        if clean is None and self.reporter.level != "off":
             self._report_unread(columns, form if not found else None, is_modern=is_modern)
         self.arguments.finish()
         return self.arguments.leave(results[0])

@@ -16,6 +16,8 @@ def check_shared(shared: SharedHbm, programs: Sequence[tuple[int, ...]], record:
 
     Nothing where an error has been found: a program may have ended early.
     """
+    if len(programs) == 1:
+        return
     made = [shared.sites.get(program, []) for program in programs]
     least = min(made, key=len)
     if all(len(each) == len(least) for each in made) or reporter.findings.has_error:

@@ -122,8 +122,8 @@ def _declared(module: Module, project: Project, dialect: str, interface: Interfa
     for scope in module.scope.all():
         for call in scope.calls:
             _made(context, call, scope)
-        for node in scope.sure_imports:
-            _imported(context, node, dialect)
+        for imported in scope.sure_imports:
+            _imported(context, imported, dialect)
         for each in scope.definitions.values():
             for node in own_nodes(each.decorator_list):
                 if isinstance(node, ast.Call):

@@ -67,7 +67,8 @@ class OpenFiles:
         said = settings.dialect
         dialect = "" if said == "auto" else said
         earlier = self._files.get(key)
-        found = OpenFile(key, text, _parsed(text, key, dialect, earlier and earlier.module), settings)
+        parsed = _parsed(text, key, dialect, None if earlier is None else earlier.module)
+        found = OpenFile(key, text, parsed, settings)
         self._files[key] = found
         project = OpenProject(dialect, {each: file.parsed for each, file in self._files.items()})
         report = lint([key], said, Dialects(), project)
