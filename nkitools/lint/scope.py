@@ -42,6 +42,7 @@ class Scope:
     parameters: frozenset[str] = frozenset()
     outside: frozenset[str] = frozenset()  # declared global or nonlocal
     scopes: dict[Definition, Scope] = field(default_factory=dict)
+    _known: dict[str, str] = field(default_factory=dict)  # the dotted names behind names
 
     def binds(self, name: str) -> bool:
         """Return whether the name belongs to this scope."""
@@ -106,7 +107,7 @@ class Scope:
 
     def inside(self, outer: Scope) -> Scope:
         """Return the scope of the same definition in another text, inside of a scope of that text."""
-        moved = replace(self, outer=outer, scopes={})
+        moved = replace(self, outer=outer, scopes={}, _known={})
         moved.nodes, moved.calls, moved.reads, moved.sure_imports = (
             self.nodes,
             self.calls,
@@ -125,6 +126,14 @@ class Scope:
 
     def named(self, name: str, depth: int = 0) -> str:
         """Return the dotted name behind a name, by way of the imports; '' for others."""
+        found = None if depth else self._known.get(name)
+        if found is None:
+            found = self._named(name, depth)
+            if not depth:
+                self._known[name] = found
+        return found
+
+    def _named(self, name: str, depth: int) -> str:
         owner = self.owner(name)
         if owner is None:
             return self._unbound(name)
