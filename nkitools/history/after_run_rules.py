@@ -1,4 +1,4 @@
-"""The rules over the history of a whole run: judged once all programs have ended."""
+"""The rules over the history of a whole run, which are checked once all programs have ended."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from nkitools.record.reporter import Reporter
 def judge(
     columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics, *, spills: bool = True
 ) -> None:
-    """NK108, NK506, NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
+    """Report the rules over a whole run; for several programs the races between them (NK502, NK508), too.
 
-    Nothing under ``rules="off"``. ``spills``: the compiler may move tensors of SBUF to HBM.
+    Nothing is checked under ``rules="off"``. ``spills``: the compiler may move tensors of SBUF to HBM.
     """
     if reporter.level == "off":
         return

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nkitools.history.spills import Spilled
 
 _SHAPE_AND_MEMORY = attrgetter("shape", "memory")
-_LISTED = 8  # groups of tensors that a message tells apart
+_LISTED = 8  # groups of tensors that a message lists
 _SPILLS = (
     "As it is, the compiler keeps some of them in HBM and reads them back (spilling), which costs the time of those "
     "transfers."
@@ -47,7 +47,8 @@ _WAIT = "As it is, the kernel fits only if the compiler copies each sum out of P
 class _Memory(NamedTuple):
     """A limited memory: its name, its rule, and the bytes of a partition that a kernel may use.
 
-    ``spills``: the compiler moves tensors that do not fit to HBM. ``foreseen``: the traffic of that can be computed.
+    ``size``: these bytes in words. ``spills``: whether the compiler moves tensors that do not fit to HBM. ``foreseen``:
+    whether the simulator predicts which.
     """
 
     name: str
@@ -59,7 +60,7 @@ class _Memory(NamedTuple):
 
 
 class _Excess(NamedTuple):
-    """An excess of memory: its largest demand, its severity, a remedy, and the tensors that spill."""
+    """A demand beyond the capacity of a memory, its severity, a remedy, and the tensors that spill."""
 
     demand: Demand
     severity: str
@@ -70,7 +71,7 @@ class _Excess(NamedTuple):
 def report_capacity(
     record: Record, columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics, *, spills: bool
 ) -> None:
-    """NK202 and NK203, at the instruction that needs the most.
+    """Report NK202 and NK203 at the instruction that needs the most.
 
     ``spills``: the compiler may move tensors of SBUF to HBM; an excess is then a warning, if each tensor and each
     instruction alone fits.
@@ -97,7 +98,7 @@ def report_capacity(
 
 
 def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip: Generation) -> None:
-    """NK101 of a tile that a DMA has filled and no instruction has read whole, so that none has complained."""
+    """Report NK101 at the first use of a tensor with too many partitions, if no rule NK101 to NK109 has one."""
     kinds = set(map(_SHAPE_AND_MEMORY, record.storages.values()))  # few, of however many tensors
     if not any(shape[0] > chip.partitions and memory in ("SBUF", "PSUM") for shape, memory in kinds):
         return
@@ -131,7 +132,7 @@ def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip:
 
 
 def _beyond_a_limit(reporter: Reporter) -> bool:
-    """Return whether a tensor beyond a limit of its own has been found, accepted or not."""
+    """Return whether the run has a finding of NK101 to NK109, the limits of a tile; accepted ones count."""
     return any(each.rule.startswith("NK10") for each in reporter.findings.all)
 
 
@@ -149,7 +150,7 @@ def _memories(chip: Generation, dialect: DialectSemantics, *, spills: bool) -> t
 
 
 def _excesses(liveness: Liveness, memory: _Memory) -> Iterator[_Excess]:
-    """Yield each excess: one tensor, the operands of one instruction, or all live tensors."""
+    """Yield the excesses: of one tensor, of the operands of one instruction, or of all live tensors."""
     capacity = memory.capacity
     alone = liveness.too_large_alone(capacity) if memory.spills else liveness.oversized(capacity)
     if alone is not None:
@@ -218,7 +219,7 @@ def _listed(record: Record, demand: Demand, site: Site) -> str:
         groups.setdefault(_described(record, storage, site), []).append((storage, begins))
     sizes = {key: len(tensors) * partition_bytes(record.storages[tensors[0][0]]) for key, tensors in groups.items()}
     ranked = sorted(groups, key=lambda key: -sizes[key])
-    listed = [_told(record, key, groups[key]) for key in ranked[:_LISTED]]
+    listed = [_group_text(record, key, groups[key]) for key in ranked[:_LISTED]]
     if len(ranked) > _LISTED:
         others = sum(len(groups[key]) for key in ranked[_LISTED:])
         listed.append(f"and {others} more, {sum(sizes[key] for key in ranked[_LISTED:]):,}")
@@ -233,7 +234,7 @@ def _described(record: Record, storage: int, site: Site) -> tuple[str, str]:
     return f"{f'`{name}` ' if name else ''}{known.dtype} {list(known.shape)}", place
 
 
-def _told(record: Record, key: tuple[str, str], tensors: list[tuple[int, int]]) -> str:
+def _group_text(record: Record, key: tuple[str, str], tensors: list[tuple[int, int]]) -> str:
     what, place = key
     nbytes = partition_bytes(record.storages[tensors[0][0]])
     times = f"{len(tensors)} x {nbytes:,}" if len(tensors) > 1 else f"{nbytes:,}"

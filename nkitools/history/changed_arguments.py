@@ -28,10 +28,11 @@ def report_changed_arguments(
     changed: Callable[[int], Array],
     severity: str,
 ) -> None:
-    """NK409 at the first line that changes an argument outside of the tensors ``returned``.
+    """Report NK409 at the first line that changes an argument outside of the tensors ``returned``.
 
-    ``asked``: the numbers of the arguments' storages. ``changed`` returns for each element of one whether it holds
-    other bits than before, as far as that is known.
+    ``asked``: the numbers of the arguments' storages. ``changed``: a function that returns a mask of the elements of
+    one
+    whose bits have changed, as far as that is known.
     """
     for storage in asked:
         own = [each for each in returned if each.storage.id == storage]
@@ -69,7 +70,7 @@ def _report(
 
 
 def _first_write(columns: Columns, writes: Array, elements: Array, itemsize: int) -> tuple[int, int] | None:
-    """Return the first operand that writes one of these elements, and that element; None if none does."""
+    """Return the first operand of ``writes`` that covers one of ``elements``, and that element; None if none does."""
     touched: dict[tuple[int, int], Array] = {}
     for operand in map(int, writes):
         key = int(columns.layouts[operand]), int(columns.byte_offsets[operand])
@@ -98,7 +99,7 @@ def _remedy(columns: Columns, at: int, name: str, *, is_swap: bool) -> str:
 
 
 def _holds_data(columns: Columns, storage: int, before: int) -> bool:
-    """Return whether a storage was given, or written by more than a fill, before an instruction."""
+    """Return whether a tensor held data before an instruction: an argument, or written by more than memset."""
     known = columns.record.storages.get(storage)
     if known is None or known.is_given:
         return True

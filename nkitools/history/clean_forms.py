@@ -25,11 +25,11 @@ Form: TypeAlias = tuple[int, ...]
 _clean = Kept[Form, tuple[tuple[int, ...], tuple[Site, ...]]](
     "forms of runs in which nothing was found, with the storages that they write", 4096, "a few numbers each"
 )
-"""Each with its sites too, by whose identity they are part of the form."""
+"""Each form is kept with its sites, as their ids are part of it."""
 
 
 def form_of(record: Record, results: Iterable[NkiTensor], inputs: Iterable[int], *around: Hashable) -> Form | None:
-    """Return the hashes of the parts of a run's form; None if the record has more than rows.
+    """Return the hashes of the parts of a run's form; None if the record has more than rows, or is too long.
 
     ``results``: the returned tensors. ``inputs``: the storages of the arguments. ``around``: further values that the
     rules depend on.
@@ -45,13 +45,13 @@ def form_of(record: Record, results: Iterable[NkiTensor], inputs: Iterable[int],
 
 
 def written_if_clean(form: Form | None, record: Record) -> set[int] | None:
-    """Return the storages that a run writes; None unless nothing was found in a run of its form."""
+    """Return the storages that a run writes; None unless an earlier run of its form had no findings."""
     known = None if form is None else _clean.get(form)
     return None if known is None else {record.oldest + number for number in known[0]}
 
 
 def keep_clean(form: Form | None, record: Record, written: Iterable[int]) -> None:
-    """Remember that nothing was found in a run of this form, which writes these storages."""
+    """Keep a form whose run had no findings, with the storages that it writes."""
     if form is not None:
         _clean[form] = tuple([number - record.oldest for number in written]), tuple(record.sites.all)
 
@@ -67,6 +67,6 @@ def _storages(record: Record) -> tuple[Hashable, ...]:
 
 
 def _fingerprint(known: StorageRecord) -> int:
-    """Return the hash of the facts about a storage, which keep it: tiles of one line mostly share their facts."""
+    """Return the hash of a storage's facts, and keep it with them: tiles of one line mostly share their facts."""
     known.fingerprint = hash(_FACTS(known)) or 1
     return known.fingerprint

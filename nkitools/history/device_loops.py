@@ -11,12 +11,12 @@ from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import report
 
-# No page has a number; compilers took hours with this many of one line.
+# No document states a limit; compilers took hours with so many instructions of one line.
 UNROLLED_FAR = 20_000
 
 
 def report_unequal_turns(record: Record, reporter: Reporter) -> None:
-    """NK514: a loop on the device that both cores have entered turns more often on one of them.
+    """Report NK514 for a loop on the device that turns more often on one core than on another.
 
     Loops inside of such a loop are not reported again.
     """
@@ -51,7 +51,10 @@ def _named(program: tuple[int, ...]) -> str:
 
 
 def report_unrolled(columns: Columns, reporter: Reporter) -> None:
-    """NK709: a line issues very many instructions in one program, the turns of loops on the device counted once."""
+    """Report NK709 for a line that issues very many instructions in one program.
+
+    The turns of a loop on the device count once.
+    """
     record, count = columns.record, columns.starts.size
     if count <= UNROLLED_FAR:
         return

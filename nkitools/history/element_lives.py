@@ -10,7 +10,7 @@ from nkitools.record.dataflow.last_accesses import ADDS, MAY_WRITE, READS, WRITE
 
 
 def element_lives(accesses: Accesses, tiles: Array) -> tuple[Array, Array, Array]:
-    """Return for each life the tile, and the positions of its begin and end.
+    """Return the lives of tiles: for each the tile, and the positions of its begin and end.
 
     A tile is alive while one of its elements is: lives of elements that touch or overlap are one life of the tile.
     ``tiles``: the number of each access's tile, -1 for accesses to other tensors.
@@ -18,7 +18,7 @@ def element_lives(accesses: Accesses, tiles: Array) -> tuple[Array, Array, Array
     writers, _ = last_accesses(accesses.pieces(), *accesses.views[-2:], accesses.positions, accesses.kinds)
     reads = ((writers.kinds & (READS | ADDS)) != 0) & (writers.sources >= 0)
     targets, begins = writers.accesses[reads], writers.sources[reads]
-    # What is never read takes its place while it is written.
+    # A tensor that is never read takes its place while it is written.
     writes = np.flatnonzero((accesses.kinds & (WRITES | MAY_WRITE)) != 0)
     owners = tiles[np.concatenate((targets, writes))]
     begins = np.concatenate((begins, accesses.positions[writes]))

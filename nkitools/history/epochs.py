@@ -1,4 +1,4 @@
-"""The stretches of programs that run side by side, as far as the meetings of a launch order them."""
+"""The stretches of programs that may run at the same time, as far as the meetings of a launch order them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Program = tuple[int, ...]
 
 
 class Eras:
-    """The programs' stretches between meetings, for the accesses to one storage.
+    """The stretches of programs between meetings, for the accesses to one storage.
 
-    The eras of a program are numbered; meeting number n of its own ends era n. A meeting orders all earlier eras of its
-    members, and all eras that these follow, before the later ones: a vector clock of positions in the record.
+    The eras of a program are numbered: its meeting number n ends its era n. A meeting orders all earlier eras of its
+    members, and all eras before these, before the later ones: a vector clock of positions in the record.
     """
 
     def __init__(self, meetings: Sequence[Meeting], storage: int, programs: Sequence[Program]) -> None:
@@ -42,7 +42,10 @@ class Eras:
         return bisect_right(self._stops[program], position)
 
     def side_by_side(self) -> Iterator[list[tuple[Program, int]]]:
-        """Yield sets of unordered eras of different programs; every pair of unordered eras is in one of the sets."""
+        """Yield groups of eras of different programs that no meeting orders.
+
+        Each such pair of eras is in one of the groups. An era is a program and a number.
+        """
         if not any(self._stops.values()):
             yield [(program, 0) for program in self._stops]
             return
@@ -57,7 +60,7 @@ class Eras:
 
 
 def between(meetings: Sequence[Meeting], positions: tuple[int, int], programs: Sequence[Program]) -> list[Meeting]:
-    """Return the meetings of some programs between two positions of the record."""
+    """Return the meetings between two positions of the record in which all of ``programs`` take part."""
     low, high = sorted(positions)
     inside = [each for each in meetings if low < each.position <= high]
     return [each for each in inside if all(program in each.programs for program in programs)]

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 class Demand:
     """The memory that an instruction needs: its position, the bytes of a partition, and the tensors.
 
-    ``tensors``: their storages, and the position at which the life of each begins. ``beside``: some have so few
-    partitions that they count as lying beside each other. ``owner``: the number of the program.
+    ``tensors``: their storages, each with the position at which its life begins. ``beside``: whether some have so few
+    partitions that they count as lying side by side. ``owner``: the number of the program.
     """
 
     position: int
@@ -62,7 +62,7 @@ def partition_bytes(storage: StorageRecord) -> int:
 
 
 def _sizes(form: tuple[str, str, tuple[int, ...], bool], chip: Generation) -> tuple[int, int, int]:
-    """Its bytes of a partition, these times the quarters of the partitions that it lies on, and all its bytes."""
+    """Return a tensor's bytes of a partition, these times the quarters of the partitions used, and all bytes."""
     _, dtype, shape, _ = form
     nbytes = prod(shape[1:]) * as_dtype(dtype).itemsize
     quarters = min(chip.partitions, shape[0] + chip.start_partition_step - 1) // chip.start_partition_step
@@ -70,7 +70,7 @@ def _sizes(form: tuple[str, str, tuple[int, ...], bool], chip: Generation) -> tu
 
 
 class Tiles:
-    """The tensors that one memory must have room for, by their storages."""
+    """The tensors that must fit into one memory, with their sizes."""
 
     def __init__(self, ids: Array, sizes: Array, quarters: int) -> None:
         self.ids = ids  # ascending: storages are numbered as they are made
@@ -106,11 +106,11 @@ class Tiles:
         return np.asarray(places[storages - lowest])
 
     def may_exceed(self, capacity: int) -> bool:
-        """Return whether all tensors together, or one alone, exceed ``capacity``; else there is nothing to find."""
+        """Return whether all tensors together, or one alone, exceed ``capacity``."""
         return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
 
     def demand(self, position: int, tiles: Array, begins: Array) -> Demand:
-        """Return the demand of some of the tensors at an instruction."""
+        """Return the demand of ``tiles`` together at an instruction; ``begins``: where their lives begin."""
         area, largest = int(self.areas[tiles].sum()), int(self.nbytes[tiles].max())
         beside = bool((self.areas[tiles] < self.nbytes[tiles] * self.quarters).any())
         tensors = tuple(zip(self.ids[tiles].tolist(), begins.tolist(), strict=True))
@@ -135,7 +135,7 @@ class Liveness:
         self.tiles = tiles
 
     def oversized(self, capacity: int) -> Demand | None:
-        """Return the first use of a tile that alone is more than ``capacity``."""
+        """Return the demand at the first use of a tile that alone exceeds ``capacity``; None if none does."""
         accesses = self._uses
         found = np.flatnonzero(self.tiles.nbytes[accesses.tiles] > capacity)
         if not found.size:
@@ -144,7 +144,7 @@ class Liveness:
         return self._demand(int(accesses.positions[first[0]]), accesses.tiles[first])
 
     def busiest(self) -> Demand | None:
-        """Return the first of the instructions whose own operands take the most."""
+        """Return the demand of the instruction whose own operands need the most; of several the first."""
         accesses, count = self._uses, self.tiles.ids.size
         counts = ~self.passing[accesses.tiles]
         pairs = ascending(accesses.positions[counts] * count + accesses.tiles[counts])
@@ -156,28 +156,26 @@ class Liveness:
         return self._demand(int(position), tiles[positions == position])
 
     def too_large_alone(self, capacity: int) -> Demand | None:
-        """Return the demand of a tile, or of one instruction's operands, that alone exceeds a capacity; None if none
-        does.
-        """
+        """Return the demand of one tile, or of one instruction's operands, above a capacity; None if none is."""
         found = self.oversized(capacity) or self.busiest()
         return found if found is not None and found.nbytes > capacity else None
 
     def exceeding(self, capacity: int) -> list[Demand]:
-        """Return the peaks above a capacity, element by element."""
+        """Return the demands of programs that exceed ``capacity``, with lives computed element by element."""
         if all(demand.nbytes <= capacity for demand in self.peaks()):
             return []
         return [demand for demand in self.peaks(by_element=True) if demand.nbytes > capacity]
 
     def fits_when_emptied_early(self, capacity: int) -> bool:
-        """Return whether tensors fit that are each copied elsewhere as soon as the last write to them is done."""
+        """Return whether the tensors fit if each is copied elsewhere as soon as the last write to it is done."""
         return all(demand.nbytes <= capacity for demand in self._peaks(*self._filling))
 
     def peaks(self, *, by_element: bool = False) -> Iterator[Demand]:
-        """Yield for each program the first instruction with the largest demand of live tensors."""
+        """Yield each program's largest demand of live tensors, at the first instruction that has it."""
         yield from self._peaks(*(self.element_lives if by_element else self._lives))
 
     def _peaks(self, tiles: Array, begins: Array, ends: Array) -> Iterator[Demand]:
-        """Yield the peaks of some lives."""
+        """Yield each program's largest demand, for the given lives."""
         owners = self.owners[tiles]
         for owner in ascending(owners).tolist():
             own = owners == owner
@@ -191,12 +189,12 @@ class Liveness:
             yield replace(self.tiles.demand(position, mine[alive], first[alive]), owner=owner)
 
     def lives(self) -> tuple[Array, Array, Array]:
-        """Of each life its storage, and the positions of its beginning and its end."""
+        """Return for each life its storage, and the positions of its begin and end."""
         tiles, begins, ends = self._lives
         return self.tiles.ids[tiles], begins, ends
 
     def _demand(self, position: int, tiles: Array) -> Demand:
-        """Return the demand of some tiles at an instruction; their lives begin at their first accesses."""
+        """Return the demand of ``tiles`` at an instruction, as if their lives began at their first accesses."""
         accesses = self._uses
         return self.tiles.demand(position, tiles, accesses.positions[np.searchsorted(accesses.tiles, tiles)])
 
@@ -215,14 +213,14 @@ class Liveness:
         order = np.argsort(tiles, kind="stable")
         tiles, positions, written, begins = tiles[order], positions[order], written[order], begins[order]
         again = (tiles[1:] == tiles[:-1]) & (positions[1:] == positions[:-1])
-        begins[1:] &= ~again  # an instruction that also reads it goes on with what it held
+        begins[1:] &= ~again  # an instruction that also reads the tile goes on with its life
         begins[:-1] &= ~again
         begins[np.flatnonzero(np.diff(tiles, prepend=-1))] = True
         return _Accesses(tiles, positions, written, begins)
 
     @cached_property
     def _lives(self) -> tuple[Array, Array, Array]:
-        """Of each life its tile, and the positions of its beginning and its end."""
+        """For each life its tile, and the positions of its begin and end."""
         accesses = self._uses
         firsts = np.flatnonzero(accesses.begins)
         if not firsts.size:
@@ -235,7 +233,7 @@ class Liveness:
 
     @cached_property
     def element_lives(self) -> tuple[Array, Array, Array]:
-        """Return the lives of the tensors, computed element by element."""
+        """The lives of the tensors, computed element by element."""
         from nkitools.history.element_lives import element_lives as lives_by_element
 
         tiles, begins, ends = lives_by_element(self.accesses, self.tiles.places_of(self.accesses.storages))
@@ -244,7 +242,7 @@ class Liveness:
 
     @cached_property
     def _filling(self) -> tuple[Array, Array, Array]:
-        """Return lives by element, each only to the last write to its tile."""
+        """The lives by element, each only to the last write to its tile."""
         tiles, begins, ends = self.element_lives
         accesses, room = self._uses, len(self.accesses.columns.heads) + 1
         writes = (accesses.tiles * room + accesses.positions)[accesses.written]
@@ -253,7 +251,7 @@ class Liveness:
 
     @cached_property
     def passing(self) -> Array:
-        """Return for each tile whether a single call of the author's makes, writes and reads it."""
+        """For each tile whether a single call of the author's makes, writes and reads it."""
         tiles, positions, written, _ = self._uses
         passing = np.zeros(self.tiles.ids.size, np.bool_)
         firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
@@ -273,7 +271,7 @@ class Liveness:
 
     @cached_property
     def owners(self) -> Array:
-        """Of each tile the program (by number) that touches it first: every program has a core of its own."""
+        """For each tile the number of the program that touches it first; each program has a core of its own."""
         record = self._record
         owners = np.zeros(self.tiles.ids.size, np.int64)
         numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
@@ -286,7 +284,7 @@ class Liveness:
 
 
 def _nbytes_of(layouts: Array) -> Array:
-    """Return the bytes of the views that some layouts (by number) show."""
+    """Return the bytes of a view of each layout; ``layouts``: their numbers."""
     known = ascending(layouts)
     nbytes = np.array([LAYOUTS[number].nbytes for number in known.tolist()], np.int64)
     return np.asarray(nbytes[np.searchsorted(known, layouts)])

@@ -22,7 +22,7 @@ _REMEDY = (
 
 
 def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
-    """NK506, once for a line that stores repeatedly into the same elements without a read in between."""
+    """Report NK506 once for each line that stores repeatedly into the same elements, with no read in between."""
     record = columns.record
     stores = np.flatnonzero(columns.of_plans(lambda plan: [each and plan.name == "dma_copy" for each in plan.written]))
     storages = {each for each in distinct(columns.storages[stores]) if _is_followed(record, each)}
@@ -43,12 +43,12 @@ def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
     def touching(storage: int, *, writes: bool) -> Array:
         return np.asarray(columns.positions[(columns.writes == writes) & (columns.storages == storage)])
 
-    told = {-1}
+    reported = {-1}
     for operands in together:
         site = int(columns.sites[columns.positions[operands[0]]])
-        lost = 0 if site in told else _lost(columns, operands, touching)
+        lost = 0 if site in reported else _lost(columns, operands, touching)
         if lost:
-            told.add(site)
+            reported.add(site)
             _report(record, reporter, columns, int(operands[-1]), operands.size, lost)
 
 
@@ -60,10 +60,10 @@ def _is_followed(record: Record, storage: int) -> bool:
 def _lost(columns: Columns, operands: Array, touching: Callable[..., Array]) -> int:
     """Return the number of stores whose elements the same program's next store replaces, unread, by other values."""
     storage, positions = int(columns.storages[operands[0]]), columns.positions[operands]
-    sources = columns.storages[operands + 1]  # of a copy the operand behind its destination
+    sources = columns.storages[operands + 1]  # of a copy: the operand after its destination
     programs = programs_at(columns.record, positions)
     is_new = sources[1:] != sources[:-1]
-    goes_on = np.zeros_like(is_new)  # what was stored is read again: a running sum, whose last value has all of it
+    goes_on = np.zeros_like(is_new)  # the source is read again: a running sum, whose last value has all terms
     for source in ascending(sources[:-1]):
         here, between = sources[:-1] == source, (positions[:-1], positions[1:] - 1)
         is_new |= here & _any_between(touching(int(source), writes=True), *between)

@@ -19,16 +19,16 @@ from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import report
 
 _IN_PLACE = frozenset({"same", "transpose"})
-"""The words of element maps by which one element of the source makes one of the destination."""
+"""The kinds of element rules by which one element of the source makes one of the destination."""
 
 _COPIES = frozenset({"tensor_copy", "dma_copy"})
-"""Instructions by which an element that is written over by itself, and read for others too, keeps its value."""
+"""Instructions that copy: an element that is overwritten by itself keeps its value, even if others need it too."""
 
-_MOST = 1 << 22  # elements of views that are looked at
+_MOST = 1 << 22  # elements of a view that is looked at
 
 
 def report_overlaps(columns: Columns, reporter: Reporter) -> None:
-    """NK510, once for a line and a plan."""
+    """Report NK510 once for each line and plan."""
     record = columns.record
     seen: set[tuple[int, int]] = set()
     for position in _suspects(columns):
@@ -42,9 +42,9 @@ def report_overlaps(columns: Columns, reporter: Reporter) -> None:
 
 
 def _suspects(columns: Columns) -> list[int]:
-    """Return the first instruction of each form that reads and writes one storage through different views."""
+    """Return the first instruction of each form that reads and writes one storage, by two views or transposed."""
     may = columns.of_each_plan(_may_overlap)
-    turns = columns.of_each_plan(lambda plan: "transpose" in _words(plan))  # then the same view counts, too
+    turns = columns.of_each_plan(lambda plan: "transpose" in _in_place(plan))  # onto its own view, too
     counts = np.diff(columns.first_operands)
     found: set[int] = set()
     for number in range(1, int(counts[may].max(initial=0))):
@@ -54,9 +54,10 @@ def _suspects(columns: Columns) -> list[int]:
 
 
 def _overlapping(columns: Columns, positions: Array, number: int, turns: Array) -> set[int]:
-    """Return the first instruction of each form whose destination (operand 0) overlaps another operand.
+    """Return the first instruction of each form whose operand ``number`` is another view of the destination's tensor.
 
-    ``positions``: of instructions; ``number``: of the other operand; ``turns``: the instructions that permute.
+    ``positions``: the instructions to look at. ``turns``: a mask of those that transpose, for which the same view
+    counts.
     """
     layouts, byte_offsets = columns.layouts, columns.byte_offsets
     first = columns.first_operands[positions]
@@ -76,18 +77,18 @@ def _overlapping(columns: Columns, positions: Array, number: int, turns: Array) 
 
 
 def _may_overlap(plan: Any) -> bool:
-    """Return whether a plan makes single elements of single ones, all of them."""
-    return bool(plan.written) and plan.written[0] and not plan.names_only and not plan.touches and bool(_words(plan))
+    """Return whether a plan makes each element of its first result of one element of an operand."""
+    return bool(plan.written) and plan.written[0] and not plan.names_only and not plan.touches and bool(_in_place(plan))
 
 
-def _words(plan: Any) -> frozenset[str]:
-    """Return the words of the rules by which a plan's first result is made of operands of this core."""
+def _in_place(plan: Any) -> frozenset[str]:
+    """Return the kinds of `_IN_PLACE` by which a plan makes its first result of operands of this core."""
     made = dict(plan.elements.made).get(plan.operands[0], ()) if plan.operands else ()
     return frozenset(rule.kind for source, rule in made if source.rank is None and source.core is None) & _IN_PLACE
 
 
 def _overlap(record: Record, row: Any) -> tuple[int, Any] | None:
-    """Return the operand whose elements an instruction overwrites elsewhere, and which these are; None for none."""
+    """Return the number of an operand that may be overwritten unread, and a mask of the elements; None for none."""
     names, accesses = row.plan.operands, row.accesses()
     target = accesses[0]
     if any(record.beside.part(row.position, operand) for operand in range(len(accesses))):
@@ -112,7 +113,10 @@ def _overlap(record: Record, row: Any) -> tuple[int, Any] | None:
 
 
 def _shifted(of: Layout, first: int, into: Layout, begin: int, turns: bool, copies: bool) -> Any:
-    """Return a mask of the source elements that other elements overwrite; None for none."""
+    """Return a mask of the source elements that other elements overwrite; None if there are none.
+
+    ``turns``: whether the instruction transposes. ``copies``: whether it only copies.
+    """
     from nkitools.record.last_writer import bytes_of
 
     read, written = (first + bytes_of(of)).reshape(-1), (begin + bytes_of(into)).reshape(-1)

@@ -36,16 +36,19 @@ _DIVIDE = (
 
 
 class Race(NamedTuple):
-    """Two accesses to one storage that nothing orders: the first byte and all parts that both touch."""
+    """Two accesses to one storage that nothing orders.
+
+    ``byte``: the first one that both touch. ``parts``: all cells that both touch.
+    """
 
     storage: int
     first: SharedAccess
     second: SharedAccess
     byte: int
-    parts: tuple[tuple[Cells, Array], ...]  # of several eras each its own
+    parts: tuple[tuple[Cells, Array], ...]  # an entry for each of the races that are reported as one
 
     def elements(self, count: int, itemsize: int) -> Array:
-        """Return for each of the storage's elements whether the race is for it."""
+        """Return a mask of the elements of the storage that the race is about."""
         each = (cells.elements(numbers, count, itemsize) for cells, numbers in self.parts)
         return np.asarray(np.logical_or.reduce(list(each)))
 
@@ -54,12 +57,12 @@ class Race(NamedTuple):
         return self.storage, frozenset(record.site_at(each.position) for each in (self.first, self.second))
 
     def kind(self, record: Record) -> tuple[Any, ...]:
-        """Return the key by which races are counted together: equal lines in equal order."""
+        """Return the key of the races that are reported as one: equal lines that read or write alike."""
         return (*self.lines(record), self.first.written, self.second.written)
 
 
 def report_races(record: Record, columns: Columns, reporter: Reporter) -> None:
-    """NK502 for each pair of lines that race for a storage, at the read, or at the later program's write.
+    """Report NK502 for each pair of lines that race for a storage: at the read, or at the later program's write.
 
     NK508 for each line by which all programs write the same values to the same place, or several into a dump row.
     """
@@ -94,9 +97,9 @@ def _races(record: Record, shared: SharedStorage, programs: list[Program]) -> It
 
 
 class _Chart:
-    """A storage in parts, for concurrent accesses: an access touches all of a part or nothing of it.
+    """The parts of a storage, for concurrent accesses: an access touches all of a part or nothing of it.
 
-    ``groups``: the accesses of one program between two meetings, each.
+    ``groups``: for each program its accesses between two meetings.
     ``numbers``: the parts that they touch, ascending.
     ``places``: for each view, the indices of its parts in ``numbers``.
     """
@@ -121,7 +124,7 @@ class _Chart:
         return [view for view, places in self.places.items() if chosen[places].any()]
 
     def touching(self, part: int) -> list[SharedAccess]:
-        """Return the accesses that touch a part, by program and position."""
+        """Return the accesses that touch a part, sorted by program and position."""
         there = [each for group in self.groups for each in group if part in self.places[each.view]]
         return sorted(there, key=lambda access: (access.program, access.position))
 
@@ -143,7 +146,7 @@ def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> l
 
 
 def _clashes(record: Record, shared: SharedStorage, groups: Sequence[list[SharedAccess]]) -> Iterator[Race]:
-    """Yield the races between groups: one for each pair of lines, at the first bytes that they race for."""
+    """Yield the races between groups: one for each pair of lines, at the first byte that they race for."""
     if len(groups) < 2 or not any(access.written for group in groups for access in group):
         return
     chart = _Chart(groups, shared.pieces)
@@ -165,7 +168,7 @@ def _clashes(record: Record, shared: SharedStorage, groups: Sequence[list[Shared
 
 
 def _like(record: Record, access: SharedAccess, chart: _Chart) -> Iterator[SharedAccess]:
-    """Yield the accesses of the same program, kind and line."""
+    """Yield the accesses of the same program and line that also read, or also write."""
     site = record.site_at(access.position)
     for group in chart.groups:
         for each in group:
@@ -199,7 +202,7 @@ def _contested(chart: _Chart) -> Array:
 
 
 def _values_of(chart: _Chart, group: Sequence[SharedAccess]) -> Array:
-    """Return for each part the number of values that the writes of a group, equal in all programs, give it in turn."""
+    """Return for each part the number of values that a group's replicated writes give it one after another."""
     views: dict[View, list[SharedAccess]] = {}
     for each in group:
         if each.replicated:
@@ -212,7 +215,7 @@ def _values_of(chart: _Chart, group: Sequence[SharedAccess]) -> Array:
 
 
 def _clash(first: SharedAccess, second: SharedAccess) -> bool:
-    """Return whether two accesses of two programs to a contested element race with each other."""
+    """Return whether two accesses of different programs to a contested element race with each other."""
     return not (first.replicated and second.replicated) and (first.written or second.written)
 
 
@@ -228,7 +231,7 @@ def _pair(chart: _Chart, part: int) -> tuple[SharedAccess, SharedAccess]:
     return next((pair for pair in pairs if pair[0].written and pair[1].written), pairs[0])
 
 
-# --- what is said ----------------------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------------------
 
 
 def _report(record: Record, reporter: Reporter, race: Race) -> None:
@@ -267,7 +270,7 @@ def _second_barrier(record: Record, race: Race) -> str:
 
 
 def _picture(first: SharedAccess, second: SharedAccess, shape: tuple[int, ...], itemsize: int) -> Picture:
-    """Return the elements of a storage that two accesses touch, apart and together."""
+    """Return a picture of the elements of a storage that two accesses touch, one or both."""
     codes: Array = np.zeros(prod(shape), np.uint8)
     signs = {0: (".", "neither"), 3: ("#", "both")}
     for code, access in enumerate((first, second), start=1):
@@ -298,7 +301,7 @@ def _is_fence(record: Record, access: SharedAccess) -> bool:
 
 
 def _report_fences(record: Record, reporter: Reporter, storage: int, fences: list[SharedAccess]) -> None:
-    """NK508 for each line by which several programs copy a tensor onto itself; production kernels wait so for DMAs."""
+    """Report NK508 for each line by which several programs copy a tensor onto itself, as if to wait for DMAs."""
     first: dict[Site, Program] = {}
     said: set[Site] = set()
     for access in fences:
@@ -313,7 +316,7 @@ def _report_fences(record: Record, reporter: Reporter, storage: int, fences: lis
 
 
 def _is_dump_row(record: Record, shared: SharedStorage, race: Race) -> bool:
-    """Return whether both programs share only the last row, which only programs that scatter into it gather again.
+    """Return whether a race is about the last row alone, which only programs that scatter into it gather again.
 
     Production kernels use that row for padding, and the caller cuts it off. Sums in turns gather and scatter it again.
     """
@@ -329,7 +332,7 @@ def _is_dump_row(record: Record, shared: SharedStorage, race: Race) -> bool:
 
 
 def _report_dump_row(record: Record, reporter: Reporter, race: Race) -> None:
-    """NK508: whatever stays in a row for padding is of no consequence."""
+    """Report NK508 for a race about a row of padding, whose values are of no consequence."""
     access, tensor = race.second if race.second.written else race.first, _tensor(record, race.storage)
     other = race.first if access is race.second else race.second
     message = (
@@ -345,7 +348,7 @@ def _report_dump_row(record: Record, reporter: Reporter, race: Race) -> None:
 
 
 def _is_replicated(record: Record, race: Race) -> bool:
-    """Return whether both programs write the same view by the same line, like one program."""
+    """Return whether both programs write the same view at the same line."""
     first, second = race.first, race.second
     places = {((each.view.part or each.view).layout, each.view.byte) for each in (first, second)}
     if not (first.written and second.written) or len(places) > 1:
@@ -354,7 +357,7 @@ def _is_replicated(record: Record, race: Race) -> bool:
 
 
 def _in_vain(record: Record, race: Race) -> str:
-    """Return the barriers between the two accesses that are about other tensors."""
+    """Return a sentence about barriers of other tensors between the two accesses; '' if there are none."""
     positions = (race.first.position, race.second.position)
     programs = (race.first.program, race.second.program)
     others = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""The accesses to the memory that the programs of a launch share: read from the record once they have ended."""
+"""The accesses of programs to the memory that they share, read from the record once all programs have ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SharedAccess(NamedTuple):
     position: int
     view: View
     written: bool
-    values: tuple[int, ...]  # checksums of the values written one after the other, where they are known
+    values: tuple[int, ...]  # checksums of the values written one after the other, if known
     replicated: bool = False  # all programs write the same to this view
 
 
@@ -35,13 +35,13 @@ class SharedStorage(NamedTuple):
 
     storage: int
     accesses: list[SharedAccess]  # in the order of the record
-    pieces: dict[View, Array]  # of each view: numbers of the bytes that each view touches as a whole or not at all
+    pieces: dict[View, Array]  # by view: the numbers of its pieces; every view touches a piece whole or not at all
 
 
 def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]:
     """Yield the storages in shared HBM that programs may race for.
 
-    Of equal accesses of a program that no meeting separates only the first is there.
+    Of a program's equal accesses between two meetings only the first is kept.
     """
     name = MEMORY_NAMES[MemoryRegion.shared_hbm]
     shared = [storage for storage, known in record.storages.items() if known.memory == name]

@@ -32,7 +32,7 @@ _BUSY = 0.5  # of the busiest engine's time
 # "Severely overhead-bound" below 256 bytes of each partition (nki-dma-bandwidth-guide, Bandwidth vs. Payload Size).
 _SMALL_PAYLOAD = 256
 _COPIES = ("dma_copy", "dma_compute")
-_LANES = {"vector": "Vector", "scalar": "Scalar", "gpsimd": "GpSimd"}
+_LANE_ENGINES = {"vector": "Vector", "scalar": "Scalar", "gpsimd": "GpSimd"}
 _FLOAT32_PASSES = 4  # "roughly 4x" (trainium_inferentia2_arch, Tensor Engine, Cost Model)
 
 
@@ -67,8 +67,8 @@ class Kind:
     def few_partitions(self, chip: Generation) -> int:
         """Return the partitions that such instructions use if they are too few (NK702), else 0."""
         half = chip.partitions // 2
-        # A transposition of 32 x 32 has no more.
-        if self.plan.engine not in _LANES or self.plan.name == "nc_transpose":
+        # A transposition of 32 x 32 elements cannot use more.
+        if self.plan.engine not in _LANE_ENGINES or self.plan.name == "nc_transpose":
             return 0
         partitions = max((each.partitions for each in self.layouts if each.on_chip), default=half + 1)
         return partitions if partitions <= half else 0
@@ -109,11 +109,11 @@ class _Line:
 
 
 _Lines = defaultdict[int, _Line]
-"""The lines that have inefficient instructions of a sort, by their sites."""
+"""The lines that have inefficient instructions of one sort, by their sites."""
 
 
 def report_speed(columns: Columns, reporter: Reporter, chip: Generation) -> None:
-    """NK701 to NK704."""
+    """Report NK701 to NK704."""
     speed = _Speed(columns, reporter, chip)
     speed.small_dma()
     if columns.heads.size >= _MANY:
@@ -122,7 +122,7 @@ def report_speed(columns: Columns, reporter: Reporter, chip: Generation) -> None
 
 
 class _Speed:
-    """A run, by kinds of instructions."""
+    """A run by kinds of instructions, with the checks of the rules."""
 
     def __init__(self, columns: Columns, reporter: Reporter, chip: Generation) -> None:
         self.reporter = reporter
@@ -133,14 +133,14 @@ class _Speed:
     @cached_property
     def cycles(self) -> dict[str, float]:
         """Return the cycles of each compute engine."""
-        cycles: dict[str, float] = dict.fromkeys(("tensor", *_LANES), 0.0)
+        cycles: dict[str, float] = dict.fromkeys(("tensor", *_LANE_ENGINES), 0.0)
         for kind in self.kinds:
             if kind.plan.engine in cycles:
                 cycles[kind.plan.engine] += kind.cycles
         return cycles
 
     def costly(self, engine: str, lines: _Lines) -> Iterator[tuple[int, _Line, str]]:
-        """Yield the lines that take a large share of the cycles of an engine that is busy, with their shares."""
+        """Yield the lines that take a large share of a busy engine's cycles, with the share in words."""
         times = {name: cycles / getattr(self.chip.clocks, name) for name, cycles in self.cycles.items()}
         if times[engine] < _BUSY * max(times.values()):
             return
@@ -149,7 +149,7 @@ class _Speed:
                 yield site, line, f"{line.amount / self.cycles[engine]:.0%}"
 
     def small_dma(self) -> None:
-        """NK701."""
+        """Report NK701."""
         lines, descriptors, dmas = _Lines(_Line), 0, 0
         for kind in self.kinds:
             if kind.plan.name not in _COPIES:
@@ -170,8 +170,8 @@ class _Speed:
                 )
 
     def few_partitions(self) -> None:
-        """NK702."""
-        for engine, name in _LANES.items():
+        """Report NK702."""
+        for engine, name in _LANE_ENGINES.items():
             lines = _Lines(_Line)
             for kind in self.kinds:
                 if kind.plan.engine == engine and (partitions := kind.few_partitions(self.chip)):
@@ -185,7 +185,7 @@ class _Speed:
                 )
 
     def matmuls(self) -> None:
-        """NK703, NK704."""
+        """Report NK703 and NK704."""
         passes, idle = _Lines(_Line), _Lines(_Line)
         for kind in self.kinds:
             if kind.float32_passes:
@@ -214,7 +214,7 @@ class _Speed:
 
 
 def _firsts_and_counts(heads: Array) -> dict[int, tuple[int, int]]:
-    """Return the first index and the count of each number."""
+    """Return for each number of ``heads`` its first index and its count."""
     if heads.size > FEW:
         found = np.unique(heads, return_index=True, return_counts=True)
         return {head: (first, count) for head, first, count in zip(*(each.tolist() for each in found), strict=True)}
@@ -224,9 +224,9 @@ def _firsts_and_counts(heads: Array) -> dict[int, tuple[int, int]]:
 
 
 def kinds_of(columns: Columns) -> Iterator[Kind]:
-    """Yield the instructions of a run by their plans and sites."""
+    """Yield the instructions of a run, grouped by plan and site."""
     for head, (first, count) in sorted(_firsts_and_counts(columns.heads).items()):
         plan = columns.record.plans[plan_of(head)].plan
         if not plan.names_only:
-            layouts = tuple(access.layout for access in columns.record.accesses(first))  # those of all of the plan
+            layouts = tuple(access.layout for access in columns.record.accesses(first))  # the same for all of the plan
             yield Kind(head, plan, site_of(head), count, layouts)

@@ -29,12 +29,12 @@ from nkitools.record.dataflow.last_accesses import ADDS, MAY_WRITE, READS, WRITE
 from nkitools.record.record import Record
 
 AHEAD = 24  # instructions; fitted to the bytes of 50 kernels that spilled on NeuronCore-v3, together
-_EARLY = 4  # of SBUF the part that holds tensors which came back ahead
+_EARLY = 4  # so much of SBUF, one part in four, may hold tensors that came back ahead
 _NEVER = 1 << 62
 
 
 class Spilled(NamedTuple):
-    """A tensor that spills: its program, by number, and the bytes that go to HBM and that come back."""
+    """A tensor that spills: its program, by number, and the bytes that move to HBM and back."""
 
     owner: int
     storage: int
@@ -43,7 +43,7 @@ class Spilled(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that move."""
+        """Return the bytes that move, both ways."""
         return self.stored + self.loaded
 
 
@@ -68,7 +68,7 @@ def foreseen_spills(
     instructions before its use at which a tensor comes back.
     """
     found, missing = list[Spilled](), {each.owner for each in exceeding}
-    for moves in (True, False):  # where a memset that is moved makes room enough, as the author has ordered them
+    for moves in (True, False):  # a program that fits once memsets are moved is taken as its author ordered it
         if missing:
             found += _spilled(_uses_of(liveness, moves=moves), liveness, missing, capacity, ahead)
             missing -= {each.owner for each in found}
@@ -93,7 +93,7 @@ class _Uses(NamedTuple):
     """The uses of tiles in the order of the compiler's instructions.
 
     ``times``: the instruction of each use. ``nexts``: the instruction of the next use in the same life, `_NEVER` for
-    the last. ``cells``: the cells that the views of the record touch, with the bytes of each.
+    the last. ``cells``: for each view of the record the cells that it touches, and the bytes of all cells.
     """
 
     tiles: Array
@@ -107,7 +107,10 @@ class _Uses(NamedTuple):
 
 
 def _uses_of(liveness: Liveness, *, moves: bool) -> _Uses:
-    """Return the uses; ``moves``: instructions that read nothing go to the first use of the tensor that they fill."""
+    """Return the uses of tiles.
+
+    ``moves``: whether an instruction that reads nothing is moved to the first use of the tensor that it fills.
+    """
     accesses, (owners, begins, _) = liveness.accesses, liveness.element_lives
     room = accesses.columns.plans.size + 1
     reads = (accesses.kinds & (READS | ADDS | MAY_WRITE)) != 0
@@ -127,7 +130,7 @@ def _uses_of(liveness: Liveness, *, moves: bool) -> _Uses:
 
 
 def _moved_to_use(lives: Array, positions: Array, reading: Array, room: int) -> Array:
-    """Return when each use of a life takes place: with the next use for one whose instruction reads nothing."""
+    """Return when each use takes place: if its instruction reads nothing, at the next use of its life that reads."""
     order = np.argsort(lives, kind="stable")
     keys = lives[order] * room + positions[order]
     later = np.minimum.accumulate(np.where(reading[order], keys, _NEVER)[::-1])[::-1]
@@ -137,7 +140,7 @@ def _moved_to_use(lives: Array, positions: Array, reading: Array, room: int) -> 
 
 
 def _cells(accesses: Accesses, wanted: Array) -> list[tuple[Array, Array]]:
-    """Return for each view of the record the cells of its tensor that it touches, and the bytes of all of these."""
+    """Return for each view of the record the cells that it touches, and the bytes of all cells of its tensor."""
     views, nothing = accesses.views, np.zeros(0, np.int64)
     found, known = [(nothing, nothing)] * views.storages.size, dict[bytes, list[tuple[Array, Array]]]()
     looks = np.stack((views.layouts, views.byte_offsets, views.parts), 1)
@@ -182,7 +185,7 @@ class _Life:
             self.there[cells] = False
 
     def leave(self, now: int) -> None:
-        """Go to HBM."""
+        """Move to HBM, and count the bytes that HBM lacks and that are read again."""
         moved = self.here & ~self.there & (self.last_read > now)
         self.stored += int(self.nbytes[moved].sum())
         self.there |= moved
@@ -191,17 +194,17 @@ class _Life:
 
 
 class _Core:
-    """The SBUF of a core: its lives, and how many bytes of the quarters of a partition are free."""
+    """The SBUF of a core: its lives and its free room, in bytes of a partition times quarters of all partitions."""
 
     def __init__(self, room: int) -> None:
         self.room = room
-        self.early = room // _EARLY  # of it for lives that come back before their use
+        self.early = room // _EARLY  # the part that is free for lives that come back before their use
         self.lives: dict[int, _Life] = {}
-        self.farthest: list[tuple[int, int]] = []  # the negative next use of lives that are here; those of others, too
-        self.waiting = (_NEVER, -1)  # the next use that no life has been brought back for: when, and its life
+        self.farthest: list[tuple[int, int]] = []  # a heap of next uses, negative, and lives; some entries are outdated
+        self.waiting = (_NEVER, -1)  # the next use to bring a life back for: its time, and the life
 
     def run(self, uses: _Uses, mine: Array, areas: Array, ahead: int) -> None:
-        """Go through the uses of the core's program."""
+        """Go through the uses of the core's program (``mine``), and count the bytes that spill."""
         names = "tiles", "lives", "times", "nexts", "reads", "writes", "views"
         rows = list(zip(*(getattr(uses, name)[mine].tolist() for name in names), strict=True))
         for tile, number, time, _, reads, _, view in rows:
@@ -225,7 +228,7 @@ class _Core:
             self._bring_back(time, arrivals, ahead)
 
     def _make_room(self, now: int, used: set[int]) -> None:
-        """Move lives out until there is room, those with the farthest next use first; ended lives go too."""
+        """Move lives out until there is room, those with the farthest next use first; free ended lives, too."""
         while self.room < 0 and self._let_go(now, now):
             pass
         for number in used:
@@ -237,7 +240,7 @@ class _Core:
                 heappush(self.farthest, (-life.next, number))
 
     def _let_go(self, now: int, beyond: int) -> bool:
-        """Let the life go that is used the farthest ahead; return whether one is used beyond a time."""
+        """Move out the life with the farthest next use; return False if none is used later than ``beyond``."""
         while self.farthest:
             following, number = self.farthest[0]
             life = self.lives[number]

@@ -1,8 +1,8 @@
-"""NK511: an instruction mixes values of two turns of one line, since the later write was shorter.
+"""NK511: an instruction mixes values of two loop turns, since a line wrote fewer elements in the later one.
 
 Most runs have no line that writes one tile on chip through views of different shapes, and are skipped. For the others
 the instructions are followed in order: for each element of a tile, its last writer, and whether its value comes from an
-earlier turn. Checked forms of runs are remembered.
+earlier turn. The findings of a form of run are kept for the next one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nkitools.record.reporter import Reporter
 from nkitools.record.rows import Access, Row
 from nkitools.rules.finding import report
 
-_MOST = 20_000  # instructions that are gone through
+_MOST = 20_000  # instructions of a run that is checked
 _MOST_ELEMENTS = 1 << 22  # of all tiles that are followed
 
 _known = Kept[bytes, "tuple[_Mixture, ...]"](
@@ -34,7 +34,12 @@ _known = Kept[bytes, "tuple[_Mixture, ...]"](
 
 
 class _Mixture(NamedTuple):
-    """An instruction that mixes turns: its operand, which elements of that are old, and the short write before it."""
+    """An instruction that mixes values of two turns.
+
+    ``operand``: the number of the operand. ``old``: a mask of its elements of an earlier turn. ``written``: the
+    position of
+    the shorter write in the later turn, -1 if unknown.
+    """
 
     position: int
     operand: int
@@ -43,7 +48,7 @@ class _Mixture(NamedTuple):
 
 
 def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
-    """NK511, once for a line."""
+    """Report NK511 once for each line."""
     firsts = _short_writes(columns) if columns.starts.size <= _MOST else []
     if not firsts:
         return
@@ -59,7 +64,7 @@ def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
 
 
 def _short_writes(columns: Columns) -> list[int]:
-    """Return the positions of writes to tiles that are shorter than the same line's write before."""
+    """Return the positions of writes to tiles on chip that are shorter than their line's write before."""
     writes = np.flatnonzero(columns.writes)
     if not writes.size:
         return []
@@ -78,7 +83,7 @@ def _short_writes(columns: Columns) -> list[int]:
 
 
 def _form(columns: Columns) -> bytes:
-    """Return a digest of all that decides: the sites, and the views on storages by the order in which they came."""
+    """Return a digest of all that the rule depends on: plans, lines, and views of storages numbered from 0."""
     from hashlib import blake2b
 
     storages = columns.storages
@@ -91,7 +96,7 @@ def _form(columns: Columns) -> bytes:
 
 
 class _Tile:
-    """The elements of a tile: the position of the last write, and whether the values are of an earlier turn."""
+    """The elements of a tile: the position of the last write, and whether the value is of an earlier turn."""
 
     def __init__(self, shape: tuple[int, ...], itemsize: int) -> None:
         self.itemsize = itemsize
@@ -100,11 +105,11 @@ class _Tile:
         self.short: set[int] = set()  # the positions of the short writes to it
 
     def writer_of(self, access: Access) -> Array:
-        """Return the last writers of the elements of a view, as a view."""
+        """Return the last writers of the elements of a view, as a view that can be written."""
         return self._seen(self.writer, access)
 
     def old_of(self, access: Access) -> Array:
-        """Return a mask of a view's old elements."""
+        """Return a mask of a view's old elements, as a view that can be written."""
         return self._seen(self.old, access)
 
     def _seen(self, values: Array, access: Access) -> Array:
@@ -114,7 +119,7 @@ class _Tile:
 
 
 class _Turns:
-    """The instructions of a run from the first short write on."""
+    """The instructions of a run, followed for elements of earlier turns."""
 
     def __init__(self, columns: Columns, short: list[int]) -> None:
         self._record, self._sites = columns.record, columns.sites
@@ -126,7 +131,7 @@ class _Turns:
         self._room = _MOST_ELEMENTS
 
     def mixtures(self) -> Iterator[_Mixture]:
-        """Yield the instructions that mix turns, in order."""
+        """Yield the instructions that mix values of two turns, in order."""
         for position, (first, end) in enumerate(pairwise(self._firsts)):
             if self._followed.isdisjoint(self._storages[first:end]):
                 continue
@@ -142,7 +147,7 @@ class _Turns:
                     yield _Mixture(position, operand, old, written)
             for access in accesses:
                 if access.written:
-                    # What is added to the elements that are there goes on with them.
+                    # A write that also reads its tile adds to the elements that are there.
                     if any(each.storage == access.storage and not each.written for each in accesses):
                         self._replaced.pop(row.position, None)
                     self._write(row, access, olds)
@@ -160,7 +165,7 @@ class _Turns:
         return None if tile is None or access.layout.reinterprets else tile
 
     def _old(self, access: Access) -> tuple[Array | None, int]:
-        """Return a mask of a view's elements from an earlier turn, and the position of the later, shorter write."""
+        """Return a mask of a view's elements of an earlier turn, and the position of the later, shorter write."""
         tile = self._tile(access) if access.storage in self._followed else None
         if tile is None:
             return None, -1
@@ -174,7 +179,7 @@ class _Turns:
         return old, last
 
     def _mixes(self, row: Row, accesses: list[Access], read: Access, old: Array) -> bool:
-        """Return whether an instruction makes one element of old and new ones, or stores both."""
+        """Return whether an instruction makes one element of old and new ones, or stores both to HBM."""
         rows = old.reshape(old.shape[0], -1)
         if row.plan.name.startswith("nc_matmul"):
             return bool((rows.any(axis=0) & ~rows.all(axis=0)).any())
@@ -192,7 +197,7 @@ class _Turns:
         if tile is None:
             return
         writers = tile.writer_of(access)
-        if row.position in self._replaced:  # what it replaces a part of
+        if row.position in self._replaced:  # a short write: note the writes that it replaces a part of
             before = np.array(sorted(distinct(writers.reshape(-1)) - {-1}), np.int64)
             mine = before[self._sites[before] == self._sites[row.position]]
             # One call may issue a copy of all and a masked instruction onto it: that is one turn.
@@ -204,7 +209,7 @@ class _Turns:
 
 
 def _made(row: Row, access: Access, olds: list[Array | None]) -> Array | None:
-    """Return a mask of the elements that an instruction writes from old ones, None if it reads none."""
+    """Return a mask of the elements that an instruction makes of old ones; None if it reads none, or for a matmul."""
     some = [old for old in olds if old is not None and old.any()]
     if row.plan.name.startswith("nc_matmul") or not some:
         return None

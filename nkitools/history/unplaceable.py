@@ -19,13 +19,16 @@ _REMEDY = "Load the rows once for each shift, each into a tile of its own: nl.lo
 
 
 def report_unplaceable(columns: Columns, reporter: Reporter, chip: Generation) -> None:
-    """NK108 as a warning, once for a line, of the first access that no place serves beside those before it."""
+    """Report NK108 as a warning, once for a line: at the first access that no place of its tile serves.
+
+    A place must serve the accesses before, too.
+    """
     known = {number: LAYOUTS[number] for number in distinct(columns.layouts)}
     shifted = [each for each, layout in known.items() if _is_placed(layout) and layout.start_partition]
     if not shifted:
         return
     engines = columns.of_each_plan(lambda plan: plan.engine != "dma" and not plan.names_only)[columns.positions]
-    # How a compiler places what a mask leaves out is not known: such accesses are not judged.
+    # How a compiler places masked accesses is not known: they are not checked.
     engines &= ~np.isin(columns.sites, list(columns.record.masked))[columns.positions]
     sites: set[int] = set()
     for storage in distinct(columns.storages[engines & np.isin(columns.layouts, shifted)]):

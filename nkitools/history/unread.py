@@ -14,9 +14,9 @@ _ON_CHIP = ("SBUF", "PSUM")
 
 
 def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) -> None:
-    """NK513, once for a line, of a run whose results are known.
+    """Report NK513 once for each line that writes a tile which nothing reads, if the run shows all reads.
 
-    ``named``: only tiles that the kernel has a name for. Of the legacy dialect it is not documented which calls make a
+    ``named``: only tiles that the kernel has a name for. For the legacy dialect it is not documented which calls make a
     tile beside their result.
     """
     if not shows_what_is_read(columns, reporter):
@@ -39,7 +39,7 @@ def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) 
         ):
             continue
         mine = writes & (columns.storages == storage)
-        if not alone[mine].all():  # the instruction is there for what it writes beside
+        if not alone[mine].all():  # the instruction may be there for another operand that it writes
             continue
         position = int(columns.positions[mine][-1])
         site = int(columns.sites[position])
@@ -51,7 +51,7 @@ def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) 
 def shows_what_is_read(columns: Columns, reporter: Reporter) -> bool:
     """Return whether a run shows all reads, so that unread elements are a finding.
 
-    It does not if it has no results of its own, found an error, or skipped a loop.
+    It does not if it has no results of its own, found an error, or skipped a loop; nor without rules or instructions.
     """
     record = columns.record
     own = any(not record.storages[each.storage].is_given for each in record.outputs)

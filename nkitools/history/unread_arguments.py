@@ -25,21 +25,24 @@ _OTHER_PART = "Look at the start and the length of each load, and at the number 
 _NO_ARGUMENT = "Read it where it is meant, or leave the argument out."
 
 Views = tuple[tuple[int, int], ...]
-"""Numbers of layouts, and the byte offsets of views."""
+"""Views, each by the number of its layout and its byte offset."""
 
 
 def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, inputs: list[int]) -> None:
-    """NK513, once for an argument; at the last line that reads another part of it, else at the ``kernel``.
+    """Report NK513 once for an argument: at the last line that reads another part of it, else at the ``kernel``.
 
-    ``inputs``: the storages of the arguments; those of integers may be lengths and indices. Elements that an access
-    with a mask may reach count as read. A run that reads indices or addresses on the device is checked only for those.
+    ``inputs``: the storages of the arguments; those of integers are left out, as they may be lengths and indices.
+    Elements
+    that an access with a mask may reach count as read. Runs that read indices, addresses or registers on the device are
+    not
+    checked.
     """
     record = columns.record
     if record.beside.indices or record.beside.flow or not shows_what_is_read(columns, reporter):
         return
     writes, storages = columns.writes, columns.storages
     if distinct(storages[~writes]).isdisjoint(inputs):
-        return  # a kernel that reads no argument at all tries something out
+        return  # a kernel that reads no argument at all is an experiment
     seen = record.printed | {access.storage for access in record.outputs}
     for storage in inputs:
         known, mine = record.storages.get(storage), storages == storage
@@ -65,7 +68,7 @@ def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, 
 
 
 def unread_part(columns: Columns, known: StorageRecord, mine: Array) -> Array | None:
-    """Return the elements of an argument that no operand of ``mine`` has; None where each has one, or it is not known.
+    """Return a mask of the elements of an argument that nothing reads; None if all are read, or if that is not known.
 
     ``mine``: a mask of the operands that read the argument.
     """
@@ -73,7 +76,7 @@ def unread_part(columns: Columns, known: StorageRecord, mine: Array) -> Array | 
 
 
 def _views(columns: Columns, mine: Array) -> Views:
-    """Return the views of a storage that are read, each once."""
+    """Return the views of the operands ``mine``, each once."""
     layouts, offsets = columns.layouts[mine], columns.byte_offsets[mine]
     if layouts.size > _MOST_VIEWS:
         return tuple(map(tuple, np.unique(np.stack((layouts, offsets), axis=1), axis=0).tolist()))
@@ -81,7 +84,7 @@ def _views(columns: Columns, mine: Array) -> Views:
 
 
 def _unread(known: StorageRecord, views: Views) -> Array | None:
-    """Return a mask of an argument's elements in no view; None if each is in one, or there are too many elements."""
+    """Return a mask of an argument's elements in none of the views; None if there are none, or too many to look at."""
     size = prod(known.shape)
     if size > _MOST_ELEMENTS or len(views) > _MOST_VIEWS or not size:
         return None
@@ -93,7 +96,7 @@ def _unread(known: StorageRecord, views: Views) -> Array | None:
 
 @lru_cache(maxsize=256)
 def _outside(shape: tuple[int, ...], itemsize: int, views: Views) -> Array | None:
-    """Return a mask of a tensor's elements in no view; None if there are none. Cached, as equal forms come often."""
+    """Return a mask of a tensor's elements in none of the views; None if there are none, or if that is not known."""
     read = np.zeros(prod(shape), np.bool_)
     for number, offset in views:
         layout = LAYOUTS[number]

@@ -14,7 +14,10 @@ from nkitools.record.saved.encoding import as_array, leaves
 
 
 class Asked(NamedTuple):
-    """The record and the view that are asked for, and which elements of the view, as a mask."""
+    """The elements whose slice a caller asks for.
+
+    ``number``: of the record. ``access``: a view of the tensor. ``wanted``: a mask of the elements of the view.
+    """
 
     number: int
     access: Access
@@ -22,7 +25,12 @@ class Asked(NamedTuple):
 
 
 def asked_of(run: Run, output: Any, index: Any) -> Asked:
-    """Return the elements that an output and an index name. IndexError, ValueError, TypeError for others."""
+    """Return the elements of ``output`` that ``index`` selects.
+
+    ``output``: a result of the run, its number, or the name of a tensor. IndexError for an index outside of it or
+    without
+    elements, ValueError for an unknown name or number and for a run without instructions, TypeError for anything else.
+    """
     if not run.all_records:
         raise ValueError(
             "run.why goes through the instructions of a kernel, and this run has none: nkitools simulates those of NKI "
@@ -53,7 +61,7 @@ def _place(run: Run, output: Any) -> tuple[int, Access]:
         if not -len(places) <= output < len(places):
             raise ValueError(f"output {output}: the run has {len(places)} results, {_names(run, places)}")
         return places[output]
-    arrays = {_memory(each): None for _, each in leaves(run.outputs) if isinstance(each, np.ndarray)}
+    arrays = {_memory(array): None for _, array in leaves(run.outputs) if isinstance(array, np.ndarray)}
     if not isinstance(output, (str, int)) and len(arrays) == len(places):
         for place, memory in zip(places, arrays, strict=True):
             if _memory(as_array(output)) == memory:
@@ -62,7 +70,7 @@ def _place(run: Run, output: Any) -> tuple[int, Access]:
 
 
 def _memory(array: Array | None) -> Any:
-    """Return where an array lies: the same for two objects that show the same elements."""
+    """Return the address, shape and strides of an array: two arrays that show the same elements have the same."""
     return array if array is None else (array.__array_interface__["data"][0], array.shape, array.strides)
 
 
@@ -71,7 +79,7 @@ def _named(run: Run, places: Iterable[tuple[int, Access]], name: str) -> list[tu
 
 
 def _stored(run: Run, name: str) -> list[tuple[int, Access]]:
-    """Return the whole of a tensor of this name, the one made last first, by the widest view that the run has of it."""
+    """Return each tensor of a name: the number of its record, and its widest view; in a record the newest first."""
     found = []
     for number, record in enumerate(run.all_records):
         for storage in reversed(list(record.storages)):

@@ -1,8 +1,8 @@
-"""The way back from elements of memory to everything that they were made of, instruction by instruction.
+"""The walk back from elements of a run to all that they were made of, instruction by instruction.
 
-Exact, element by element: by the element maps that the instructions state, and by the last writers of each element.
-Where an index on the device chooses elements its values are needed for that; without them all that it may have chosen
-is on the way.
+The walk is exact for each element: it follows the element maps that instructions state, and the last writer of each
+element. An index on the device that chooses elements needs its values for that; if they are unknown, the walk takes all
+elements that the index may have chosen.
 """
 
 from __future__ import annotations
@@ -31,24 +31,27 @@ from nkitools.why.visits import INDEX, Read, Visit
 
 
 class KnownValues(Protocol):
-    """The values of elements, as far as they are known."""
+    """A source of the values that elements had during a run."""
 
     def read(self, number: int, memory: Memory, parts: Mapping[int, Array]) -> tuple[Array, Array] | None:
-        """Return units and their bytes; ``parts``: the units by the position of their last writer, or `GIVEN`."""
+        """Return sorted units with their bytes; None if one is unknown, or if none was ever written.
+
+        ``parts``: the units by the position of their last writer, `GIVEN` for arguments and constants.
+        """
 
 
 class Backward:
-    """The way back through a run."""
+    """A walk back through a run, from some elements to the instructions and data that made them."""
 
     def __init__(self, run: Run, values: KnownValues | None = None) -> None:
         self.records = run.all_records
         self.values = values
         self.memories = [Memories(record) for record in self.records]
         self.asked: list[Read] = []
-        self.missed: list[Read] = []  # whose values would have decided about elements
+        self.missed: list[Read] = []  # operands whose unknown values choose elements
         self.visits: dict[Node, Visit] = {}
-        self.is_exact = True  # no index was met whose values are not known
-        # By record and storage: the instructions after which all of the tensor is right; the way ends there.
+        self.is_exact = True  # until the walk meets an index whose values are unknown
+        # By record and storage: the instructions after which all of the tensor is right; the walk ends there.
         self.right: dict[tuple[int, int], list[int]] = {}
         self._dependences = run.dependences
         self._meetings = Meetings(self.records)
@@ -58,7 +61,7 @@ class Backward:
         self._last_writers = LastWriters(self._dependences, self.memories)
 
     def reads(self) -> Iterator[Read]:
-        """Yield all that was read: what was asked for, then by each instruction."""
+        """Yield the elements that were asked for, then what each visited instruction read."""
         yield from self.asked
         for visit in self.visits.values():
             yield from visit.reads.values()
@@ -66,9 +69,11 @@ class Backward:
     def start(
         self, number: int, access: Access, wanted: Array, most: int | None = None, before: int | None = None
     ) -> Read:
-        """Go back from elements of a view, through so many instructions at most.
+        """Walk back from the ``wanted`` elements of a view, and return them as the read that begins the walk.
 
-        The elements are those at the end of the run, or ``before`` an instruction.
+        The elements are those at the end of the run, or right before the instruction at position ``before``. ``most``:
+        the
+        walk stops when it has found so many instructions.
         """
         position = self.records[number].count if before is None else before
         asked = Read("", number, position, access, wanted)
@@ -120,7 +125,10 @@ class Backward:
         wanted: Array,
         shapes: Mapping[str, tuple[int, ...]],
     ) -> Iterator[tuple[From, Array]]:
-        """Yield what made the wanted elements of a result; all operands, where the instruction states none."""
+        """Yield each operand that made the ``wanted`` elements of a result, with a mask of its elements.
+
+        If the instruction has no element map: all elements of all operands.
+        """
         stated = dict(elements.made)
         if result not in stated:
             if not stated:
@@ -137,10 +145,10 @@ class Backward:
                     self.is_exact = False
         yield from elements.sources(result, wanted, shapes, values).items()
 
-    # --- what it has read -------------------------------------------------------------------------------------------
+    # --- its operands -----------------------------------------------------------------------------------------------
 
     def _read(self, node: Node, source: From, mask: Array) -> None:
-        """Go back from elements of an operand, which may be another rank's or core's."""
+        """Walk back from elements of an operand, which may belong to another rank or core."""
         owner = self._meetings.origin(node, source)
         if owner is None or not mask.any():
             return
@@ -182,10 +190,10 @@ class Backward:
             visit.registers.add(position)
             self.want(earlier, result, np.ones((), np.bool_))
 
-    def _read_state(self, node: Node, state: str, lanes: Array) -> None:
-        """Go back from lanes of an engine's own state."""
+    def _read_state(self, node: Node, state: str, wanted: Array) -> None:
+        """Walk back from elements of a state that an engine keeps between instructions, one for each partition."""
         number, position = node
-        left = lanes.reshape(-1).copy()
+        left = wanted.reshape(-1).copy()
         for earlier in sorted(self.memories[number].registers.get(position, ()), reverse=True):
             row = self.records[number].row(earlier)
             if state not in dict(elements_of(row.plan).made):
@@ -198,10 +206,13 @@ class Backward:
                 self.want((number, earlier), state, mine)
                 left[:count] = False
 
-    # --- who has written it -----------------------------------------------------------------------------------------
+    # --- the last writers -------------------------------------------------------------------------------------------
 
     def follow(self, number: int, access: Access, units: Array, read: Read, operand: int | None) -> None:
-        """Find the writers of units that were read, and go back from what each has written of them."""
+        """Add the last writers of ``units`` to a read, and walk back from the elements that they wrote.
+
+        The walk ends at writers of a tensor that is known to have been right before the read.
+        """
         found = self._writers(number, access, units, read.position, operand)
         for position, mine, results in found:
             known = read.writers.get(position)
@@ -219,7 +230,11 @@ class Backward:
     def _writers(
         self, number: int, access: Access, units: Array, before: int, operand: int | None
     ) -> list[tuple[int, Array, dict[str, Array]]]:
-        """Return the writers of units of a view before an instruction: position, units, elements by result."""
+        """Return the last writers of ``units`` before an instruction.
+
+        For each: its position, `GIVEN` or `UNWRITTEN` for none; the units that it wrote; masks of their elements by
+        result.
+        """
         memories = self.memories[number]
         memory, adds_to = memories.memory_of(access.storage), False
         if operand is not None and access.written:
@@ -249,16 +264,14 @@ class Backward:
     def _candidates(
         self, number: int, memory: Memory, units: Array, before: int, operand: int | None, *, adds_to: bool
     ) -> Iterable[int]:
-        """Return the instructions that may have written units last, the last one first."""
+        """Return the positions of the instructions that may be the last writers of ``units``, the latest first."""
         memories = self.memories[number]
         if operand is None or (adds_to and memory[0] == "place"):
             return memories.writers_of(memory, before, units)
         return reversed(self._last_writers.of(number, before, operand))
 
     def written(self, node: Node, row: Row, operand: int, access: Access, units: Array) -> tuple[Array, Array]:
-        """Return a mask of the elements of an output that contain ``units`` of memory, and which of the units it
-        contains.
-        """
+        """Return two masks: the elements of a result that contain some of ``units``, and the units contained."""
         memories = self.memories[node[0]]
         view = self._indirect_views(node).get(operand)
         numbers = memories.element_of(access if view is None else view.all_of_it, units)
@@ -286,7 +299,7 @@ class Backward:
         return known is None or known.is_given
 
     def want(self, node: Node, result: str, mask: Array) -> None:
-        """Let the way go through elements of a result, as far as it has not been there."""
+        """Add elements of a result to the walk, except those that are in it already."""
         visit = self.visits.get(node)
         if visit is None:
             self.visits[node], self._pending[node] = Visit({result: mask}), {result: mask}
@@ -306,12 +319,12 @@ class Backward:
     # --- indices ----------------------------------------------------------------------------------------------------
 
     def view_of(self, node: Node, result: str) -> IndirectView | None:
-        """Return a result as an index has chosen it; None for a plain one."""
+        """Return the view of a result whose elements an index chose; None if no index did."""
         row = self.records[node[0]].row(node[1])
         return self._indirect_views(node).get(row.plan.operands.index(result))
 
     def _indirect_views(self, node: Node) -> dict[int, IndirectView]:
-        """Return the operands of an instruction that an index has chosen, by their numbers."""
+        """Return the operands of an instruction whose elements an index chose, by operand number."""
         number, position = node
         indices = self.memories[number].indices.get(position)
         if not indices:
@@ -332,7 +345,7 @@ class Backward:
     def _with_places(self, node: Node, operand: int, view: IndirectView) -> IndirectView:
         key = (*node, operand)
         if key not in self._places:
-            self._places[key] = None  # while it is looked for
+            self._places[key] = None  # until its values are found
             values = None if view.index is None else self._values_of(node, view.index)
             self._places[key] = None if values is None else view.index_places(values)
         places = self._places[key]
@@ -340,7 +353,7 @@ class Backward:
         return IndirectView(view.view, view.part, view.index, view.group, places)
 
     def _read_index(self, node: Node, operand: int, mask: Array) -> None:
-        """Go back from the elements of an index that have chosen elements of an operand."""
+        """Walk back from the elements of an index that chose the elements ``mask`` of an operand."""
         view = self._indirect_views(node).get(operand)
         if view is not None and view.index is not None and mask.any() and node in self.visits:
             index = self.memories[node[0]].indices[node[1]]
@@ -352,7 +365,7 @@ class Backward:
         return self._values_of(node, row.access(row.plan.operands.index(name)))
 
     def _values_of(self, node: Node, access: Access) -> Array | None:
-        """Return what a view held when an instruction was issued; None where that is not known."""
+        """Return the elements of a view as they were when an instruction was issued; None if they are unknown."""
         number, position = node
         memories = self.memories[number]
         read = Read(INDEX, number, position, access, np.ones(access.layout.shape, np.bool_))
@@ -368,7 +381,7 @@ class Backward:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Let the garbage collector wait: it would look at all that a long way keeps, again and again."""
+    """Pause the garbage collector: it would search the many objects of a long walk again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -379,14 +392,20 @@ def _without_collections() -> Iterator[None]:
 
 
 def array_of(memories: Memories, access: Access, known: tuple[Array, Array]) -> Array:
-    """Return a view's elements, by the bytes of its units (sorted); zeros for unknown ones."""
+    """Return the elements of a view from the bytes of its units; zero bytes for unknown units.
+
+    ``known``: sorted units and their bytes.
+    """
     layout = access.layout
     every = memories.every_unit(access, bytes_of(layout).reshape(-1))
     return elements_from_units(known, every, layout.dtype.dtype).reshape(layout.shape)
 
 
 def elements_from_units(known: tuple[Array, Array], every: Array, dtype: np.dtype[Any]) -> Array:
-    """Return the elements that have ``every`` unit in turn, by the bytes of known units, sorted; zeros for others."""
+    """Return elements of ``dtype`` whose units are ``every``, in this order; zero bytes for unknown units.
+
+    ``known``: sorted units and their bytes.
+    """
     units, raw = known
     places = np.minimum(np.searchsorted(units, every), units.size - 1)
     same = units[places] == every

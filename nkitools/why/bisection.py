@@ -22,20 +22,21 @@ _MOST_LINES = 5
 class Bisection:
     """The first wrong tensor of a kernel.
 
-    ``kind``: ``"right"`` where nothing differs, ``"wrong"`` where something differs in float64 too, ``"precision"``
-    where it does not, or ``"stopped"``, where the kernel has ended with an error.
+    ``kind``: ``"right"`` if no tensor differs, ``"wrong"`` if one differs even in float64, ``"precision"`` if one
+    differs
+    only in the dtypes of the kernel, ``"stopped"`` if the kernel made no results, as after an error.
     """
 
     kernel: str
     kind: str
     first: Target | None  # the first tensor that is wrong
     right: tuple[Target, ...]  # the intermediates before it
-    lost: LostDigits | None  # where low precision is to blame
+    lost: LostDigits | None  # the line that loses digits, if low precision is the reason
     note: str = ""
-    changed: tuple[str, ...] = ()  # the arguments that the kernel has changed and does not return, which are results
+    changed: tuple[str, ...] = ()  # arguments that the kernel changes and does not return: results, too
 
     def lines(self) -> list[str]:
-        """Return which tensor is the first wrong one, and which are right before it."""
+        """Return the first wrong tensor and the right ones before it as lines of text; [] if no tensor is wrong."""
         if self.first is None:
             return []
         right = [f"right before that: {_joined(self.right)}"] if self.right else []
@@ -43,9 +44,10 @@ class Bisection:
 
 
 def wrong_tensors_of_run(run: Run) -> str:
-    """Return which tensors of a run do not hold what ``expect`` of its reference says, as text; '' where all do.
+    """Return a line for each tensor that differs from ``expect`` of the run's reference, five at most; '' if none does.
 
-    The run is repeated in float64. ValueError for names that the kernel has not, and for a run that cannot be repeated.
+    The run is repeated in float64. ValueError for a name that no written tensor has, and for a run that cannot be
+    repeated.
     """
     known, call = run.reference, Call.of_run(run)
     if known is None or call is None:
@@ -61,7 +63,7 @@ def wrong_tensors_of_run(run: Run) -> str:
 
 
 def bisection_of(call: Call, expected: Expected) -> Bisection:
-    """Return the first wrong tensor of a call. What a reference raises passes through."""
+    """Find the first wrong tensor of a call. Exceptions of the reference pass through."""
     must_be_another(call.launch.function, expected.reference)
     trace = Trace(expected.counters(len(call.args)))
     full = call.run(trace, rules="report")
@@ -82,7 +84,7 @@ def bisection_of(call: Call, expected: Expected) -> Bisection:
 
 
 def _nothing_compared(kernel: str, expected: Expected) -> str:
-    """Return why a bisection of a kernel would compare nothing, and what to write."""
+    """Return a message for a bisection that has nothing to compare: the cause, and what to write."""
     if expected.reference is None and not expected.expect:
         return (
             f"nothing says what is right: nothing of {kernel} is compared. Pass reference=, the results or a function "
@@ -92,7 +94,7 @@ def _nothing_compared(kernel: str, expected: Expected) -> str:
 
 
 def _missing(expected: Expected, trace: Trace) -> str:
-    """Return a sentence about intermediates that the kernel does not have."""
+    """Return a sentence about tensors of ``expect`` that the run did not write; '' if it wrote all."""
     missing = [name for name in expected.expect if not any(each.name == name for each in trace.held.values())]
     if not missing:
         return ""
@@ -101,7 +103,7 @@ def _missing(expected: Expected, trace: Trace) -> str:
 
 
 def _of_precision(call: Call, expected: Expected, full: Half, changed: tuple[str, ...]) -> Bisection:
-    """Return where digits are lost, of a call that is right in float64."""
+    """Bisect a call that is right in float64: in the dtypes of the kernel, with the line that loses digits."""
     wide, narrow = Trace(keeps_writes=True), Trace(keeps_writes=True)
     call.run(wide)
     precise = call.run(narrow, precision="precise")
@@ -115,7 +117,7 @@ def _of_precision(call: Call, expected: Expected, full: Half, changed: tuple[str
 
 
 def _beyond(target: Target, expected: Expected) -> Target:
-    """Return a target whose wrong elements are those beyond the author's rule, else beyond a rounding of its dtype."""
+    """Return a target whose wrong elements are beyond the author's rule, or else beyond a rounding of its dtype."""
     step = _STEPS.get(target.access.layout.dtype.name, 2.0**-20)
     wrong: Array = differing(target.got, target.want, step, expected.rule)
     values = {**vars(target), "wrong": wrong}
@@ -123,7 +125,7 @@ def _beyond(target: Target, expected: Expected) -> Target:
 
 
 _STEPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "tfloat32": 2.0**-10}
-"""Twice the rounding of a dtype, in parts of the largest value; of others that of sums in float32."""
+"""The error that a dtype explains, relative to the largest value: twice its rounding."""
 
 
 def _described(target: Target) -> str:
@@ -139,7 +141,7 @@ def _described(target: Target) -> str:
 
 
 def _joined(targets: Sequence[Target]) -> str:
-    """Return the names of targets, each with the last of its turns."""
+    """Return the names of targets as text, each once, with the last of its loop turns."""
     latest = {each.name: each for each in targets}
     named = []
     for name, each in latest.items():

@@ -11,14 +11,14 @@ from nkitools.record.rows import Access
 
 
 def form_of(known: StorageRecord | None, access: Access) -> tuple[tuple[int, ...], int]:
-    """Return the shape of a tensor, and the bytes of an element."""
+    """Return the shape of a tensor and the bytes of an element; those of the view if the tensor is unknown."""
     if known is None:
         return access.layout.shape, access.layout.dtype.itemsize
     return known.shape, as_dtype(known.dtype).itemsize
 
 
 def indices_of(known: StorageRecord | None, shape: tuple[int, ...], item: int, bytes_: Array) -> Array:
-    """Return the indices of the elements that have some bytes, in the tensor's own dimensions."""
+    """Return the index in the tensor of the element that contains each byte, a row each; ``item``: its size."""
     if known is not None and known.partition_bytes:
         partitions, rest = np.divmod(bytes_, known.partition_bytes)
         free = np.unravel_index(rest // item, shape[1:]) if len(shape) > 1 else ()

@@ -29,7 +29,7 @@ NOT_WATCHED = "nothing was watched: save the run of `nkitools run --watch NAME`,
 
 
 def slice_of(run: Run, output: Any, index: Any) -> Slice:
-    """Return everything that elements of a run were made of."""
+    """Return the backward slice of elements of an output: all that they were made of."""
     asked = asked_of(run, output, index)
     back = Backward(run)
     back.start(*asked)
@@ -38,14 +38,14 @@ def slice_of(run: Run, output: Any, index: Any) -> Slice:
     positions = np.unique(np.array([bases[number] + position for number, position in visits], np.int64))
 
     def details() -> SliceDetails:
-        return _Told(run, found[0] if found else _way_of(run, back, asked)).details()
+        return _AuthorsView(run, found[0] if found else _way_of(run, back, asked)).details()
 
     return Slice(positions, details, lines_of)
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way back, the values on it, and why there are none ('' where they are)."""
+    """A walk back, with the values on it. ``reason``: why there are no values; '' if there are."""
 
     back: Backward
     values: Values | None
@@ -53,14 +53,14 @@ class _Way:
 
 
 def way_back(run: Run, asked: Asked) -> _Way:
-    """Return the way back from what was asked for, with the values on it."""
+    """Walk back from the asked elements, and find the values on the way."""
     back = Backward(run)
     back.start(*asked)
     return _way_of(run, back, asked)
 
 
 def nearest_steps(run: Run, asked: Asked, most: int) -> list[InstructionRecord]:
-    """Return the last instructions on the way back from what was asked for, the last one first; at most so many."""
+    """Return the latest instructions on the walk back from the asked elements, latest first, ``most`` at most."""
     back = Backward(run)
     back.start(*asked, most=most)
     nodes = sorted(back.visits, key=lambda node: (-node[1], node[0]))[:most]
@@ -78,7 +78,7 @@ def _way_of(run: Run, back: Backward, asked: Asked) -> _Way:
 
 
 def _values_for(run: Run, back: Backward) -> tuple[Values | None, str]:
-    """Return the values on the way, or why there are none."""
+    """Return the values on a walk back; or None, and the reason why there are none."""
     reason = NOT_WATCHED
     if run.again is not None:
         capture = Capture(back, wanted_of(back))
@@ -91,17 +91,16 @@ def _values_for(run: Run, back: Backward) -> tuple[Values | None, str]:
     return None, reason
 
 
-class _Told:
-    """A way back as an author sees it: tensors, indices, values."""
+class _AuthorsView:
+    """A walk back in the terms of the kernel's author: tensors, indices, values."""
 
     def __init__(self, run: Run, way: _Way) -> None:
         self._back, self._values, self._reason = way.back, way.values, way.reason
         self._bases = run.dependences.bases
-        # By view and mask: a result is looked at as what was read of it, too.
+        # By view and mask, as `_made` and `_part` look at the same one.
         self._views: dict[tuple[int, int, int, int, int], _View] = {}
 
     def details(self) -> SliceDetails:
-        """Return the contents of the slice."""
         back = self._back
         instructions = self._instructions()
         nodes = sorted(back.visits, key=_last_first)
@@ -118,7 +117,6 @@ class _Told:
         )
 
     def _instructions(self) -> dict[Node, InstructionRecord]:
-        """Return the instructions on the way."""
         found = dict[Node, InstructionRecord]()
         for number, record in enumerate(self._back.records):
             positions = sorted(position for each, position in self._back.visits if each == number)
@@ -139,7 +137,7 @@ class _Told:
         return replace(found, marks=marks_of(found, terms), terms=terms)
 
     def _ends(self, kind: str) -> Iterator[SlicePart]:
-        """Yield the elements where the way ends, storage by storage."""
+        """Yield the elements at which the walk ends, one part a storage. ``kind``: argument, constant or unwritten."""
         found: dict[tuple[int, int], list[tuple[Read, Array]]] = {}
         for read in self._back.reads():
             units = read.writers.get(UNWRITTEN if kind == "unwritten" else GIVEN)
@@ -154,7 +152,7 @@ class _Told:
             yield self._whole(read, units)
 
     def _whole(self, read: Read, units: Array) -> SlicePart:
-        """Return the elements of a storage that have some units."""
+        """Return the elements of a tensor that contain ``units``, without values."""
         memories = self._back.memories[read.number]
         record = memories.record
         known = record.storages.get(read.access.storage)
@@ -180,7 +178,7 @@ class _Told:
         )
 
     def _made(self, node: Node, name: str, visit: Visit) -> Read:
-        """Return what an instruction has made, in the form in which later instructions read it."""
+        """Return the elements that an instruction made of a result, in the form of a read."""
         number, position = node
         access, mask = visit.results[name], visit.made[name]
         indirect = self._back.view_of(node, name)
@@ -191,7 +189,7 @@ class _Told:
         return read
 
     def _view(self, read: Read) -> _View:
-        """Return the elements of an operand that are on the way."""
+        """Return the elements of a read, with their indices and units."""
         access = read.access
         key = read.number, access.storage, access.layout.id, access.byte_offset, id(read.wanted)
         found = self._views.get(key)
@@ -218,9 +216,10 @@ class _Told:
 
 @dataclass(eq=False, slots=True)
 class _View:
-    """Some elements of a view. ``every_unit``: those of each element in turn; ``units``: each once, sorted.
+    """Some elements of a view.
 
-    ``wanted``: their mask, kept as long as its id stands for it.
+    ``wanted``: their mask, kept alive because its id stands for it. ``indices``: of the elements, in the tensor.
+    ``every_unit``: the units of each element in turn. ``units``: these sorted, each once.
     """
 
     wanted: Array

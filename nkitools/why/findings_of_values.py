@@ -15,7 +15,10 @@ LOST = 2.0**-10
 
 
 def marks_of(step: SliceStep, terms: Array | None) -> tuple[str, ...]:
-    """Return what entered with an instruction, by the values that it has read and made; ``terms``: see `terms_of`."""
+    """Return texts about NaN, infinity, saturation or lost digits that first appear in the results of an instruction.
+
+    ``terms``: those of `terms_of`.
+    """
     made, read = _numbers(step.results), _numbers(step.operands)
     if made is None or not made.size:
         return ()
@@ -36,7 +39,7 @@ def marks_of(step: SliceStep, terms: Array | None) -> tuple[str, ...]:
 
 
 def terms_of(step: SliceStep) -> Array | None:
-    """Return the terms that one result is the sum of; None where that is not sure."""
+    """Return the terms that add up to the only element of a step's result; None if that is uncertain."""
     results = [part for part in step.results if part.values is not None]
     operands = {part.operand: part for part in step.operands if part.operand != INDEX}
     if len(results) != 1 or len(results[0].indices) != 1 or any(part.values is None for part in operands.values()):
@@ -69,7 +72,7 @@ def _is_number(part: SlicePart) -> bool:
 
 
 def _numbers(parts: tuple[SlicePart, ...]) -> Array | None:
-    """Return all values of some elements as float64; None where some are not known."""
+    """Return the values of all parts but indices as float64, in one array; None if some are unknown or no numbers."""
     if any(not _is_number(part) for part in parts):
         return None
     arrays = [np.asarray(part.values).reshape(-1).astype(np.float64) for part in parts if part.operand != INDEX]
@@ -77,7 +80,7 @@ def _numbers(parts: tuple[SlicePart, ...]) -> Array | None:
 
 
 def _saturates(step: SliceStep, read: Array) -> bool:
-    """Return whether a result is the largest or smallest value of its dtype, and what was read reaches beyond that."""
+    """Return whether a result is at a bound of its dtype which the operands exceed, or which none of them equals."""
     for part in step.results:
         bounds = _bounds(part.dtype)
         if bounds is None or part.values is None:

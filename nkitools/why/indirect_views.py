@@ -13,12 +13,11 @@ from nkitools.record.rows import Access
 
 @dataclass(frozen=True, eq=False)
 class IndirectView:
-    """An operand that an index chooses.
+    """An operand whose rows or columns an index chose.
 
-    ``view``: the operand as the instruction sees it. ``part``: the rows or columns that the index has chosen in all.
-    ``index``: where the index lies, None where the record does not say it. ``group``: how many partitions of the index
-    hold one turn of it.
-    ``places``: what the index holds, the row or column of each place of the view; None where that is not known.
+    ``view``: the operand as the instruction sees it. ``part``: all rows or columns that the index chose. ``index``: the
+    view of the index, None if the record does not have it. ``group``: the index of line k of the view lies in partition
+    k % group, at k // group. ``places``: the row or column that each line of the view shows; None if unknown.
     """
 
     view: Access
@@ -29,23 +28,23 @@ class IndirectView:
 
     @property
     def axis(self) -> int:
-        """Return the dimension that is chosen."""
+        """Return the dimension along which the index chooses: 0 for rows, 1 for columns."""
         return 0 if self.part.columns is None else 1
 
     @property
     def all_of_it(self) -> Access:
-        """Return the view of everything that may be chosen."""
+        """Return the view of all rows or columns that the index may choose from."""
         return self.view._replace(layout=self.part.layout)
 
     @property
     def chosen(self) -> Array:
-        """Return the rows or columns that are chosen in all."""
+        """Return the numbers of the rows or columns that the index chose, ascending."""
         found = self.part.rows if self.part.columns is None else self.part.columns
         assert found is not None
         return found
 
     def index_elements(self, mask: Array) -> Array:
-        """Return which elements of the index choose the elements of a mask over the view."""
+        """Return a mask of the index elements that chose the elements ``mask`` of the view."""
         assert self.index is not None
         shape = self.index.layout.shape
         lines = np.flatnonzero(np.moveaxis(mask, self.axis, 0).reshape(mask.shape[self.axis], -1).any(axis=1))
@@ -54,12 +53,15 @@ class IndirectView:
         return found.reshape(shape)
 
     def index_places(self, values: Array) -> Array:
-        """Return the row or column of each place of the view, by what the index holds."""
+        """Return the row or column that each line of the view shows, from the values of the index."""
         turns = values.reshape(values.shape[0], -1)[: self.group].T.reshape(-1)
         return np.asarray(turns[: self.view.layout.shape[self.axis]].astype(np.int64))
 
     def sources(self, mask: Array) -> Array:
-        """Return which elements of `all_of_it` the elements of a mask over the view are; without places: may be."""
+        """Return a mask of the elements of `all_of_it` that the view shows at ``mask``.
+
+        Without places: of those that it may show there.
+        """
         found = np.zeros(self.part.layout.shape, np.bool_)
         lines, into = np.moveaxis(mask, self.axis, 0), np.moveaxis(found, self.axis, 0)
         if self.places is None:
@@ -70,9 +72,10 @@ class IndirectView:
         return found
 
     def results(self, marked: Array, *, adds: bool) -> Array:
-        """Return the elements of the view that were put into the marked elements of `all_of_it`.
+        """Return a mask of the view's elements that were put into the marked elements of `all_of_it`.
 
-        ``adds``: whether each of several with one place counts, and not the last one alone.
+        ``adds``: whether all lines with the same place count, or only the last of them. Without places: those that may
+        be.
         """
         marks = np.moveaxis(marked, self.axis, 0)
         if self.places is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LastWriters:
-    """The last writers of the elements that operands read, by the dependences of a run, which are kept as lists."""
+    """The last writers of the elements that each operand reads, by the dependences of a run."""
 
     def __init__(self, dependences: Dependences, memories: list[Memories]) -> None:
         rows = dependences.by_operand
@@ -28,13 +28,13 @@ class LastWriters:
         ]
 
     def of(self, number: int, position: int, operand: int) -> list[int]:
-        """Return the instructions that wrote elements of an operand last, as positions in its record, ascending."""
+        """Return the positions in a record of the last writers of an operand's elements, ascending."""
         at, base = self._firsts[number][position] + operand, self._bases[number]
         return [each - base for each in self._sources[self._ends[at] : self._ends[at + 1]] if each >= base]
 
 
 def elements_of(plan: RecordedPlan) -> Elements:
-    """Return the element map of a plan, also of one out of a file. ValueError for a file without any."""
+    """Return the element map of a plan, which may come from a file. ValueError for an older file, which has no maps."""
     found = getattr(plan, "elements", None)
     if found is None and not plan.element_map:
         raise ValueError("the saved run is of an older version, which kept no element maps: run the kernel again")

@@ -14,12 +14,12 @@ from nkitools.record.record import Record
 from nkitools.rules.shown_text import shown_file
 from nkitools.why.traced_calls import Trace
 
-_LEAST = 2.0**-24  # the error of exact values, so that its logarithm is known
+_LEAST = 2.0**-24  # stands for the error of exact values, so that its logarithm is finite
 
 
 @dataclass(frozen=True)
 class LostDigits:
-    """A line that loses digits: ``digits`` of them, from its first write to its worst one."""
+    """A line that loses ``digits`` decimal digits: by so much the error grows from its operands to its worst write."""
 
     file: str
     line: int
@@ -31,11 +31,11 @@ class LostDigits:
 
     @property
     def reason(self) -> str:
-        """Return one sentence."""
+        """Return a sentence about the error of the worst write."""
         return f"its error is {self.error:.1e} of the largest value; the values are right in float64"
 
     def text(self) -> str:
-        """Return ``bfloat16 tensor_tensor at line 120 loses 3 digits``."""
+        """Return text such as ``bfloat16 tensor_tensor at kernel.py:120 loses 3 digits``."""
         count = max(1, round(self.digits))
         what = f"{self.dtype} {self.instruction} at {shown_file(self.file, whole=False)}:{self.line}"
         return f"{what} loses {count} digit{'s' if count > 1 else ''}"
@@ -52,7 +52,10 @@ class _Line:
 
 
 def lost_digits(records: Sequence[Record], wide: Trace, narrow: Trace) -> LostDigits | None:
-    """Return the line that loses the most digits; None where no write differs."""
+    """Return the line that loses the most digits; None if no line with a low-precision dtype adds to the error.
+
+    ``wide``: the writes in float64. ``narrow``: those in the dtypes of the kernel.
+    """
     lines: dict[tuple[str, int], _Line] = {}
     errors: dict[tuple[int, int], tuple[float, tuple[str, int]]] = {}
     for node in sorted(wide.writes.keys() & narrow.writes.keys(), key=lambda each: each[1]):
@@ -80,7 +83,7 @@ def lost_digits(records: Sequence[Record], wide: Trace, narrow: Trace) -> LostDi
 
 
 def _errors(node: tuple[int, int], wide: Trace, narrow: Trace) -> Iterator[float]:
-    """Yield the error of each write of an instruction, in parts of the largest value that it has written."""
+    """Yield the largest error of each write of an instruction, relative to the largest right value of that write."""
     for first, second in zip(wide.writes[node], narrow.writes[node], strict=False):
         yield _error(first.value, second.value)
 

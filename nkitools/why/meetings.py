@@ -1,4 +1,4 @@
-"""The senders of data that instructions have received: in collectives of ranks, and in exchanges of two cores."""
+"""The senders of data that instructions received: in collectives of ranks, and in exchanges of two cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Node = tuple[int, int]
 
 
 class Meetings:
-    """For each instruction that received data, the instructions that sent it."""
+    """The instructions that met in each exchange of data between ranks or cores."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
@@ -25,7 +25,10 @@ class Meetings:
         self._others = {node: nodes for nodes in met.values() for node in nodes}
 
     def origin(self, node: Node, source: From) -> Node | None:
-        """Return the instruction whose operand a source is; None where it is not in the run."""
+        """Return the instruction of the rank or core that ``source`` names, which met ``node``; None if there is none.
+
+        That is ``node`` itself if the source names neither.
+        """
         if source.rank is None and source.core is None:
             return node
         return next((each for each in self._others.get(node, [node]) if self._is_of(each, source)), None)

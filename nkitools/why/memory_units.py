@@ -1,4 +1,4 @@
-"""The memories of a record in units: the largest number of bytes that no access of the run cuts through."""
+"""The memories of a record in units: blocks of bytes, equal in size, that every access covers whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nkitools.record.record import Record
 from nkitools.record.rows import Access, layout_column, storage_column
 
 Memory = tuple[str, int]
-"""A storage by its id, or the memory whose bytes several storages share."""
+"""A storage by its id, or by a number the memory whose bytes several storages share."""
 
-_STRETCH = 64  # writes to a storage that are looked at together
+_STRETCH = 64  # writes to a storage that are searched first
 
 
 class Memories:
-    """The memories of one record, their units, and which instructions write to each."""
+    """The memories of one record: their units, and the instructions that write to each."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -37,11 +37,11 @@ class Memories:
         return ("storage", storage) if known is None or known.place < 0 else ("place", known.place)
 
     def first_byte(self, access: Access) -> int:
-        """Return where a view begins in its memory."""
+        """Return the byte of its memory at which a view begins."""
         return access.byte_offset + self._origin(access.storage)
 
     def _origin(self, storage: int) -> int:
-        """Return where a storage begins in its memory."""
+        """Return the byte of its memory at which a storage begins."""
         known = self.record.storages.get(storage)
         if known is None or known.place < 0:
             return 0
@@ -60,7 +60,7 @@ class Memories:
         return found
 
     def unit(self, memory: Memory) -> int:
-        """Return the bytes of a unit of a memory."""
+        """Return the size of a memory's units in bytes."""
         if memory not in self._units:
             found = 0
             for storage in self.storages_of(memory):
@@ -71,7 +71,7 @@ class Memories:
 
     @cached_property
     def _steps(self) -> _ByStorage:
-        """The steps of all accesses: what divides the places of their elements."""
+        """By storage, the largest number of bytes that divides the offsets and the sizes of all accessed elements."""
         columns, indices = self.columns, np.array(self.record.beside.indices, np.int64).reshape(-1, 3)
         outputs = np.array([(each.storage, each.layout.id, each.byte_offset) for each in self.record.outputs], np.int64)
         outputs = outputs.reshape(-1, 3)
@@ -81,9 +81,7 @@ class Memories:
         numbers, which = np.unique(layouts, return_inverse=True)
         grains = np.array([_grain(LAYOUTS[each]) for each in numbers.tolist()], np.int64)
         steps = np.gcd(grains[which.reshape(-1)], offsets) if numbers.size else offsets
-        found = _ByStorage(storages, steps[None])
-        # Of a storage the common step alone is asked for.
-        return found.reduced(np.gcd)
+        return _ByStorage(storages, steps[None]).reduced(np.gcd)
 
     def units_of(self, access: Access, mask: Array | None = None) -> Array:
         """Return the units of the elements of a view, or of those in a mask, sorted."""
@@ -91,19 +89,22 @@ class Memories:
         return np.unique(self.every_unit(access, starts.reshape(-1)))
 
     def every_unit(self, access: Access, starts: Array) -> Array:
-        """Return the units of elements of a view, one element after the other, by where they begin in the view."""
+        """Return the units of a view's elements, one element after the other.
+
+        ``starts``: the first byte of each element, counted from the view's first element.
+        """
         unit = self.unit(self.memory_of(access.storage))
         firsts = (starts + self.first_byte(access)) // unit
         width = access.layout.dtype.itemsize // unit
         return firsts if width <= 1 else (firsts[:, None] + np.arange(width)).reshape(-1)
 
     def element_of(self, access: Access, units: Array) -> Array:
-        """Return for each unit the number, in C order, of the view's element that has it; -1 where none has."""
+        """Return for each unit the number, in C order, of the view's element that contains it; -1 if none does."""
         layout = access.layout
         behind = units * self.unit(self.memory_of(access.storage)) - self.first_byte(access)
         if layout.injective:
             return _numbers(layout, behind)
-        # Of elements that share bytes the last one is written last.
+        # The last of several elements that share a byte is written last.
         wide = (bytes_of(layout)[..., None] + np.arange(layout.dtype.itemsize)).reshape(-1)
         order = np.argsort(wide, kind="stable")
         places = np.searchsorted(wide[order], behind, "right") - 1
@@ -111,16 +112,16 @@ class Memories:
         return np.where((places >= 0) & (wide[found] == behind), found // layout.dtype.itemsize, -1)
 
     def writers_of(self, memory: Memory, before: int, units: Array) -> Iterator[int]:
-        """Yield the instructions before a position that may write to some units of a memory, the last one first.
+        """Yield the positions of instructions before ``before`` that may write to some of ``units``, the latest first.
 
-        They are looked for a stretch at a time, as the first ones are often all that is asked for.
+        The search goes back in stretches, as the latest writers are often all that a caller takes.
         """
         unit = self.unit(memory)
         low, high = int(units[0]) * unit, int(units[-1] + 1) * unit
         columns = [(*self._writes.of(storage), self._origin(storage)) for storage in self.storages_of(memory)]
         ends, size = [int(np.searchsorted(positions, before)) for positions, _, _, _ in columns], _STRETCH
         while any(ends):
-            # All writes from here on to the last ones that were looked at: those of the storage with the latest ones.
+            # All writes from here on to the last ones that were searched: those of the storage with the latest ones.
             start = max(int(each[0][max(0, end - size)]) for each, end in zip(columns, ends, strict=True) if end)
             found = []
             for at, (positions, lows, highs, first) in enumerate(columns):
@@ -134,7 +135,7 @@ class Memories:
 
     @cached_property
     def _writes(self) -> _ByStorage:
-        """The writes to each storage: position, first byte, and the one behind the last."""
+        """The writes to each storage: position, first byte, and the byte after the last."""
         columns = self.columns
         writes = columns.of_plans(lambda plan: [each and not plan.names_only for each in plan.written])
         numbers, which = np.unique(columns.layouts[writes], return_inverse=True)
@@ -164,12 +165,12 @@ class Memories:
 
     @cached_property
     def registers(self) -> dict[int, list[int]]:
-        """The instructions that made the registers and states which instructions read, by the readers' positions."""
+        """The positions of the instructions that made the registers and engine states which each instruction reads."""
         return _by_first(self.record.beside.flow)
 
 
 class _ByStorage:
-    """Columns of accesses, those of a storage together."""
+    """Columns of accesses, grouped by storage."""
 
     def __init__(self, storages: Array, columns: Array) -> None:
         order = np.argsort(storages, kind="stable")
@@ -185,7 +186,7 @@ class _ByStorage:
         return self._columns[:, self._bounds[at] : self._bounds[at + 1]]
 
     def reduced(self, operation: np.ufunc) -> _ByStorage:
-        """Return one column for each storage: the accesses of it taken together."""
+        """Reduce the columns of each storage to one by ``operation``, in place."""
         if self._storages.size:
             self._columns = operation.reduceat(self._columns, self._bounds[:-1], axis=1)
             self._bounds = np.arange(self._storages.size + 1)
@@ -204,7 +205,10 @@ def _grain(layout: Layout) -> int:
 
 
 def _reach(layout: Layout) -> tuple[int, int]:
-    """Return where the bytes of a view begin and end, counted from its first element."""
+    """Return the first byte of a view and the byte after its last, counted from its first element.
+
+    Without limits for a stride of 0, as of an element that an index chose.
+    """
     dimensions = list(zip(layout.shape, layout.strides, strict=True))
     if any(size > 1 and not stride for size, stride in dimensions):
         return -(1 << 60), 1 << 60
@@ -213,7 +217,7 @@ def _reach(layout: Layout) -> tuple[int, int]:
 
 
 def starts_of(layout: Layout, mask: Array) -> Array:
-    """Return where the elements of a mask begin, counted from the view's first element."""
+    """Return the first byte of each element of a mask, counted from the view's first element."""
     found: Array = np.zeros(int(np.count_nonzero(mask)), np.int64)
     for indices, stride in zip(np.nonzero(mask), layout.strides, strict=True):
         found += indices * stride
@@ -221,7 +225,7 @@ def starts_of(layout: Layout, mask: Array) -> Array:
 
 
 def _numbers(layout: Layout, behind: Array) -> Array:
-    """Return the number of the element that has each byte, -1 where none has; no two elements share bytes."""
+    """Return the number of the element that contains each byte, -1 if none does; the elements share no bytes."""
     rest, inside, number = behind, behind >= 0, np.zeros_like(behind)
     counts = np.cumprod([1, *layout.shape[:0:-1]])[::-1].tolist()
     axes = [axis for axis, size in enumerate(layout.shape) if size > 1]

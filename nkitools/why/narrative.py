@@ -1,4 +1,4 @@
-"""A backward slice as text: one line for each line of the author's, folded over the loops around it."""
+"""A backward slice as text: one line for each source line, with the loop turns folded together."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from nkitools.chip.numerics import Array
 from nkitools.record.element_slice import Slice, SlicePart, SliceStep
 from nkitools.rules.shown_text import shown_file
 
-_FEW = 4  # values that are shown
-_TERMS = 3  # of a sum
+_FEW = 4  # values of a tensor that are shown
+_TERMS = 3  # terms of a sum that are shown
 
 
 def lines_of(found: Slice) -> list[str]:
-    """Return a slice as lines: what was asked for, the instructions from the last one back, and where the way ends."""
+    """Return a slice as lines: the asked elements, the instructions from the last one back, the ends of the walk."""
     lines = [_shown(found.asked)]
     if found.without_values:
         lines.append(f"  without values: {found.without_values}")
@@ -37,7 +37,7 @@ def lines_of(found: Slice) -> list[str]:
 
 
 def _folded(steps: Sequence[SliceStep]) -> list[list[SliceStep]]:
-    """Return the steps by line, instruction, program and rank, in the order in which the way back meets them."""
+    """Return the steps grouped by line, instruction, program and rank, in the order of the walk back."""
     found: dict[tuple[object, ...], list[SliceStep]] = {}
     for step in steps:
         one = step.instruction
@@ -64,7 +64,7 @@ def _group_lines(steps: Sequence[SliceStep]) -> list[str]:
 
 
 def _terms(steps: Sequence[SliceStep]) -> list[str]:
-    """Return the largest terms of a sum, over all turns that add to one element."""
+    """Return a line with the largest terms of a sum, over all turns that add to one element; [] if it is no sum."""
     sums = [(step, step.terms) for step in reversed(steps) if step.terms is not None]
     made = {part.indices.tobytes() for step in steps for part in step.results}
     if len(sums) != len(steps) or len(made) != 1 or sum(terms.size for _, terms in sums) < _TERMS:
@@ -76,7 +76,7 @@ def _terms(steps: Sequence[SliceStep]) -> list[str]:
 
 
 def _own(step: SliceStep, terms: Array) -> int:
-    """Return how many of the terms are no earlier sum, which comes last."""
+    """Return the number of terms without the result's earlier value, which is the last term if it is there."""
     return terms.size - any(part.operand in {one.operand for one in step.results} for part in step.operands)
 
 
@@ -90,7 +90,7 @@ def _of_turn(step: SliceStep, steps: Sequence[SliceStep]) -> str:
 
 
 def _marks(steps: Sequence[SliceStep]) -> list[str]:
-    """Return what values show, each once: by the first turn that shows it."""
+    """Return a line for each kind of mark, with the first loop turn that has it."""
     lines, seen = [], set[str]()
     for step in reversed(steps):
         for mark in step.marks:
@@ -104,7 +104,7 @@ def _marks(steps: Sequence[SliceStep]) -> list[str]:
 
 
 def _brought(steps: Sequence[SliceStep], seen: set[str]) -> list[str]:
-    """Say which turn of several has read the first NaN or infinity, and from which element."""
+    """Return a line about the first loop turn that read NaN or infinity; [] for one turn, or if a mark is shown."""
     if len(steps) < 2 or seen:
         return []
     for step in reversed(steps):
@@ -122,7 +122,7 @@ def _brought(steps: Sequence[SliceStep], seen: set[str]) -> list[str]:
 
 
 def _turns(steps: Sequence[SliceStep]) -> str:
-    """Return the loop counters of some steps: ``turns m=0, k=0..7``."""
+    """Return the loop counters of some steps, such as ``turns m=0, k=0..7``."""
     found = []
     for name in steps[0].instruction.loops:
         values = sorted({step.instruction.loops[name] for step in steps if name in step.instruction.loops})
@@ -131,7 +131,7 @@ def _turns(steps: Sequence[SliceStep]) -> str:
 
 
 def _stretch(values: Sequence[int]) -> str:
-    """Return ``0..7``, ``0, 2, 5``."""
+    """Return ascending numbers as text: ``0..7``, ``0..8 by 2`` or ``0, 2, 5``."""
     steps = {later - earlier for earlier, later in pairwise(values)}
     if len(values) > 2 and len(steps) == 1:
         step = steps.pop()
@@ -140,7 +140,7 @@ def _stretch(values: Sequence[int]) -> str:
 
 
 def _joined(parts: Sequence[SlicePart]) -> str:
-    """Return elements tensor by tensor, each with its values where these are few."""
+    """Return elements as text, tensor by tensor; with their values if these are few."""
     ordered = sorted(parts, key=_tensor)
     found = []
     for _, group in groupby(ordered, key=_tensor):

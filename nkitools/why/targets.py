@@ -1,4 +1,4 @@
-"""The values that are compared with what they should be: a kernel's results, and intermediates at the end of turns."""
+"""The tensors that are compared with right values: a kernel's results, and intermediates at the end of loop turns."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from nkitools.record.rows import Access
 from nkitools.why.traced_calls import Held, Trace
 
 Function = Callable[..., Any]
-"""A function of the kernel's arguments that returns what should be there."""
+"""A function of the kernel's arguments that returns the right values of a tensor."""
 
 RELATIVE = 1e-5
-"""The largest error of a reference that computes in float32, in parts of the largest value of a tensor."""
+"""The largest error of a reference that computes in float32, relative to the largest value of a tensor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A tensor at some time, with the values that it has and those that it should have."""
+    """A tensor at some point of a run, with its values and the right ones."""
 
     name: str
     turn: dict[str, int]
@@ -40,17 +40,17 @@ class Target:
     got: Array
     want: Array
     wrong: Array  # the elements that differ
-    key: str = ""  # of an intermediate, '' of a result
+    key: str = ""  # the name in ``expect`` of an intermediate; '' for a result
 
     @property
     def scale(self) -> float:
-        """Return the largest magnitude of the right values."""
+        """Return the largest magnitude of the finite right values; 1 if that is 0."""
         finite = np.abs(self.want[np.isfinite(self.want)])
         return float(finite.max(initial=0.0)) or 1.0
 
 
 class Expected:
-    """The right results and intermediates of a kernel, for any arguments; ``rule``: the author's, for results."""
+    """The right results and intermediates of a kernel, for any arguments. ``rule``: the author's, for results."""
 
     def __init__(
         self, reference: Argument, expect: Mapping[str, Function], kwargs: Mapping[str, Any], rule: Rule | None = None
@@ -64,7 +64,7 @@ class Expected:
         self._kwargs = frozenset(kwargs)
 
     def counters(self, arguments: int) -> dict[str, tuple[str, ...]]:
-        """Return the loop counters that each function names: its parameters beside the kernel's arguments."""
+        """Return for each function of ``expect`` the loop counters that it takes, its other parameters."""
         found = {}
         for name, function in self.expect.items():
             kinds = inspect.signature(function).parameters.values()
@@ -75,7 +75,7 @@ class Expected:
         return found
 
     def results(self, half: Half, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Array | None]:
-        """Return what each result should be, in float64, in the order of the run's results; None where unknown."""
+        """Return the right values of each result, in float64, in the order of the run's results; None if unknown."""
         shapes = [(name, values.array.shape) for name, values in _values_of(half)]
         return references_of(self.reference, shapes, len(half.outputs), args, dict(kwargs))
 
@@ -88,7 +88,7 @@ class Expected:
         kwargs: Mapping[str, Any],
         shape: tuple[int, ...],
     ) -> Array:
-        """Return what an intermediate should hold. ValueError for a function that returns another size."""
+        """Return the right values of an intermediate. ValueError for another size, TypeError for several arrays."""
         function = self.expect[name]
         given, named = in_float64((args, dict(kwargs)))
         if "program" in inspect.signature(function).parameters:
@@ -105,7 +105,10 @@ class Expected:
 
 
 def results_of(half: Half, expected: Expected, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Target]:
-    """Return the results of a run, and the arguments that it has written, as targets."""
+    """Return a target for each result, and for each argument that the run changed and does not return.
+
+    Those without right values, or with right values of another shape, are left out.
+    """
     found = []
     wants = expected.results(half, args, kwargs)
     for (name, values), want, (number, access) in zip(_values_of(half), wants, _places_of(half), strict=False):
@@ -124,7 +127,7 @@ def _values_of(half: Half) -> list[tuple[str, Values]]:
 
 
 def _places_of(half: Half) -> list[tuple[int, Access]]:
-    """Return the record of each result, by its number, and the place in it."""
+    """Return for each result the number of its record and its view."""
     records = list(enumerate(half.run.all_records))
     places = [(number, access) for number, record in records for access in record.outputs]
     for name in sorted(half.changed - half.returned):
@@ -136,7 +139,7 @@ def _places_of(half: Half) -> list[tuple[int, Access]]:
 def intermediates_of(
     trace: Trace, expected: Expected, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> list[Target]:
-    """Return the intermediates of a run as targets, in the order in which the kernel has made them."""
+    """Return a target for each intermediate, in the order in which the kernel wrote them."""
     found: list[Target] = []
     for held in sorted(trace.held.values(), key=lambda each: (each.position, each.number)):
         want = expected.intermediate(held.name, held.turn, held.program, args, kwargs, held.value.shape)
@@ -150,7 +153,7 @@ def intermediates_of(
 
 
 def _must_hold_numbers(name: str, pairs: list[tuple[Array, Array]]) -> None:
-    """Raise NothingCompared where a tensor is NaN in all of its turns, as is what it should hold."""
+    """Raise NothingCompared if a tensor and its right values are NaN in all turns."""
     if pairs:
         got, want = (np.concatenate([each.ravel() for each in side]) for side in zip(*pairs, strict=True))
         must_hold_numbers(name, got, want)
@@ -172,7 +175,10 @@ def _target(held: Held, want: Array, wrong: Array) -> Target:
 
 
 def differing(got: Array, want: Array, relative: float = RELATIVE, rule: Rule | None = None) -> Array:
-    """Return the elements that differ: by the author's rule, else by more than a reference in float32 explains."""
+    """Return a mask of the elements that differ by more than ``rule`` allows.
+
+    Without a rule: by more than ``relative`` times the largest finite right value.
+    """
     if rule is not None:
         return compared(got, want, rule).wrong
     finite = np.abs(want[np.isfinite(want)])

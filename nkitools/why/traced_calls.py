@@ -1,4 +1,4 @@
-"""A kernel call that is run again and again on arguments of its own, with a trace of its writes."""
+"""A kernel call that is run again and again, on copies of its arguments, with a trace of its writes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ MOST_BYTES = 256 << 20  # of all values that a trace keeps
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The elements that a tensor held at the end of a turn."""
+    """The elements of a tensor at the end of a loop turn."""
 
     name: str  # in the kernel
-    turn: dict[str, int]  # the loop counters that count, with their values
+    turn: dict[str, int]  # the wanted loop counters, with their values
     program: tuple[int, ...]  # the program that wrote the tensor
     number: int  # of the record
     position: int  # the last instruction of the turn that wrote to the tensor
@@ -50,17 +50,18 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """The elements that an instruction has written into one of its destinations."""
+    """The elements that an instruction wrote into one of its destinations."""
 
     access: Access
     value: Array  # as they were right after the instruction
 
 
 class Trace(Observer):
-    """An observer that keeps the turn of every instruction, and named tensors as they are at the end of each turn.
+    """An observer that keeps the loop turn of every instruction, and named tensors at the end of each turn.
 
-    ``wanted``: the loop counters that count, by the tensor's name. ``keeps_writes``: whether the values of all writes
-    are kept too.
+    ``wanted``: by a tensor's name, the loop counters that tell its turns apart. ``keeps_writes``: whether the values of
+    all
+    writes are kept, too.
     """
 
     def __init__(self, wanted: Mapping[str, Sequence[str]] | None = None, *, keeps_writes: bool = False) -> None:
@@ -75,11 +76,11 @@ class Trace(Observer):
         self._storages: WeakValueDictionary[int, Storage] = WeakValueDictionary()
 
     def allocated(self, record: Record, storage: Storage) -> None:
-        """Remember a storage."""
+        """Keep a reference to a storage."""
         self._storages[storage.id] = storage
 
     def issued(self, record: Record, row: Row) -> None:
-        """Keep the turn, and what the instruction has written."""
+        """Keep the instruction's loop turn, and the tensors that it wrote as far as they are wanted."""
         frame = author_frame(2)
         number, turn = record.rank or 0, (record.moment or moment_of(frame)).loops
         self.turns[number, row.position] = turn
@@ -153,7 +154,7 @@ class Call:
 
     @classmethod
     def of_run(cls, run: Run) -> Call | None:
-        """Return the call of a run; None for ranks, and where its arguments are no longer as they were.
+        """Return the call of a run; None for ranks, and if its arguments have changed since.
 
         Large arguments are not copied: a second run shows whether they have changed.
         """
@@ -176,7 +177,7 @@ class Call:
         return self.launch.name
 
     def places(self) -> dict[str, int | str]:
-        """Return where the arrays among the arguments are, by the names of the kernel's parameters."""
+        """Return the position or the keyword of each array argument, by the names of the kernel's parameters."""
         signature = signature_of(self.launch.function)
         found: dict[str, int | str] = dict(zip(signature.parameters, range(len(self.args)), strict=False))
         found |= {name: name for name in self.kwargs}
@@ -187,7 +188,7 @@ class Call:
         return self.args[place] if isinstance(place, int) else self.kwargs[place]
 
     def changed(self, values: Mapping[str, Array]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments with other arrays, by the names of parameters."""
+        """Return the arguments with some arrays replaced by ``values``, by the names of the kernel's parameters."""
         args, kwargs, places = list(self.args), dict(self.kwargs), self.places()
         for name, value in values.items():
             place = places[name]
@@ -205,9 +206,9 @@ class Call:
         rules: str = "off",
         values: Mapping[str, Array] | None = None,
     ) -> Half:
-        """Run the kernel on copies of its arguments; some have other ``values``.
+        """Run the kernel on copies of its arguments, with some of them replaced by ``values``.
 
-        The run is apart from those of the caller: no collector and no watch looks at it.
+        Collectors and watches of the caller do not see the run.
         """
         args, kwargs = self.changed(values or {})
         launch = replace(self.launch, rules=rules)
@@ -222,7 +223,7 @@ class Call:
         return Context().run(apart)
 
     def watched(self) -> Run:
-        """Return a run on copies of the arguments that has kept what its instructions wrote."""
+        """Run the kernel on copies of its arguments; return a run that keeps what its instructions wrote."""
 
         def apart() -> Run:
             with options.override(watch=None), watching():

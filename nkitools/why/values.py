@@ -1,4 +1,4 @@
-"""The values of elements on the way back: of a second run that looks at them, or of a run that was watched."""
+"""The values of elements on a walk back: from a second run that records them, or from a watched run."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from nkitools.why.backward import Backward
 from nkitools.why.memory_units import Memories, Memory
 
 Wanted = dict[tuple[int, Memory, int], Array]
-"""Units by record, memory and the position of their writer, `GIVEN` for those that no instruction has written."""
+"""Units by record, memory and the position of their writer; `GIVEN` for those that no instruction wrote."""
 
 
 class Values:
-    """The bytes of units as their writers have left them."""
+    """The bytes of units as each writer left them."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[int, Memory, int], tuple[Array, Array]] = {}
 
     def keep(self, number: int, memory: Memory, writer: int, units: Array, raw: Array) -> None:
-        """Keep the bytes of sorted units, a row each."""
+        """Keep the bytes of sorted units, one row for each."""
         known = self._kept.get((number, memory, writer))
         if known is not None:
             units, firsts = np.unique(np.concatenate((units, known[0])), return_index=True)
@@ -37,9 +37,9 @@ class Values:
         self._kept[number, memory, writer] = units, raw
 
     def read(self, number: int, memory: Memory, parts: Mapping[int, Array]) -> tuple[Array, Array] | None:
-        """Return units, sorted, with their bytes; ``parts``: the units by writer. None where one is not known.
+        """Return sorted units with their bytes; None if one is unknown, or if none was ever written.
 
-        What was never written is left out.
+        ``parts``: the units by writer. Those that were never written are left out.
         """
         found = []
         for writer, units in parts.items():
@@ -63,7 +63,7 @@ class Values:
 
 
 def wanted_of(back: Backward) -> Wanted:
-    """Return all units that a way back goes through, and those of every index on it."""
+    """Return all units that a walk back reads, and those of the indices and operands whose values it lacked."""
     found: dict[tuple[int, Memory, int], list[Array]] = {}
     for read in (*back.reads(), *back.missed):
         memory = back.memories[read.number].memory_of(read.access.storage)
@@ -73,7 +73,7 @@ def wanted_of(back: Backward) -> Wanted:
 
 
 class Capture(Observer):
-    """An observer of a second run that keeps the wanted units of a first one."""
+    """An observer that keeps, in a second run, the wanted units of the first one."""
 
     def __init__(self, back: Backward, wanted: Wanted) -> None:
         self.values = Values()
@@ -92,7 +92,7 @@ class Capture(Observer):
                 self._written.setdefault((number, writer), []).append((memory, units))
 
     def allocated(self, record: Record, storage: Storage) -> None:
-        """Remember a storage; keep what is wanted of an argument or a constant."""
+        """Keep a reference to a storage, and the wanted units of an argument or a constant."""
         self._storages[storage.id] = storage
         number = self._numbers[record.rank or 0, storage.id] = len(record.storages) - 1
         wanted = self._given.get((record.rank or 0, number))
@@ -100,7 +100,7 @@ class Capture(Observer):
             self._keep(record, storage, GIVEN, *wanted)
 
     def issued(self, record: Record, row: Row) -> None:
-        """Keep what is wanted of the elements that the instruction has written."""
+        """Keep the wanted units that the instruction wrote."""
         number = record.rank or 0
         for memory, units in self._written.get((number, row.position), ()):
             for access in row.writes():
@@ -110,7 +110,7 @@ class Capture(Observer):
                     break
 
     def _was(self, number: int, storage: int) -> Memory | None:
-        """Return the memory of the first run that a storage is, or lies in."""
+        """Return the memory of the first run that corresponds to a storage of this one; None if there is none."""
         place = self._numbers.get((number, storage), -1)
         return self._first[number][place] if 0 <= place < len(self._first[number]) else None
 
@@ -130,7 +130,7 @@ def raw_bytes(storage: Storage) -> Array:
 
 
 def watched_values(run: Run, memories: list[Memories]) -> Values:
-    """Return what a watch has kept of a run."""
+    """Return the values that a watch kept of a run."""
     values = Values()
     for number, record in enumerate(run.all_records):
         for written in (*record.inputs, *record.writes):
@@ -158,7 +158,7 @@ def _keep_written(values: Values, number: int, memories: Memories, record: Recor
 
 
 def _accesses(record: Record, written: Written) -> Access | None:
-    """Return the view that a watch has kept; None where the record does not have it."""
+    """Return the view that a watch kept the values of; None if the record does not have it."""
     if written.position < 0:
         known = record.storages.get(written.storage)
         if known is None or known.place >= 0:

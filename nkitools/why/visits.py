@@ -1,4 +1,4 @@
-"""The instructions on a way back: what each has made, and what it has read."""
+"""The instructions on a walk back, with the elements that each made and read."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from nkitools.chip.numerics import Array
 from nkitools.record.rows import Access
 
 INDEX = "index"
-"""The name of operands that are no arguments: what chooses elements, or says where they lie."""
+"""The name of an operand that is no argument: an index that chooses elements, or an address."""
 
 
 @dataclass(eq=False, slots=True)
 class Read:
-    """The elements that an instruction has read of an operand.
+    """The elements that an instruction read of an operand.
 
-    ``number``: the record that the operand lies in. ``access``: the view. ``wanted``: the elements of it, as a mask.
-    ``writers``: the units by the position of the instruction that has written them, `GIVEN` or `UNWRITTEN`.
+    ``number``, ``position``: of the record and the instruction that the operand belongs to. ``access``: its view.
+    ``wanted``: a mask of the elements. ``writers``: their units by the position of the last writer, `GIVEN` or
+    `UNWRITTEN`.
     """
 
     operand: str
@@ -29,7 +30,12 @@ class Read:
 
 @dataclass(eq=False, slots=True)
 class Visit:
-    """An instruction on the way: the elements that it has made, by result, and those that it has read."""
+    """An instruction on a walk back.
+
+    ``made``: masks of the wanted elements, by result. ``results``: the views of the results. ``reads``: its operands on
+    the
+    walk, by record, position and operand number.
+    """
 
     made: dict[str, Array] = field(default_factory=dict)
     results: dict[str, Access] = field(default_factory=dict)
