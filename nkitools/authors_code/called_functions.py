@@ -1,4 +1,4 @@
-"""The functions that a function names, where they are its author's: what it may call."""
+"""The author's functions that a function may call: those that its code names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _OURS = __name__.partition(".")[0]
 
 
 def named_functions(function: FunctionType) -> Iterator[FunctionType]:
-    """Yield a function and the author's functions that it names, those of classes that it names included, each once."""
+    """Yield a function, and all of the author's functions that it names, directly or through others, each once.
+
+    Of a class: its constructor, and the methods whose names appear in the function.
+    """
     waiting: list[Any] = [function]
     seen: set[int] = set()  # of code objects, which are equal where only their files differ
     while waiting:
@@ -34,9 +37,9 @@ def named_functions(function: FunctionType) -> Iterator[FunctionType]:
 
 
 def plain_function(value: Any) -> FunctionType | None:
-    """Return the author's function in a kernel, a method, a partial, or what a decorator has made of one.
+    """Return the function in a kernel, a method, a partial, or a decorated function; None for other values.
 
-    None for an instruction.
+    None for an instruction, too.
     """
     if value.__class__ is FunctionType and not value.__dict__:
         return value
@@ -55,7 +58,7 @@ def plain_function(value: Any) -> FunctionType | None:
 
 
 def function_called(value: Any) -> FunctionType | None:
-    """Return the author's function that a call of ``value`` runs: of an object the ``__call__`` of its class."""
+    """Return the author's function that a call of ``value`` runs: for an object the ``__call__`` of its class."""
     return plain_function(value) or plain_function(vars(type(value)).get("__call__"))
 
 

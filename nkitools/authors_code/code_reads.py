@@ -19,7 +19,10 @@ MISSING = object()
 
 
 class Read(NamedTuple):
-    """A name that code reads. ``unknown`` says why its value decides nothing or all; '' for a value that is known."""
+    """A name that code reads, with its value.
+
+    ``unknown``: why the value does not decide all that the code does with the name; '' if it does.
+    """
 
     name: str
     value: Any
@@ -51,7 +54,7 @@ def _reads(code: CodeType, function: FunctionType) -> Iterator[Read]:
 
 
 def _global(name: str, function: FunctionType, following: list[Instruction]) -> Read:
-    """Return a global variable or builtin; of a module the attribute that the next instructions read of it."""
+    """Return a global variable or builtin; for a module, the attribute that the next instructions read of it."""
     own, others = function.__globals__, vars(builtins)
     value = own.get(name, others.get(name, MISSING))
     if name not in own and value is not MISSING:
@@ -69,7 +72,7 @@ def _global(name: str, function: FunctionType, following: list[Instruction]) -> 
 
 
 def _late_import(name: str, code: CodeType, function: FunctionType) -> Read:
-    """Return a module that a function imports: nothing of one that is known."""
+    """Return an import within a function; its effects are known for a trusted module alone."""
     uses_outside = any(is_outside(name, each) for each in code.co_names)
     if is_trusted(name) and not uses_outside:
         return Read(f"import {name}", None)

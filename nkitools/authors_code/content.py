@@ -1,7 +1,8 @@
-"""The content of an author's values and functions as one key: two are equal only where a run of either does the same.
+"""The content of an author's values and functions as one key: two keys are equal only if runs with either do the same.
 
-Of a function count its code, its defaults, the variables around it and what it reads by name; of these their content in
-turn, down to numbers, texts and arrays. What cannot be known so is named: then results are not kept.
+The key of a function covers its code, its defaults, the variables around it and the names that it reads; these with
+their own content in turn, down to numbers, texts and arrays. If some content cannot be known, the key comes with the
+reason, and results are not kept.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _NO_CONTENT = frozenset({
     "__loader__", "__spec__", "__file__", "__path__", "__warningregistry__", "__conditional_annotations__",
 })  # fmt: skip
 _first_keys: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""The content of functions with ``functools.lru_cache`` while they kept no result yet."""
+"""The keys of functions with ``functools.lru_cache``, taken while they had no results."""
 
 
 def content_of(*values: Any) -> Content:
-    """Return the content of values: arrays, containers, objects, functions, kernels."""
+    """Return the key of values: arrays, containers, objects, functions, kernels."""
     walk = _Walk(MOST_BYTES)
     try:
         for each in values:
@@ -46,7 +47,7 @@ def content_of(*values: Any) -> Content:
 
 
 class _Walk(DataWalk):
-    """One walk over values and functions."""
+    """The key of values and functions while it is computed."""
 
     def _add_other(self, value: Any, what: str) -> None:
         if not self._add_code(value, what):
@@ -161,7 +162,7 @@ class _Walk(DataWalk):
             self.add(base, what)
 
     def _remembering(self, value: Any, what: str) -> None:
-        """Add a function that keeps its results: they follow from the values that it read when it kept none."""
+        """Add a function with a cache: known only if what it reads has not changed since the cache was empty."""
         self._say("lru_cache", str(value.cache_parameters()))
         walk = self._apart(value.__wrapped__, what)
         key = walk.content.key
@@ -213,7 +214,7 @@ class _Walk(DataWalk):
             self._say(type(value).__qualname__, shown)
 
     def _reduced(self, value: Any, what: str) -> None:
-        """Add an object of a class that says how it is copied."""
+        """Add an object by the parts that its class gives for copying or pickling."""
         if type(value).__module__ == "itertools":  # pickling them is deprecated from Python 3.12 on
             self.refuse(f"{what} is of class {type(value).__name__}, whose content cannot be read")
             return
@@ -255,7 +256,10 @@ _WORD = 8  # bytes
 
 
 def _is_trusted_class(made: type) -> bool:
-    """Return True for a class that a trusted module defines by name; a class that its functions make is not trusted."""
+    """Return True for a class that a trusted module defines by name.
+
+    A class that a function makes is trusted in nkitools and jaxlib alone.
+    """
     if not is_trusted(str(made.__module__)):
         return False
     if not made.__flags__ & _HEAP_TYPE:
@@ -280,7 +284,7 @@ def _slots(made: type) -> list[tuple[str, Any]]:
 
 
 def _has_hidden_state(made: type) -> bool:
-    """Return True if objects of a class take more memory than their attributes: a base written in C has more."""
+    """Return True if objects of a class take more memory than their attributes, as with a base class written in C."""
     return made.__basicsize__ > object.__basicsize__ + _WORD * (2 + len(_slots(made)))
 
 
@@ -295,7 +299,7 @@ def _random_state(value: Any) -> tuple[Any, ...] | None:
 
 
 def _is_kernel(value: Any) -> bool:
-    """Return True for a kernel object; its class is found by name, as this room may not import it."""
+    """Return True for a kernel object; its class is found by name, as this package may not import it."""
     return any(each.__name__ == "KernelObject" for each in type(value).__mro__)
 
 
@@ -312,7 +316,7 @@ def _is_machinery(cell: CellType, module: str) -> bool:
 
 def _annotations(function: FunctionType) -> Mapping[str, Any]:
     if sys.version_info >= (3, 14) and function.__annotate__ is not None:
-        return {}  # they are code, which may name what is not there
+        return {}  # they are code, which may read names that do not exist
     return function.__annotations__
 
 

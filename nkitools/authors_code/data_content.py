@@ -23,7 +23,7 @@ _BUFFERS = ("bytearray", "memoryview", "array")
 class Content:
     """The key of values.
 
-    ``code``: of the code alone, and the lines that it stands in. ``unknown``: what the key leaves out; '' for nothing.
+    ``code``: of their code alone, with its lines. ``unknown``: why the key does not cover them; '' if it does.
     """
 
     key: str
@@ -32,23 +32,23 @@ class Content:
 
 
 class DataWalk:
-    """One walk over values; ``what`` names a value as the subject of a sentence."""
+    """The key of data while it is computed. ``what``, in its methods, names a value as the subject of a sentence."""
 
     def __init__(self, most: int) -> None:
         self._whole = blake2b(digest_size=16)
         self._code = blake2b(digest_size=16)
-        self._seen: dict[int, tuple[int, Any]] = {}  # values are kept, so that their ids stay theirs
+        self._seen: dict[int, tuple[int, Any]] = {}  # values are kept alive, so that no other value gets their ids
         self._left = most
         self._unknown = ""
         self._has_data = False
 
     @property
     def content(self) -> Content:
-        """The hashes of the values that were added, and the reason why one of them cannot be known."""
+        """The key of the values that were added, and the reason why one of them cannot be known."""
         return Content(self._whole.hexdigest(), self._code.hexdigest(), self._unknown)
 
     def refuse(self, reason: str) -> None:
-        """Note what cannot be known."""
+        """Note why a value cannot be known; the first reason is kept."""
         self._unknown = self._unknown or reason
         self._say("unknown", reason)
 
@@ -72,7 +72,7 @@ class DataWalk:
         raise NotImplementedError
 
     def _add_parts(self, value: Any, what: str) -> None:
-        """Add what an object has beside the elements of an array."""
+        """Add the class and the attributes of an object, beside its data."""
         raise NotImplementedError
 
     def _say(self, *words: str) -> None:
@@ -114,7 +114,7 @@ class DataWalk:
             self.add(each, what)
 
     def _apart(self, value: Any, what: str) -> Self:
-        """Return the walk over a value by itself, as of an element of a set, which has no order."""
+        """Compute the key of a value by itself, such as an element of a set, which has no order; return its walk."""
         walk = type(self)(self._left)
         walk.add(value, what)
         self._left = walk._left

@@ -1,4 +1,4 @@
-"""An author's bytecode, read here alone: the loops around an instruction, and where the value that it makes goes.
+"""Facts from an author's bytecode: the loops around an instruction, and where its value goes.
 
 The source is not needed: code of ``exec`` has none, and a file may have been edited since.
 """
@@ -30,13 +30,13 @@ class Loop:
 
 @lru_cache(maxsize=256)
 def instructions_of(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
-    """Return the offsets and the instructions of a code, without the caches that follow some of them."""
+    """Return the offsets and the instructions of a code object, without EXTENDED_ARG."""
     instructions = [each for each in dis.get_instructions(code) if each.opname != "EXTENDED_ARG"]
     return [each.offset for each in instructions], instructions
 
 
 def constants_of(code: CodeType) -> list[object]:
-    """Return the constants of a code, without the line that the body of a class notes from Python 3.13 on."""
+    """Return the constants of a code object, without the line number that a class body stores from Python 3.13 on."""
     if "__firstlineno__" not in code.co_names:
         return list(code.co_consts)
     _, instructions = instructions_of(code)
@@ -50,12 +50,12 @@ def constants_of(code: CodeType) -> list[object]:
 
 
 def begins_import_from(frame: FrameType) -> bool:
-    """Return whether ``frame`` stands in a ``from module import name``, at one of its names."""
+    """Return whether ``frame`` is executing a ``from module import name``, at one of its names."""
     return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
 
 def variable_before(code: CodeType, offset: int) -> str:
-    """Return the local variable that the instruction at ``offset`` works on, as of ``x.shape``; '' for another."""
+    """Return the local variable that the instruction before ``offset`` loads, as ``x`` of ``x.shape``; '' for none."""
     offsets, instructions = instructions_of(code)
     before = instructions[bisect_right(offsets, offset) - 2]
     return _last_name(before) if before.opname.startswith("LOAD_FAST") else ""
@@ -66,9 +66,9 @@ def _last_name(load: dis.Instruction) -> str:
 
 
 def beginning(code: CodeType, offset: int) -> int:
-    """Return the offset at which the instruction of a place begins.
+    """Return the offset of the instruction whose bytes ``offset`` lies in.
 
-    A frame of Python 3.12 that waits for a generator in a ``for`` stands behind the begin of FOR_ITER, in its cache,
+    A frame of Python 3.12 that waits for a generator in a ``for`` points behind the begin of FOR_ITER, into its cache,
     from the second time on.
     """
     text = code.co_code
@@ -78,7 +78,7 @@ def beginning(code: CodeType, offset: int) -> int:
 
 
 def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
-    """Return the names that an instruction stores into, for the stack's top first; later Pythons pair them."""
+    """Return the names that an instruction stores into, for the stack's top first; newer Pythons store two at once."""
     if not instruction.opname.startswith(_STORES):
         return ()
     names = instruction.argval
@@ -88,7 +88,7 @@ def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
 
 
 def _targets(instructions: list[dis.Instruction], position: int) -> tuple[str, ...]:
-    """Return the names that the value on top of the stack goes to, from ``position`` on: one, or those of a tuple."""
+    """Return the names that get the value on top of the stack, from ``position`` on: one, or those of a tuple."""
     found: list[str] = []
     wanted = 1
     for instruction in instructions[position:]:
@@ -148,7 +148,7 @@ def bound_name(code: CodeType, offset: int) -> str:
 
 
 def _name_after(instructions: list[dis.Instruction], taker: int, above: int) -> str:
-    """Return the name that a value gets from the instruction that takes it, so many values above; '' for none."""
+    """Return the name that the instruction ``taker`` gives a value with ``above`` others above it; '' for none."""
     names = _stored(instructions[taker])
     if names:
         return names[above]
@@ -160,14 +160,14 @@ def _name_after(instructions: list[dis.Instruction], taker: int, above: int) -> 
 
 
 def is_returned(code: CodeType, offset: int) -> bool:
-    """Return whether the value of the instruction at ``offset`` is returned as it is: the caller will name it."""
+    """Return whether the value of the instruction at ``offset`` is returned as it is: the caller names it."""
     offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)
     return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
 
 
 def is_dropped(code: CodeType, offset: int) -> bool:
-    """Return whether nothing takes the value of the instruction at ``offset``: it is a statement of its own."""
+    """Return whether the value of the instruction at ``offset`` is not used: the instruction is a statement."""
     offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)
     return position < len(instructions) and instructions[position].opname == "POP_TOP"
@@ -178,7 +178,7 @@ _CALLS = frozenset({"PRECALL", "CALL", "CALL_FUNCTION", "CALL_METHOD", "CALL_KW"
 
 
 def _taken(instruction: dis.Instruction) -> int:
-    """Return the number of values that an instruction takes from the stack; more than there are if unknown."""
+    """Return the number of values that an instruction takes from the stack; a huge number if that is unknown."""
     name = instruction.opname
     if name in ("KW_NAMES", "NOP") or name in _PUSHES or name.startswith("LOAD_FAST"):
         return 0
@@ -196,8 +196,7 @@ def _taken(instruction: dis.Instruction) -> int:
 
 
 def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, int] | None:
-    """Return the instruction that takes the value on top of the stack at ``position``, and the number of values above
-    it.
+    """Return the instruction that takes the stack's top at ``position``, and the number of values above that.
 
     None if that is uncertain: ``first, second = make(), make()`` takes the first value when the second is made.
     """
@@ -217,7 +216,10 @@ def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, in
 
 
 def returned_element(code: CodeType, offset: int) -> int | None:
-    """Return the index in a returned tuple or list that the value of the instruction at ``offset`` gets."""
+    """Return the index at which the value of the instruction at ``offset`` stands in a returned tuple or list.
+
+    None if it stands in none.
+    """
     offsets, instructions = instructions_of(code)
     taken = _taking(instructions, bisect_right(offsets, offset))
     if taken is None or taken[0] + 1 >= len(instructions):
@@ -246,7 +248,7 @@ def unpacked_name(code: CodeType, offset: int, element: int) -> str:
 
 @lru_cache(maxsize=256)
 def returned_names(code: CodeType) -> frozenset[str]:
-    """Return the variables that a function returns as they are: the caller has another name for what is in them."""
+    """Return the variables that a function returns as they are: the caller has other names for their values."""
     _, instructions = instructions_of(code)
     return frozenset(
         _last_name(load)

@@ -1,4 +1,4 @@
-"""Modules by what is known of their functions: whether a result follows from the arguments alone."""
+"""The modules that are trusted: the results of their functions follow from the arguments alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FRAMES = frozenset({"__globals__", "__closure__", "__code__", "__subclasses__", 
 
 
 def module_name(value: Any) -> str:
-    """Return the name of the module that a function, a class or an object's class is of."""
+    """Return the name of the module that defines a function, a class, or an object's class."""
     space = getattr(value, "__globals__", None)
     if isinstance(space, dict):
         is_generated = value.__code__.co_filename.startswith("<nkitools generated")
@@ -63,7 +63,7 @@ def is_outside(module: str, attribute: str) -> bool:
 
 
 _PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))  # of any environment
-_INSTALLED = (os.path.dirname(os.__file__) + os.sep, "<frozen")  # asked of sysconfig, it takes a millisecond
+_INSTALLED = (os.path.dirname(os.__file__) + os.sep, "<frozen")  # sysconfig would take a millisecond for it
 
 
 def is_installed(file: str) -> bool:

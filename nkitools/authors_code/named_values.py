@@ -20,7 +20,7 @@ def globals_named(function: FunctionType) -> dict[str, Any]:
 
 
 def variables_around(function: FunctionType) -> dict[str, Any]:
-    """Return the variables of the functions around a function that it uses, without those that have no value yet."""
+    """Return the variables of enclosing functions that a function uses, without those that have no value yet."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -36,5 +36,5 @@ def attributes_named(module: ModuleType, names: Iterable[str]) -> dict[str, Any]
 
 
 def of_names(names: Iterable[str], variables: dict[str, Any]) -> dict[str, Any]:
-    """Return those of some variables that have one of these names, in the order of the names."""
+    """Return the ``variables`` that have one of these names, in the order of the names."""
     return {name: variables[name] for name in names if name in variables}

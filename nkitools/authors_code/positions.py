@@ -1,4 +1,4 @@
-"""The line and column of a place in code; a line also where Python has none: artificial instructions, made code."""
+"""The line and column of a place in code; a line also for instructions to which Python gives none."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ Span = tuple[int | None, int | None, int | None, int | None]
 
 
 def position_of(code: CodeType, instruction: int) -> tuple[int | None, int | None]:
-    """Return the line of an instruction (its offset in bytes) and its column from 0; None for what is not known."""
+    """Return the line of an instruction (its offset in bytes) and its column from 0; None if unknown."""
     line, _, column, _ = next(islice(code.co_positions(), max(instruction, 0) // 2, None), (None,) * 4)
     return line, column
 
 
 def line_at(code: CodeType, instruction: int, line: int | None) -> int:
-    """Return ``line`` where there is one, else that of the nearest instruction before that has one.
+    """Return ``line`` if it is known, else that of the nearest instruction before that has one.
 
-    The first line of ``code`` stands for code without any line. ``instruction`` is an offset in bytes.
+    The first line of ``code`` if none has. ``instruction``: an offset in bytes.
     """
     if line is not None:
         return line
@@ -28,16 +28,16 @@ def line_at(code: CodeType, instruction: int, line: int | None) -> int:
 
 
 def line_of(frame: FrameType) -> int:
-    """Return the line at which ``frame`` stands."""
+    """Return the line that ``frame`` is executing."""
     return line_at(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
 def span_of(code: CodeType, instruction: int) -> Span:
-    """Return first and last line, first and last column of an instruction (its offset in bytes), as `span` has them."""
+    """Return the first and last line, and the first and last column, of an instruction (its offset in bytes)."""
     found = islice(code.co_positions(), max(instruction, 0) // 2, None)
     return next(found, (None,) * 4)
 
 
 def span(node: ast.expr) -> Span:
-    """Return first and last line, first and last column of a node."""
+    """Return the first and last line, and the first and last column, of a node."""
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset

@@ -1,7 +1,7 @@
-"""The source of code that runs: the text of its file, as long as that text still holds the very code.
+"""The source of code that runs: the text of its file, as long as that text still gives this very code.
 
-A file may be edited after it was imported. Then its text is another program's: neither is it compiled in the place of
-the code, nor do findings name its lines. A text that held the code once is kept for it.
+A file may be edited after it was imported. Then its text is another program's: it is not compiled in place of the code,
+and findings do not name its lines. A text that once gave the code is kept for it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _shown = Kept[str, str]("the texts of files as the code that runs has them", 409
 
 
 class SourceChanged(UserWarning):
-    """The file of a kernel no longer holds a function as it runs."""
+    """The file of a kernel has changed since its code was loaded."""
 
 
 def text_of(code: CodeType) -> str:
-    """Return the text of the file of ``code``; '' if there is none, or if the file has changed."""
+    """Return the text of the file that gives ``code``; '' if there is none, as after an edit."""
     file = code.co_filename
     now, kept = current_text(file), _kept.get((file, code), "")
     if now is not kept and _index(now, code) is not None:
@@ -85,7 +85,7 @@ def tree_of(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-_tree = lru_cache(maxsize=32)(tree_of)  # which nothing changes
+_tree = lru_cache(maxsize=32)(tree_of)  # no caller changes the trees
 
 
 def nodes_of(text: str) -> Iterator[ast.AST]:
@@ -97,9 +97,11 @@ def nodes_of(text: str) -> Iterator[ast.AST]:
 
 
 def compiled_again(code: CodeType, text: str, changed: ast.Module | str) -> CodeType | None:
-    """Compile a tree that was made from the text of ``code``, or its text after an edit; return the code in its place.
+    """Compile the source of ``code`` after an edit, a tree or a text; return the code in the place of ``code``.
 
-    SyntaxError or ValueError for a text that is no Python.
+    ``text``: the source before the edit; None if it does not have ``code``. SyntaxError or ValueError for a source that
+    is
+    no Python.
     """
     index = _index(text, code)
     if index is None:
@@ -113,9 +115,10 @@ def compiled_again(code: CodeType, text: str, changed: ast.Module | str) -> Code
 
 
 def alone(text: str, line: int, other: str) -> tuple[str, str]:
-    """Return two texts of a module without the functions and classes that a line is not in; other lines stay in place.
+    """Return two texts of a module without the other functions and classes; the lines that are left stay in place.
 
-    ``other``: the text after an edit of the statement that the line is in. Both texts as they are where it is in none.
+    ``line``: in the function, class or statement that is kept. ``other``: the text after an edit of that. Both texts as
+    they are if the line is in none, or if they differ elsewhere.
     """
     first, last = _span(text, line)
     lines, others = text.splitlines(keepends=True), other.splitlines(keepends=True)
@@ -128,7 +131,7 @@ def alone(text: str, line: int, other: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def _small(text: str, kept: int) -> tuple[str, ...]:
-    """Return the lines of a text, those of all functions and classes empty but of that which begins at a line."""
+    """Return the lines of a text, empty in all functions and classes but the one that begins at line ``kept``."""
     lines = text.splitlines(keepends=True)
     for node in _tree(text).body:
         first = _first_line(node)
@@ -157,7 +160,7 @@ def is_alike(code: CodeType, other: CodeType) -> bool:
 
 @contextmanager
 def running(codes: Sequence[tuple[FunctionType, CodeType]]) -> Iterator[None]:
-    """Let functions run other codes while the block runs."""
+    """Let functions run other code while the block runs."""
     kept = [(function, function.__code__) for function, _ in codes]
     try:
         for function, code in codes:
@@ -202,7 +205,7 @@ def _is_of_pytest(code: CodeType) -> bool:
 
 @lru_cache(maxsize=64)
 def _codes(text: str, flags: int, is_rewritten: bool) -> dict[CodeType, int]:
-    """Return the functions of a text by their code. Codes are equal where they do the same at the same lines."""
+    """Return the index of each code object of a text. Code objects are equal if they do the same at the same lines."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""The use of a truth value that an instruction asks for: in a ``while``, an ``assert``, an ``and`` of two masks."""
+"""The use of the truth value that an instruction takes: in a ``while``, an ``assert``, an ``and`` of two masks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMPOSED = (ast.BoolOp, ast.Compare, ast.UnaryOp)
 def is_while_test(code: CodeType, offset: int) -> bool:
     """Return whether the truth value that the instruction at ``offset`` takes is the whole test of a ``while``.
 
-    Where the source is not at hand the answer is yes: NKI 0.6 has no other use for the truth value of a register.
+    True if the source is not at hand: NKI 0.6 has no other use for the truth value of a register.
     """
     return _is_while_test(code.co_filename, code, offset)
 
@@ -37,7 +37,10 @@ def _is_while_test(file: str, code: CodeType, offset: int) -> bool:
 
 @lru_cache(maxsize=16)
 def _while_tests(text: str) -> frozenset[tuple[int, int]]:
-    """Return line and column of each ``while`` whose test is one value, and of the test: Python 3.11 has the first."""
+    """Return the line and column of each ``while`` whose test is one value, and of that test.
+
+    Python 3.11 reports the former.
+    """
     loops = [node for node in nodes_of(text) if isinstance(node, ast.While) and not isinstance(node.test, _COMPOSED)]
     return frozenset((each.lineno, each.col_offset) for loop in loops for each in (loop, loop.test))
 
@@ -57,7 +60,7 @@ def is_asserted(code: CodeType, offset: int) -> bool:
 
 @lru_cache(maxsize=256)
 def is_tested(code: CodeType, offset: int) -> bool:
-    """Return whether the value of the instruction at ``offset``, a comparison, decides an ``if`` or the like"""
+    """Return whether the value of the instruction at ``offset``, a comparison, is tested for truth, as by an ``if``."""
     offsets, instructions = instructions_of(code)
     after = [each.opname for each in instructions[bisect_right(offsets, offset) :][:2] if each.opname != "COPY"]
     return bool(after) and (after[0] in ("TO_BOOL", "UNARY_NOT") or ("JUMP" in after[0] and "_IF_" in after[0]))
@@ -76,7 +79,7 @@ def is_attribute_test(code: CodeType, offset: int) -> bool:
 
 
 def _raises_assertion(instructions: list[dis.Instruction]) -> bool:
-    """Return whether the first thing that code loads is the AssertionError to raise, or pytest's words for it."""
+    """Return whether the first name that code loads is the AssertionError to raise, or pytest's own for it."""
     for each in instructions:
         if each.opname.startswith("LOAD_") and each.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
             name = each.argval
@@ -86,13 +89,12 @@ def _raises_assertion(instructions: list[dis.Instruction]) -> bool:
 
 @lru_cache(maxsize=256)
 def right_of_and(code: CodeType, offset: int) -> range | None:
-    """Return `right_side` of a code's instructions."""
+    """Return `right_side` of the instructions of ``code``."""
     return right_side(dis.get_instructions(code), offset)
 
 
 def right_side(instructions: Iterable[dis.Instruction], offset: int) -> range | None:
-    """Return the range of the right side of an ``and``, if the instruction at ``offset`` tests the truth of its left
-    side.
+    """Return the range of the right side of an ``and`` whose left side the instruction at ``offset`` tests.
 
     None if the truth value decides something else, as in ``if a and b``, ``a or b``, ``not a`` and ``0 <= i < n``, or
     if the right side makes no comparison.

@@ -1,4 +1,4 @@
-"""The two processes of a verdict, and what is asked of them: runs of the kernel, judged by the reference."""
+"""The two processes of a verdict: one runs the kernel, the other computes the right results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MEMORY = 8 << 30  # bytes that a process may take
 
 
 @dataclass(frozen=True)
-class Told:
-    """A run of the kernel with the verdicts on its outputs. ``why``: why nothing could be compared."""
+class JudgedRun:
+    """A run of the kernel, with the verdicts on its outputs. ``why``: why nothing could be compared."""
 
     given: Given
     ran: Ran
@@ -47,7 +47,7 @@ class Told:
         return "undecided" if "undecided" in outcomes else "pass"
 
     def sentence(self) -> str:
-        """Return why it does not pass."""
+        """Return why the run does not pass."""
         if self.ran.half is None:
             return _line(self.ran.error)
         bad = [each for each in self.outputs if each.outcome != "pass"]
@@ -61,7 +61,7 @@ class Told:
 class Bench:
     """The kernel and its reference, each in a process of its own.
 
-    ``is_here``: no other process can have them.
+    ``is_here``: both in this process, as no other one can have them.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Bench:
         return Answerer(partial(self._make, mutates=mutates), MEMORY, is_here=self._is_here)
 
     def open(self) -> tuple[Described, Known]:
-        """Start both processes, and return what is known before the kernel runs."""
-        self._kernel.start()  # first: it has nothing of the other one
+        """Start both processes; return the facts about the kernel, and about its reference."""
+        self._kernel.start()  # first, so that it has nothing of the reference's process
         self._judge.start()
         known: Known = self._ask(self._judge, "known")
         if known.mutates and not self.mutates:
@@ -98,11 +98,11 @@ class Bench:
         self._judge.close()
 
     def ask(self, name: str, *args: Any) -> Any:
-        """Return what the kernel's process says. `Gone`."""
+        """Call a method of `Candidate` in the kernel's process, and return its result. Raises `Gone`."""
         return self._ask(self._kernel, name, *args)
 
     def ask_judge(self, name: str, *args: Any) -> Any:
-        """Return what the reference's process says. `Gone`."""
+        """Call a method of `Judge` in the reference's process, and return its result. Raises `Gone`."""
         return self._ask(self._judge, name, *args)
 
     def _ask(self, answerer: Answerer, name: str, *args: Any, seconds: float = 0.0) -> Any:
@@ -112,11 +112,14 @@ class Bench:
 
     @property
     def left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the seconds until the end of the verdict."""
         return self.end - time.monotonic()
 
     def run(self, given: Given, how: str = "", mutant: int = -1, seconds: float = 0.0, **launch: Any) -> Ran:
-        """Run the kernel, for ``seconds`` at most (0: all that are left). A lost process is an end of a run, too."""
+        """Run the kernel for ``seconds`` at most; 0: all that are left. Raises `Gone` if it takes longer.
+
+        A process that ends is the end of a run, too.
+        """
         try:
             ran: Ran = self._ask(self._kernel, "run", given, how, mutant, launch, seconds=seconds)
         except Gone as error:
@@ -125,24 +128,25 @@ class Bench:
             ran = Ran(None, error=str(error))
         return ran
 
-    def judge(self, given: Given, ran: Ran) -> Told:
-        """Return the verdicts on the outputs of the last run.
+    def judge(self, given: Given, ran: Ran) -> JudgedRun:
+        """Compare the outputs of the last run with the right ones.
 
-        By the errors that the first run explains, in proportion to the outputs; where that is too little, by those that
-        the run itself explains.
+        Without a stated rule the tolerance is the error that the first run explains, in proportion to the outputs; if
+        that is
+        too little, the error that this run explains.
         """
         if ran.half is None:
-            return Told(given, ran)
+            return JudgedRun(given, ran)
         try:
             results = self.results(given, ran)
             if self._errors and not self.rule.is_stated:
-                told = Told(given, ran, self._judged(results, partial(_in_proportion, self._errors, results), None))
-                if told.outcome == "pass":
-                    return told
+                run = JudgedRun(given, ran, self._judged(results, partial(_in_proportion, self._errors, results), None))
+                if run.outcome == "pass":
+                    return run
             explain = cache(self._explained)
-            return Told(given, ran, self._judged(results, explain, self._ties(given, ran)))
+            return JudgedRun(given, ran, self._judged(results, explain, self._ties(given, ran)))
         except (TypeError, ValueError) as error:  # NothingCompared among them
-            return Told(given, ran, why=str(error))
+            return JudgedRun(given, ran, why=str(error))
 
     def _ties(self, given: Given, ran: Ran) -> TiedChoices | None:
         return TiedChoices(self.right(ran), given.args, given.kwargs) if self.known.is_function else None
@@ -159,7 +163,7 @@ class Bench:
         return tuple(found)
 
     def results(self, given: Given, ran: Ran) -> list[Result]:
-        """Return the outputs of a run beside what is right."""
+        """Return the outputs of a run, each with the right values."""
         assert ran.half is not None
         right = self.right(ran)
 
@@ -171,12 +175,15 @@ class Bench:
 
         return results_of(ran.half, ran.half, in_any_dtype, given.args, given.kwargs, matches_kinds=True)
 
-    def tried(self, given: Given, **how: Any) -> Told:
-        """Run the kernel, and judge its outputs."""
+    def tried(self, given: Given, **how: Any) -> JudgedRun:
+        """Run the kernel, and compare its outputs."""
         return self.judge(given, self.run(given, **how))
 
     def right(self, ran: Ran | None = None) -> Callable[..., Any]:
-        """Return a function of the kernel's arguments: what the reference's process returns."""
+        """Return a function that lets the reference's process compute the right results for arguments.
+
+        ``ran``: a run whose changed arguments are results, too.
+        """
         half = None if ran is None else ran.half
         changed = [
             each for each in self.mutates if half is None or (each in half.changed and each not in half.returned)
@@ -187,10 +194,13 @@ class Bench:
 
         return right
 
-    def narrowed(self, told: Told) -> str:
-        """Return through which dtype an undecided output has passed that no argument and no output has; '' for none."""
-        widths = [most_relative(each.dtype.name) for each in told.given.arrays().values()]
-        for each in told.outputs:
+    def narrowed(self, run: JudgedRun) -> str:
+        """Return a sentence if an undecided output has passed through a dtype coarser than its own and the arguments'.
+
+        '' if none has.
+        """
+        widths = [most_relative(each.dtype.name) for each in run.given.arrays().values()]
+        for each in run.outputs:
             error = self._errors.get(each.name)
             if each.outcome != "undecided" or error is None or not error.through:
                 continue
@@ -209,7 +219,7 @@ class Bench:
 
 
 def _in_proportion(errors: dict[str, ExplainedError], results: Sequence[Result]) -> dict[str, ExplainedError]:
-    """Return the errors of another run for outputs that are larger or smaller."""
+    """Return the errors that another run explains, scaled by the size of these outputs."""
     found = {}
     for each in results:
         known = errors.get(each.name)
@@ -229,5 +239,5 @@ def _named(known: Callable[[], dict[str, Any]], name: str) -> Any:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line."""
+    """Return a text on one line, 600 characters at most."""
     return "; ".join(each.strip() for each in text.strip().splitlines() if each.strip())[:600]

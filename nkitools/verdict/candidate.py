@@ -1,4 +1,4 @@
-"""The kernel of a verdict in its own process: what it returns, and what its runs have to say."""
+"""The kernel of a verdict in its own process: its runs, and facts about them."""
 
 from __future__ import annotations
 
@@ -52,10 +52,13 @@ class Described:
 
 @dataclass(frozen=True)
 class Ran:
-    """The end of a run: what it gave, the rules that it broke, and what it raised.
+    """The end of a run.
 
-    ``refuses``: whether the kernel itself, or a rule, has stopped it. ``left_out``: what was not looked at, and why.
-    ``instructions``: how many were issued; None where they are not counted.
+    ``half``: its results; None if it has none. ``error``: what it raised, as text. ``refuses``: whether the kernel
+    itself,
+    or a rule, has stopped it. ``left_out``: the checks that were left out, and why. ``instructions``: how many were
+    issued;
+    None if they are not counted.
     """
 
     half: Half | None
@@ -87,12 +90,12 @@ class Candidate:
         self.kernel, self.reference = self.subject.candidate(self._stack)
         self.kind = kind_of(self.kernel)
         self._run: Any = None
-        self._kept: list[Any] = []  # earlier arguments, so that no later ones lie in their place
+        self._kept: list[Any] = []  # earlier arguments, so that later ones lie elsewhere in memory
         self._entered: dict[str, Any] = {}
         self._met: dict[str, bool] = {}
 
     def describe(self) -> Described:
-        """Return what is known of the kernel before it runs."""
+        """Return the facts about the kernel that need no run."""
         parameters = [each for each in parameters_of(self.kernel) if each.kind not in VARIABLE]
         mutable = {each.name for each in parameters if "mutable" in str(each.annotation)}
         is_nki = self.kind == "nki"
@@ -104,15 +107,17 @@ class Candidate:
         return Described(str(name), self.kind, names, frozenset(mutable), chip, versions, outside_of(self.kernel))
 
     def called_with(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return arguments with the settings that are keywords of the kernel."""
+        """Return the arguments, with those settings added that are keywords of the kernel."""
         return with_keywords(self.kernel, args, kwargs, self.settings)
 
     def run(self, given: Given, how: str = "", mutant: int = -1, launch: Mapping[str, Any] | None = None) -> Ran:
         """Run the kernel on copies of arguments.
 
-        ``how``: ``reference``: while the reference raises; ``frames``: while the frames of callers hold other arrays;
-        ``memory``: in another place. ``mutant``: the number of an edit that is made before. ``launch``: in place of its
-        own.
+        ``how``: '' for a run that later questions are about. ``reference``: while the reference raises. ``frames``:
+        while the
+        frames of callers hold other arrays. ``memory``: with arguments elsewhere in memory. ``mutant``: the number of a
+        mistake
+        that is made in the kernel; -1 for none. ``launch``: in place of the candidate's own.
         """
         try:
             with self._changed(given, how), self.mutants.made(mutant), changes_fail():
@@ -133,7 +138,7 @@ class Candidate:
 
     @contextmanager
     def _without_reference(self) -> Iterator[None]:
-        """Let the reference raise, under every name that it has here; one with variables around it stays as it is."""
+        """Let the reference raise while the block runs; one that uses variables around it stays as it is."""
         function = plain_function(self.reference)
         with ExitStack() as stack:
             with suppress(ValueError):
@@ -144,7 +149,7 @@ class Candidate:
         args, kwargs = given.args, given.kwargs
         launch = {**self.launch, **given.launch, **other}
         if self.kind == "pallas" and self._run is not None and not other:
-            launch["modes"] = ("interpret",)  # the whole check is that of the given arguments
+            launch["modes"] = ("interpret",)  # the first run alone is the whole check
         if self.kind != "nki" or launch.get("ranks") is not None:
             return self._ran_elsewhere(args, kwargs, launch)
         asked = {name: each for name, each in launch.items() if name in ("grid", "chip", "nki_version") and each}
@@ -162,10 +167,10 @@ class Candidate:
         if not how:
             self._run, self._half, self._met = half.run, half, met_by(half.run)
         self._kept.append((args, kwargs) if how == "memory" else None)
-        return _told(half)
+        return _sendable(half)
 
     def _noted(self, launch: Launch) -> Callable[[Any], Any]:
-        """Return what keeps the values of each argument, as they enter."""
+        """Return a wrapper of the kernel's arguments that keeps their values."""
         self._entered = {}
 
         def entering(tensor: Any) -> Any:
@@ -175,7 +180,7 @@ class Candidate:
         return entering
 
     def _swapped(self, launch: Launch) -> Callable[[Any], Any]:
-        """Return what puts the values of the last run into the tensors of the arguments."""
+        """Return a wrapper of the kernel's arguments that puts in the values that `_noted` kept."""
 
         def entering(tensor: Any) -> Any:
             storage = tensor.storage
@@ -190,7 +195,7 @@ class Candidate:
         return entering
 
     def _ran_elsewhere(self, args: Any, kwargs: Any, launch: Mapping[str, Any]) -> Ran:
-        """Run a kernel of another kind, or ranks, on its simulator."""
+        """Run a kernel of ranks, or one that is no NKI kernel, on the simulator of its kind."""
         own, named = copied((args, kwargs))
         before = {name: exact(array) for name, (_, array) in arrays_in("argument", (own, named))}
         taken = {"nki": ("grid", "ranks", "chip", "nki_version"), "pallas": ("chips", "modes")}.get(self.kind, ())
@@ -206,36 +211,36 @@ class Candidate:
         half = Half(run, outputs, arguments, frozenset(changed), frozenset())
         if "modes" not in launch:
             self._run, self._half = run, half
-        return _told(half)
+        return _sendable(half)
 
     def explain(self) -> Any:
-        """Return the errors that the last run explains; None where it cannot be repeated."""
+        """Return the errors that the last run explains by its dtypes and sums; None if they are unknown."""
         try:
             return self._run.tolerance()
         except (ValueError, AttributeError):
             return None
 
     def reach(self) -> dict[str, dict[str, Reach]]:
-        """Return which parts of the arguments reach each output of the last run, by its instructions."""
+        """Return for each output of the last run the arguments that reach it by instructions; {} if that is unknown."""
         return reach_of(self._run, self._half) if self.kind == "nki" and not self._run.records else {}
 
     def measure(self) -> Measured | str:
-        """Return what the last run costs, or why that is not known."""
+        """Return the cost of the last run, or a text why it is unknown."""
         from nkitools.verdict.costs import measured
 
         return measured(self._run, self._half, self.kind)
 
     def met(self) -> str:
-        """Return what the runs of this process have never met, in words."""
+        """Return in words the situations that no run of this process has met."""
         return ", ".join(missing_of(self._met))
 
     @cached_property
     def mutants(self) -> Mutants:
-        """The edits of the kernel that are mistakes."""
+        """The usual mistakes that can be made in the kernel."""
         return Mutants(self.kernel)
 
     def some_mutants(self, count: int, seed: int) -> list[tuple[int, str]]:
-        """Return the numbers of some mutants, each with its line and change."""
+        """Return the numbers of some mistakes, each with its line and change."""
         return self.mutants.sample(count, seed)
 
 
@@ -243,8 +248,8 @@ def _absent(*args: Any, **kwargs: Any) -> Any:
     raise LookupError("the reference is not here: a kernel must not call it")
 
 
-def _told(half: Half) -> Ran:
-    """Return the end of a run that goes to another process."""
+def _sendable(half: Half) -> Ran:
+    """Return the end of a run in a form that can be sent to another process."""
     run = half.run
     error = "" if run.error is None else f"{type(run.error).__name__}: {run.error}"
     plain: Any = SimpleNamespace(kernel=run.kernel, findings=())
@@ -267,7 +272,7 @@ def _halved(value: Any) -> Any:
 
 
 def _elsewhere(value: Any) -> Any:
-    """Return a copy of an array that does not begin where memory is given out."""
+    """Return a copy of an array that begins inside of a block of memory."""
     if framework_of(value) is not NUMPY or not value.nbytes:
         return value
     room = np.empty(value.nbytes + 4096, np.uint8)

@@ -1,4 +1,4 @@
-"""Other arguments for a kernel than those that were given: other values, a changed region, other shapes."""
+"""Other arguments for a kernel than the given ones: other values, a changed region, other shapes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from nkitools.launch.nested_arguments import mapped
 from nkitools.precision.runs import arrays_in, copied, in_numpy
 from nkitools.repair.fresh import CHANGES, has_codes, in_order, other_shapes, other_values
 
-_FEW = 16  # different values: masks, labels and lengths, which are no measurements
+_FEW = 16  # different values; an array of fewer holds masks, labels or lengths
 _LEAST_TIES = 8  # elements of an array in which some can be equal
 
 
 @dataclass(frozen=True)
 class Given:
-    """The arguments of one call. ``launch``: its grid and ranks; ``constants``: of the kernel's module, by name."""
+    """The arguments of one call.
+
+    ``launch``: its grid and ranks. ``constants``: of the kernel's module, by name. ``said``: the arguments in words.
+    """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -33,7 +36,7 @@ class Given:
     is_decisive: bool = True  # whether a kernel that is right must be right here
 
     def arrays(self, parameters: tuple[str, ...] = ()) -> dict[str, Array]:
-        """Return the arrays by their names; without parameters by their places."""
+        """Return the arrays by the names of ``parameters``, by keyword, or else by position."""
         named = dict(zip(parameters, self.args, strict=False)) if parameters else {}
         rest = {f"argument {at}": each for at, each in enumerate(self.args) if at >= len(named)}
         found = {**named, **rest, **self.kwargs}
@@ -47,8 +50,9 @@ class Given:
 def varied(given: Given, seed: int) -> Iterator[Given]:
     """Yield calls with other values in the same shapes.
 
-    Floats change places and a little in size; some become equal, some denormal where the range has both signs.
-    Integers, masks and labels change places by rows in a call of its own: what they may be is not known.
+    First floats in another order and a little smaller. Then the same, with ties, and with denormals if the range has
+    both
+    signs. Last integers, masks and labels in another order of rows; they may have to keep theirs.
     """
     plain = _as_numpy(given)
     first = other_values((plain.args, plain.kwargs), seed)
@@ -61,9 +65,9 @@ def varied(given: Given, seed: int) -> Iterator[Given]:
 
 
 def shaped(given: Given) -> Iterator[Given]:
-    """Yield calls in which one size is another wherever it stands: ragged ones, twice as large ones, then others.
+    """Yield calls in which one size is another one wherever it stands: one less, then twice, half, and 1.5 times.
 
-    A size that one array has twice is changed along the last of these axes alone, too.
+    After those with one less: calls in which one array with equal sizes is shorter along the last of them.
     """
     plain = _as_numpy(given)
     double, half, longer, ragged = CHANGES
@@ -75,7 +79,7 @@ def shaped(given: Given) -> Iterator[Given]:
 
 
 def _unequal(given: Any) -> Iterator[Any]:
-    """Yield arguments in which an array that has a size twice has it once."""
+    """Yield arguments in which one array with equal sizes is one shorter along the last of them."""
     for _, (mine, array) in arrays_in("", given):
         axes = [axis for axis, size in enumerate(array.shape) if size > 2 and array.shape.count(size) > 1]
         if axes and isinstance(mine, np.ndarray):
@@ -89,7 +93,7 @@ def _replaced(old: Array, new: Array, value: Any) -> Any:
 
 
 def halves(given: Given, parameters: tuple[str, ...]) -> Iterator[tuple[str, str, Array]]:
-    """Yield the regions of the arguments that are changed one at a time: name, region in words, mask of elements.
+    """Yield regions of the arguments, each with its argument's name, its text and its mask.
 
     Of each array of many numbers the second half along the two largest axes; any other array as a whole.
     """
@@ -108,7 +112,7 @@ def halves(given: Given, parameters: tuple[str, ...]) -> Iterator[tuple[str, str
 
 
 def with_region(given: Given, parameters: tuple[str, ...], name: str, mask: Array) -> Given:
-    """Return a call in which the elements of one argument have other values, within their range."""
+    """Return a call with other values, within their range, in the elements ``mask`` of one argument."""
     known = given.arrays(parameters)
     names, wanted = iter(known), known[name]
 
@@ -127,7 +131,7 @@ def with_region(given: Given, parameters: tuple[str, ...], name: str, mask: Arra
 
 
 def holds_numbers(array: Array) -> bool:
-    """Return whether an array holds floats of many values, and no mask."""
+    """Return whether an array holds many different finite floats, unlike masks, labels or lengths."""
     if array.dtype.names is not None or array.dtype.kind in "biuOSU" or array.size < 2:
         return False
     some = array.reshape(-1)[: 1 << 14].astype(np.float64)
@@ -141,7 +145,7 @@ def has_negative(given: Given) -> bool:
 
 
 def _changed_where(array: Array, mask: Array) -> Array:
-    """Return an array with other numbers in some elements: of few numbers in another order, else within their range."""
+    """Return an array with other numbers, within its range, at ``mask``; one of few values is changed as a whole."""
     if not holds_numbers(array):
         turned = np.flip(array)
         is_float = array.dtype.kind not in "biu" and bool((array == array.flat[0]).all())
@@ -154,7 +158,10 @@ def _changed_where(array: Array, mask: Array) -> Array:
 
 
 def _tied(value: Any, rng: np.random.Generator) -> Any:
-    """Return an array in which some elements are equal to others; one in a thousand denormal."""
+    """Return an array in which some elements are equal to others, and one in a thousand is denormal.
+
+    Only arrays of many numbers are changed, and only a range with both signs gets denormals.
+    """
     if framework_of(value) is not NUMPY or not holds_numbers(value) or value.size < _LEAST_TIES:
         return value
     flat = value.reshape(-1).copy()
@@ -174,7 +181,7 @@ def _as_numpy(given: Given) -> Given:
 
 
 def _like(given: Given, found: Any, said: str, *, is_decisive: bool = True) -> Given:
-    """Return a call with arrays in the framework of the given ones."""
+    """Return a call with other arguments, as arrays of the framework of the given ones."""
     parts = [framework_of(part) for _, (part, _) in arrays_in("", (given.args, given.kwargs))]
     other = next((each for each in parts if each not in (None, NUMPY)), None)
 

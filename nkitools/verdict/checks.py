@@ -1,4 +1,4 @@
-"""The rows of a verdict, the quickest first: each is a question that the kernel's process and the reference answer."""
+"""The rows of a verdict after each other, the quickest first. Each check runs the kernel, and asks its reference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import EXACT
 from nkitools.rules.finding import Finding
-from nkitools.verdict.bench import Told
+from nkitools.verdict.bench import JudgedRun
 from nkitools.verdict.candidate import Ran
 from nkitools.verdict.cases import Given, varied
 from nkitools.verdict.child import Gone, Raised
@@ -25,19 +25,19 @@ _SHAPES = 6  # other shapes that are tried
 
 
 def of_first_run(trial: Trial) -> Iterator[Row]:
-    """Yield what the run of the given arguments says; its outputs are compared last."""
+    """Yield the rows of the first run, that of the given arguments; the row of its outputs comes last."""
     ran = trial.first.ran
     if ran.half is not None:
         yield from _of_rules(trial, ran)
-    told = trial.first = trial.bench.judge(trial.given, ran)
-    outcome = {"pass": PASS, "undecided": UNKNOWN}.get(told.outcome, FAIL)
-    if told.outcome == "finding" and all(each.outcome == "pass" for each in told.outputs) and not told.why:
-        outcome = PASS  # the rows of the rules have it
+    run = trial.first = trial.bench.judge(trial.given, ran)
+    outcome = {"pass": PASS, "undecided": UNKNOWN}.get(run.outcome, FAIL)
+    if run.outcome == "finding" and all(each.outcome == "pass" for each in run.outputs) and not run.why:
+        outcome = PASS  # the row of the rules says it
     tried = f"shapes {trial.given.shapes()}" if trial.given.arrays() else ""
-    narrow = trial.bench.narrowed(told)
+    narrow = trial.bench.narrowed(run)
     if outcome == UNKNOWN and narrow:
         outcome = FAIL
-    yield Row("given", outcome, tried, "" if outcome == PASS else narrow or told.sentence(), _numbers(told))
+    yield Row("given", outcome, tried, "" if outcome == PASS else narrow or run.sentence(), _numbers(run))
 
 
 def _of_rules(trial: Trial, ran: Ran) -> Iterator[Row]:
@@ -60,7 +60,7 @@ def _of_findings(row: str, broken: list[Finding], tried: str) -> Row:
 
 
 def _of_arguments(trial: Trial, changes: list[Finding]) -> Row:
-    """Return whether arguments have changed that may not; those that a legacy kernel writes are its outputs."""
+    """Return the row about arguments that must not change; a kernel without outputs may change its arguments."""
     half, bench = trial.half, trial.bench
     mutable = {*bench.mutates, *bench.described.mutable}
     changed = {each for each in half.changed if each.partition("[")[0].partition(".")[0] not in mutable}
@@ -70,10 +70,10 @@ def _of_arguments(trial: Trial, changes: list[Finding]) -> Row:
     return Row("arguments", FAIL if bad or changes else PASS, "", said or (changes[0].message if changes else ""))
 
 
-def _numbers(told: Told) -> dict[str, Any]:
-    """Return the numbers of a comparison."""
+def _numbers(run: JudgedRun) -> dict[str, Any]:
+    """Return the errors of a run's outputs, as data."""
     rows = []
-    for each in told.outputs:
+    for each in run.outputs:
         error, elements = each.max_error, each.elements
         row: dict[str, Any] = {
             "output": each.name,
@@ -87,7 +87,7 @@ def _numbers(told: Told) -> dict[str, Any]:
 
 
 def of_tolerance(trial: Trial) -> Iterator[Row]:
-    """Yield the tolerance of the first run, and how much of it the errors take."""
+    """Yield the row with the tolerance of the first run, and how much of it the errors take."""
     rows, said = [], []
     for each in trial.first.outputs:
         elements = each.elements
@@ -104,7 +104,7 @@ def of_tolerance(trial: Trial) -> Iterator[Row]:
 
 
 def of_isolation(trial: Trial) -> Iterator[Row]:
-    """Yield whether the outputs follow from the arguments alone."""
+    """Yield the rows on whether the outputs follow from the arguments alone."""
     yield _same(trial, "repeat", "", "a second run")
     if trial.is_nki:
         yield _same(trial, "reference", "reference", "while the reference raises")
@@ -131,14 +131,14 @@ def _first(found: Any, name: str) -> str:
 
 
 def of_constants(trial: Trial) -> Iterator[Row]:
-    """Yield the constants that enter from outside."""
+    """Yield the row with the constants that enter from outside."""
     outside = trial.bench.described.outside
     said = ", ".join(f"{name} = {value}" for name, value in sorted(outside.constants.items())[:12])
     yield Row("constants", PASS, "", said or "none", {"names": sorted(outside.constants), "arrays": [*outside.arrays]})
 
 
 def of_values(trial: Trial) -> Iterator[Row]:
-    """Yield whether the outputs are right for other values in the same shapes."""
+    """Yield the row on whether the outputs are right for other values in the same shapes."""
     bench = trial.bench
     if not bench.known.is_function:
         yield Row("values", UNKNOWN, "", "the reference is no function: nothing says what is right for other values")
@@ -150,38 +150,38 @@ def of_values(trial: Trial) -> Iterator[Row]:
     tried, open_ = [], []
     for given in calls:
         try:
-            told = bench.tried(given)
+            run = bench.tried(given)
         except Raised as error:
             open_.append(f"{given.said}: the reference raises {str(error)[:200]}")
             continue
         tried.append(given.said)
-        if told.outcome == "pass":
-            trial.right.append(told)
-        elif given.is_decisive and told.outcome != "undecided":
+        if run.outcome == "pass":
+            trial.right.append(run)
+        elif given.is_decisive and run.outcome != "undecided":
             unread = "" if bench.known.is_drawn else belonging(trial)
             if not unread:
-                yield Row("values", FAIL, given.said, told.sentence(), _numbers(told))
+                yield Row("values", FAIL, given.said, run.sentence(), _numbers(run))
                 return
             open_.append(f"{given.said}: {unread}")
             break
         else:
-            open_.append(f"{given.said}: {told.sentence()}")
+            open_.append(f"{given.said}: {run.sentence()}")
     why = "; ".join(open_)
     yield Row("values", PASS if trial.right and not open_ else UNKNOWN, "; ".join(tried), why[:600])
 
 
 def of_depends(trial: Trial) -> Iterator[Row]:
-    """Yield whether the outputs depend on all that those of the reference depend on."""
+    """Yield the row on whether the outputs depend on all that those of the reference depend on."""
     yield dependence(trial)
 
 
 def of_shapes(trial: Trial) -> Iterator[Row]:
-    """Yield whether the outputs are right in other shapes."""
+    """Yield the row on whether the outputs are right in other shapes."""
     yield other_shapes_row(trial, _SHAPES)
 
 
 def of_chips(trial: Trial) -> Iterator[Row]:
-    """Yield the rules of further chips."""
+    """Yield for each further chip the row on its rules."""
     for chip in trial.asked.chips[1:]:
         ran = trial.bench.run(
             trial.given, **({"chips": (chip,)} if trial.bench.described.kind == "pallas" else {"chip": chip})
@@ -193,7 +193,7 @@ def of_chips(trial: Trial) -> Iterator[Row]:
 
 
 def of_versions(trial: Trial) -> Iterator[Row]:
-    """Yield the NKI versions under which the kernel runs."""
+    """Yield the row with the NKI versions under which the kernel runs."""
     if not trial.is_nki:
         return
     runs: dict[str, bool] = {}
@@ -213,7 +213,7 @@ def _refusal(ran: Ran) -> str:
 
 
 def of_costs(trial: Trial) -> Iterator[Row]:
-    """Yield the estimate, the spills and the traffic."""
+    """Yield the rows of the estimate, the spills and the traffic."""
     if trial.bench.described.kind == "operator" or trial.bench.launch.get("ranks") is not None:
         return
     found = trial.bench.ask("measure")
@@ -252,11 +252,11 @@ AFTER_FIRST: tuple[tuple[Check, str], ...] = (
     (of_versions, "versions"),
     (of_shapes, "shapes"),
 )
-"""The checks after the first run, the quickest first, each with a row that stands for it where it cannot be tried."""
+"""The checks after the first run, the quickest first; each with the name of the row that it has if it cannot run."""
 
 
 def rows_of(trial: Trial) -> Iterator[Row]:
-    """Yield the rows of all checks. What has no time left, or cannot be asked, is unknown."""
+    """Yield the rows of all checks after the first run; a check that cannot run, or has no time left, is unknown."""
     for check, name in AFTER_FIRST:
         try:
             yield from check(trial)

@@ -1,4 +1,4 @@
-"""A process of its own for an object whose methods are asked by name: a kernel that hangs ends no verdict."""
+"""An object in a process of its own, whose methods are called by name: a kernel that hangs does not end the verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _pipes: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 class Gone(Exception):
-    """A child has not answered: it took too long, or its process has ended. ``is_time``: it took too long."""
+    """A child process has not answered: it took too long (``is_time``), or it has ended."""
 
     def __init__(self, why: str, *, is_time: bool = False) -> None:
         super().__init__(why)
@@ -31,13 +31,13 @@ class Gone(Exception):
 
 
 class Raised(Exception):
-    """A method of the object has raised an error of its own; the text is that error's."""
+    """The object has raised an error of its own; the text is that error's."""
 
 
 class Answerer:
-    """An object that ``make`` makes in a process of its own, at the first question and after each end of the process.
+    """An object that ``make`` makes in a process of its own, again after each end of the process.
 
-    ``is_here``: no other process can have the object; it is asked in this one, without limits.
+    ``is_here``: it is made in this process, without limits, as no other one can have it.
     """
 
     def __init__(self, make: Callable[[], Any], memory: int, *, is_here: bool = False) -> None:
@@ -47,7 +47,7 @@ class Answerer:
         self._pipe: Connection | None = None
 
     def start(self) -> None:
-        """Start the process, which makes the object meanwhile."""
+        """Start the process, which makes the object at the first question."""
         if self.is_here or self._child is not None:
             return
         self._pipe, there = Pipe()
@@ -58,9 +58,9 @@ class Answerer:
         _pipes.add(self._pipe)
 
     def ask(self, name: str, *args: Any, seconds: float) -> Any:
-        """Return what a method of the object returns. `Gone` without an answer, `BadRequest` for what cannot be asked.
+        """Call a method of the object, and return its result. Raises `Gone` if no answer comes.
 
-        `Raised` where the method raises another error.
+        `BadRequest` if the object raises that; `Raised` for its other errors.
         """
         if self.is_here:
             return self._asked_here(name, args)
@@ -106,22 +106,22 @@ def _serve(make: Callable[[], Any], pipe: Connection) -> None:
 
 
 def _answer(make: Callable[[], Any], pipe: Connection) -> None:
-    """Answer question after question until the pipe ends; what is printed goes nowhere."""
-    for each in list(_pipes):  # those of this process's parent, in a fork: what others answer is not for this one
+    """Call the object's method for each question until the pipe ends, and drop what is printed."""
+    for each in list(_pipes):  # a fork has its parent's pipes to other processes, which it must not hold open
         each.close()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    found: Any = None
+    answering: Any = None
     while True:
         try:
             name, args = pipe.recv()
         except (EOFError, OSError):
             return
         try:
-            found = found or make()
-            answer = ("answer", getattr(found, name)(*args))
+            answering = answering or make()
+            answer = ("answer", getattr(answering, name)(*args))
         except BadRequest as error:
             answer = ("request", str(error))
         except Exception as error:
@@ -130,6 +130,6 @@ def _answer(make: Callable[[], Any], pipe: Connection) -> None:
 
 
 def _said(error: Exception) -> str:
-    """Return an error with the last line that it passed."""
+    """Return an error as text, with the file and line that raised it."""
     (*_, place) = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"

@@ -10,7 +10,7 @@ from nkitools.verdict.rows import Measured
 
 
 def measured(run: Any, half: Half, kind: str) -> Measured | str:
-    """Return what a run costs, or why that is not known."""
+    """Return the cost of a run, or a text why it is unknown."""
     if run is None:
         return "the kernel has no run"
     if kind == "pallas":
@@ -38,7 +38,7 @@ def measured(run: Any, half: Half, kind: str) -> Measured | str:
 
 
 def _of_calls(run: Any) -> Measured | str:
-    """Return the time of the Pallas calls of a function together."""
+    """Return the time of all Pallas calls of a function together, or a text why it is unknown."""
     try:
         times = [each.latency_us for each in run.estimate().kernels]
     except (NotModelled, ValueError, AttributeError) as error:

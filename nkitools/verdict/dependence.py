@@ -1,4 +1,4 @@
-"""The dependence of outputs on arguments: one region changed at a time, and the instructions of the run."""
+"""The dependence of outputs on arguments: by changes of one region at a time, and by the instructions of the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MUCH = 4  # times the tolerance: a reference that changes by less need not show
 
 
 def dependence(trial: Trial) -> Row:
-    """Return whether each output depends on all regions of arguments that the reference's output depends on."""
+    """Return the row on whether the outputs depend on all regions of arguments that the reference's depend on."""
     bench = trial.bench
     if not bench.known.is_function:
         return Row("depends", UNKNOWN, "", "the reference is no function: nothing says what its outputs depend on")
@@ -48,14 +48,17 @@ def dependence(trial: Trial) -> Row:
 
 
 def _regions(trial: Trial) -> list[tuple[str, str, Array]]:
-    """Return the regions: of each argument the half along its largest axis first."""
+    """Return the regions of the arguments: first one of each argument, then the others."""
     found = list(halves(trial.given, trial.bench.described.parameters))
     firsts = {name: at for at, (name, *_) in reversed(list(enumerate(found)))}
     return sorted(found, key=lambda each: each is not found[firsts[each[0]]])
 
 
 def _moved(trial: Trial, changed: Given, before: Sequence[Result]) -> list[Array]:
-    """Return for each output where the reference's changes by much more than its tolerance."""
+    """Return for each output a mask of the elements that the reference changes by much more than the tolerance.
+
+    [] if the reference does not take the changed arguments.
+    """
     try:
         after = trial.bench.results(changed, trial.first.ran)
     except (Raised, TypeError, ValueError):  # arguments that the reference does not take
@@ -76,7 +79,7 @@ def _moved(trial: Trial, changed: Given, before: Sequence[Result]) -> list[Array
 def _unreached(
     trial: Trial, reach: dict[str, dict[str, Reach]], name: str, moved: list[Array], before: Sequence[Result]
 ) -> str:
-    """Return why an output does not follow from an argument by instructions; '' where it may."""
+    """Return a sentence about an output that needs an argument, which no instruction brings to it; '' for none."""
     for result, mask in zip(before, moved, strict=True):
         known = reach.get(result.name, {}).get(name)
         if known is None or not mask.any():
@@ -91,9 +94,9 @@ def _unreached(
 
 
 def _ignored_part(trial: Trial, reach: dict[str, dict[str, Reach]]) -> str:
-    """Return which part of an argument no instruction reads though the reference reads it, with other values all over.
+    """Return a sentence about a part of an argument that the reference reads, and no instruction does; '' for none.
 
-    Where two factors are zero in one place, neither alone moves what the reference returns.
+    All arguments get other values before: if two factors are zero in one place, a change of one alone does nothing.
     """
     bench = trial.bench
     parts = {
@@ -119,7 +122,7 @@ def _ignored_part(trial: Trial, reach: dict[str, dict[str, Reach]]) -> str:
 
 
 def _unmoved(trial: Trial, changed: Given, said: str, moved: list[Array]) -> str:
-    """Return which output stays the same, bit by bit, where the reference's moves; '' for none."""
+    """Return a sentence about an output that stays the same where the reference's changes; '' for none."""
     ran = trial.bench.run(changed, how="changed")
     if ran.half is None:
         return ""
@@ -136,7 +139,7 @@ def _unmoved(trial: Trial, changed: Given, said: str, moved: list[Array]) -> str
 
 
 def belonging(trial: Trial) -> str:
-    """Return a sentence where an argument that the reference does not read is to fit the others; '' where none is."""
+    """Return a sentence about arguments that the reference ignores, which may have to fit the others; '' for none."""
     ignored = _ignored_by_reference(trial)
     if not ignored:
         return ""
@@ -147,7 +150,7 @@ def belonging(trial: Trial) -> str:
 
 
 def _ignored_by_reference(trial: Trial) -> list[str]:
-    """Return the arguments of floats that the reference does not read, and the kernel does."""
+    """Return the names of float arguments that the kernel reads, and that change nothing in the reference."""
     bench = trial.bench
     reach = bench.ask("reach") if trial.is_nki else {}
     before = bench.results(trial.given, trial.first.ran)

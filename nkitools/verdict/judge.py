@@ -1,4 +1,4 @@
-"""The reference of a verdict in its own process: the arguments, and what is right for them."""
+"""The reference of a verdict in its own process: the arguments, and the right results for them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from nkitools.verdict.subject import Subject
 
 @dataclass(frozen=True)
 class Known:
-    """The facts about a reference. ``is_function``: whether it says what is right for other arguments.
+    """The facts about a reference.
 
-    ``numbers``: the whole numbers that its text names.
+    ``is_function``: whether it computes the right results for other arguments. ``is_drawn``: whether a seed draws other
+    arguments. ``has_space``: whether its author names other shapes. ``numbers``: the whole numbers in its text.
     """
 
     given: Given
@@ -51,7 +52,7 @@ class Judge:
             raise BadRequest("nothing says what is right: give the file a `reference`, or name one")
 
     def known(self) -> Known:
-        """Return what is known of the reference."""
+        """Return the facts about the reference."""
         own = self._judged
         is_drawn = own.draw is not None and (own.space is None or "rng" in own.case_names)
         given = Given(*own.given, said="the given arguments")
@@ -69,7 +70,7 @@ class Judge:
         return Given(*self._judged.draw(seed, {}), said=f"inputs(rng) with seed {seed}")
 
     def cases(self, sample: int, seed: int, parameters: Sequence[str]) -> list[Given]:
-        """Return cases of the author's space: the first, and some others."""
+        """Return cases of the author's space, ``sample`` at most, drawn with ``seed``."""
         own = self._judged
         assert own.draw is not None
         assert own.space is not None
@@ -99,9 +100,9 @@ class Judge:
         mutates: Sequence[str],
         names: Sequence[str],
     ) -> Any:
-        """Return what is right: what the reference returns, then the arguments ``changed``, as it leaves its copies.
+        """Return the right results: those of the reference, then the arguments ``changed`` as it leaves its copies.
 
-        Of a reference that returns nothing: all that it ``mutates``. ``names``: the parameters of the kernel.
+        If it returns nothing: all arguments that it ``mutates``. ``names``: the parameters of the kernel.
         """
         function = self._function
         if function is None:
@@ -117,7 +118,7 @@ class Judge:
 
 
 def _called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a reference with the kernel's arguments; by position where it has other names for them."""
+    """Call a reference with the kernel's arguments; by position if it has other names for them."""
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError:

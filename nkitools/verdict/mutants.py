@@ -1,4 +1,4 @@
-"""Mistakes in a kernel, one at a time, that its rows should catch: the share that they do says how sure they are."""
+"""Mistakes that are made in a kernel, one at a time: the share that a verdict's rows catch says how sure they are."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Mutants:
         return found
 
     def sample(self, count: int, seed: int) -> list[tuple[int, str]]:
-        """Return the numbers of some mutants, each with its line and change."""
+        """Return the numbers of some mistakes, each with its line and change."""
         numbers = random.Random(seed).sample(range(len(self._all)), min(count, len(self._all)))
         return [(number, _said(self._all[number][1])) for number in numbers]
 
     def made(self, number: int) -> AbstractContextManager[None]:
-        """Let the kernel run with a mistake; with none for a number below 0."""
+        """Make a mistake in the kernel while the block runs; none for a number below 0."""
         return nullcontext() if number < 0 else self._edited(number)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The constants that enter a kernel from outside of it, and the limits of shapes that its text says."""
+"""The constants that a kernel reads from outside of it, and the limits of shapes that its text states."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ class Outside:
     """The constants that a kernel reads, and its words about shapes.
 
     ``constants``: numbers, texts and arrays, each with its value or form in words; ``arrays``: the names of the arrays.
-    ``limits``: a line of the kernel itself that limits shapes; '' where none does. ``reads_shapes``: whether it reads
-    one; ``has_rests``: whether its text computes sizes of partial tiles. ``numbers``: the whole numbers that it names.
+    ``limits``: a line of the kernel itself that limits shapes; '' if none does. ``reads_shapes``: whether the text
+    names
+    ``.shape`` or ``.size``; ``has_rests``: whether it computes sizes of partial tiles. ``numbers``: the whole numbers
+    in it.
     """
 
     constants: dict[str, str]
@@ -41,7 +43,7 @@ class Outside:
 
 
 def outside_of(kernel: Any) -> Outside:
-    """Return what a kernel and the author's functions that it names read from outside."""
+    """Return the constants and limits of a kernel and of the author's functions that it names."""
     function = plain_function(kernel)
     found: dict[str, Any] = {}
     limits, reads, rests = "", function is None, function is None
@@ -63,7 +65,7 @@ def outside_of(kernel: Any) -> Outside:
 
 
 def _shown(value: Any) -> str:
-    """Return a value in words; '' for what holds no data: functions, modules, classes, and names of NKI."""
+    """Return a value in words; '' for one that holds no data: functions, modules, classes, and names of NKI."""
     if isinstance(value, (bool, int, float, str, bytes)) and "nki" not in type(value).__module__:
         return repr(value)[:60]
     if framework_of(value) is not None:
@@ -74,7 +76,7 @@ def _shown(value: Any) -> str:
 
 
 def _limit_in(text: str) -> str:
-    """Return a line of a comment or of the docstring that limits shapes. An assertion refuses by itself."""
+    """Return a line of a comment or of the docstring that limits shapes; '' for none."""
     for line in text.splitlines():
         said = line.strip()
         comment = said.partition("#")[2]

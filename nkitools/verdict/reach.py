@@ -17,7 +17,7 @@ from nkitools.record.dependences import CompressedRows
 
 @dataclass(frozen=True)
 class Reach:
-    """The way of an argument to an output: ``reaches`` if there is one.
+    """The effect of an argument on an output. ``reaches``: whether instructions lead from it to the output.
 
     ``left``: a mask of the argument's elements that do not reach it; None: all may.
     """
@@ -27,9 +27,9 @@ class Reach:
 
 
 def reach_of(run: Any, half: Half) -> dict[str, dict[str, Reach]]:
-    """Return for each output of a run without ranks which arguments reach it.
+    """Return for each output of a run without ranks the reach of every argument.
 
-    An argument that holds an output does so by itself. Where a run reads indices or registers, parts are not known.
+    An argument that holds the output reaches it. ``left`` is unknown if the run reads indices or registers.
     """
     (record,) = run.all_records
     columns = Columns(record)
@@ -57,7 +57,7 @@ def reach_of(run: Any, half: Half) -> dict[str, dict[str, Reach]]:
 
 
 def _backward(flow: CompressedRows, first: Array) -> Array:
-    """Return for each instruction whether what it makes reaches one of the first, these among them."""
+    """Return a mask of the instructions that the instructions ``first`` depend on, these among them."""
     reached = np.zeros(len(flow), np.bool_)
     frontier = np.unique(first)
     while frontier.size:

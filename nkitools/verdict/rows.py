@@ -28,15 +28,16 @@ ROWS = {
     "traffic": "the bytes from and to HBM beside the least that there can be",
     "versions": "the NKI versions under which it runs",
 }
-"""The rows by name, each with the sentence that holds where it passes. A name keeps its meaning."""
+"""The rows by name, each with a sentence that is true if it passes. A name keeps its meaning."""
 
 
 @dataclass(frozen=True)
 class Row:
     """One question about a kernel, and its answer.
 
-    ``row``: a name of `ROWS`; ``tried``: what was run; ``why``: what was seen, or what is not known; ``data``: numbers
-    and names of it, as JSON has them.
+    ``row``: a name of `ROWS`. ``tried``: what was run. ``why``: what was seen, or what is not known. ``data``: its
+    numbers
+    and names, for JSON.
     """
 
     row: str
@@ -67,8 +68,9 @@ class Measured:
 class Verdict:
     """The verdict on a kernel.
 
-    ``how_sure``: how many of the kernel's own mutants these rows would have caught, and what was never met.
-    ``stopped``: why the kernel could not be tried; '' where it was. ``seconds``: what all of it took.
+    ``how_sure``: how many usual mistakes, made in the kernel, the rows would have caught, and the situations that no
+    run
+    met. ``stopped``: why the kernel could not be tried; '' if it was. ``seconds``: the time of the whole verdict.
     """
 
     kernel: str
@@ -81,14 +83,14 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """Return ``fail`` where a row fails, else ``pass`` where the given arguments pass, else ``unknown``."""
+        """Return ``fail`` if a row fails, else ``pass`` if the row ``given`` passes, else ``unknown``."""
         if any(each.outcome == FAIL for each in self.rows):
             return FAIL
         return PASS if any(each.row == "given" and each.outcome == PASS for each in self.rows) else UNKNOWN
 
     @property
     def status(self) -> int:
-        """Return the exit status: 0 where no row fails, 1 where one does, 2 where the kernel could not be tried."""
+        """Return the exit status: 0 if no row fails, 1 if one does, 2 if the kernel could not be tried."""
         return 2 if self.stopped else int(self.outcome == FAIL)
 
     @property
@@ -97,14 +99,14 @@ class Verdict:
         return tuple(each.row for each in self.rows if each.outcome == FAIL)
 
     def __getitem__(self, row: str) -> Row:
-        """Return a row by its name. KeyError where it was not tried."""
+        """Return a row by its name. KeyError if it was not tried."""
         for each in self.rows:
             if each.row == row:
                 return each
         raise KeyError(f"{row!r} is none of {', '.join(each.row for each in self.rows)}")
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the verdict as dictionaries, lists, texts and numbers: docs/reference/verdict.md."""
+        """Return the verdict for JSON, as docs/reference/verdict.md describes it."""
         return {
             "schema": SCHEMA,
             "kernel": self.kernel,

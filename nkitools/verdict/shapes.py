@@ -1,4 +1,4 @@
-"""Other shapes than those that were given: of the author's space, else one size at a time in place of another."""
+"""Other shapes than the given ones: from the author's space, else with one size at a time replaced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from nkitools.chip.numerics import Array
-from nkitools.verdict.bench import Told
+from nkitools.verdict.bench import JudgedRun
 from nkitools.verdict.candidate import Ran
 from nkitools.verdict.cases import Given, holds_numbers, shaped
 from nkitools.verdict.child import Gone, Raised
@@ -16,24 +16,24 @@ from nkitools.verdict.rows import FAIL, PASS, UNKNOWN, Row
 from nkitools.verdict.trial import Trial
 
 _MOST_TRIED = 12  # shapes beyond the author's space: the kernel may refuse many
-_LEAST_SECONDS, _TIMES = 5.0, 30  # that a shape may take: at least, and in times of the given one
-_LEAST_LEFT = 0.3  # of the time of all rows, when no other shape is begun
+_LEAST_SECONDS, _TIMES = 5.0, 30  # the limit of a shape's run: at least, and in times of the first run
+_LEAST_LEFT = 0.3  # of the time of all rows: with less left, no other shape is tried
 _UNWRITTEN = frozenset({"NK403", "PL205", "CO106"})
 
 
 @dataclass
 class _Tried:
-    """The shapes that were tried, by what became of them, each with a sentence."""
+    """The shapes that were tried, by outcome; each in words."""
 
     right: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
-    doubted: list[str] = field(default_factory=list)  # wrong ones, which may be none for the kernel
+    doubted: list[str] = field(default_factory=list)  # wrong ones, for which the kernel may not be made
     wrong: list[tuple[str, str]] = field(default_factory=list)
 
 
 def other_shapes_row(trial: Trial, most: int) -> Row:
-    """Return whether the outputs are right in other shapes."""
+    """Return the row on whether the outputs are right in other shapes."""
     bench = trial.bench
     if not bench.known.is_function:
         return Row("shapes", UNKNOWN, "", "the reference is no function: nothing says what is right in other shapes")
@@ -41,9 +41,9 @@ def other_shapes_row(trial: Trial, most: int) -> Row:
     for given in _calls(trial, most):
         if (not is_named and len(tried.right) + len(tried.open) >= most) or bench.left < _LEAST_LEFT * bench.seconds:
             break
-        told = _told(trial, given)
-        if told is not None:
-            _note(trial, tried, told)
+        run = _run_of(trial, given)
+        if run is not None:
+            _note(trial, tried, run)
         if tried.wrong:
             break
     return _row(trial, tried)
@@ -56,8 +56,8 @@ def _calls(trial: Trial, most: int) -> Iterator[Given]:
     return islice(shaped(trial.given), _MOST_TRIED)
 
 
-def _told(trial: Trial, given: Given) -> Told | None:
-    """Return the run of a shape; None for one that the reference does not take."""
+def _run_of(trial: Trial, given: Given) -> JudgedRun | None:
+    """Run the kernel in a shape, and compare; None if the reference does not take it."""
     try:
         if not trial.bench.known.has_space:
             trial.bench.right()(*given.args, **given.kwargs)
@@ -67,28 +67,28 @@ def _told(trial: Trial, given: Given) -> Told | None:
         except Gone as error:
             if trial.bench.left <= 0 or not error.is_time:
                 raise
-            return Told(given, Ran(None, error=f"{error}; the given arguments take {trial.seconds:.2g} s"))
+            return JudgedRun(given, Ran(None, error=f"{error}; the given arguments take {trial.seconds:.2g} s"))
     except Raised:
         return None
 
 
-def _note(trial: Trial, tried: _Tried, told: Told) -> None:
-    """Sort a shape. One that breaks a rule is refused, but for elements that are never written."""
-    said, broken = told.given.said, {each.rule for each in told.ran.broken}
-    if told.outcome == "pass":
+def _note(trial: Trial, tried: _Tried, run: JudgedRun) -> None:
+    """Add a run to those of its outcome. One that breaks a rule is refused, but for rules about unwritten elements."""
+    said, broken = run.given.said, {each.rule for each in run.ran.broken}
+    if run.outcome == "pass":
         tried.right.append(said)
-        trial.right.append(told)
-    elif told.outcome == "undecided":
+        trial.right.append(run)
+    elif run.outcome == "undecided":
         tried.open.append(said)
-    elif told.ran.refuses or broken - _UNWRITTEN:
+    elif run.ran.refuses or broken - _UNWRITTEN:
         tried.refused.append(said)
     else:
-        is_lost = told.ran.half is None  # it does not end, or ends its process
-        doubt = "" if trial.bench.known.has_space or is_lost else _doubt(trial, told.given)
+        is_lost = run.ran.half is None  # it does not end, or ends its process
+        doubt = "" if trial.bench.known.has_space or is_lost else _doubt(trial, run.given)
         if doubt:
-            tried.doubted.append(f"{said}: {told.sentence()}; {doubt}")
+            tried.doubted.append(f"{said}: {run.sentence()}; {doubt}")
         else:
-            tried.wrong.append((said, told.sentence()))
+            tried.wrong.append((said, run.sentence()))
 
 
 def _row(trial: Trial, tried: _Tried) -> Row:
@@ -125,7 +125,7 @@ def _row(trial: Trial, tried: _Tried) -> Row:
 
 
 def _doubt(trial: Trial, wrong: Given) -> str:
-    """Return why a shape beyond the author's space may be none for the kernel; '' where nothing says so."""
+    """Return why the kernel may not be made for a shape beyond the author's space; '' if nothing says so."""
     outside, parameters = trial.bench.described.outside, trial.bench.described.parameters
     given = trial.given.arrays(parameters)
     pairs = [(array.shape, other.shape) for array, other in zip(given.values(), wrong.arrays().values(), strict=True)]
@@ -150,5 +150,5 @@ def _doubt(trial: Trial, wrong: Given) -> str:
 
 
 def _holds_codes(array: Array) -> bool:
-    """Return whether an array holds masks, labels or places: few different numbers, or whole ones."""
+    """Return whether an array holds masks, labels or places: integers or few different values, not all the same."""
     return array.size > 1 and not holds_numbers(array) and bool((array != array.flat[0]).any())

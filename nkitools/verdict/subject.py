@@ -1,4 +1,4 @@
-"""The kernel of a verdict, and what says how it is called and what is right; found again in another process."""
+"""The kernel of a verdict with its arguments and its reference, in a form that another process can load."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Draw = Callable[[int, Mapping[str, Any]], Arguments]
 
 @dataclass(frozen=True)
 class Judged:
-    """The right results of a kernel, and its arguments.
+    """The reference of a kernel, and the kernel's arguments.
 
-    ``reference``: a function of the arguments, or arrays; None where nothing says what is right. ``draw``: makes the
-    arguments of a seed and a case; None where only those that were ``given`` are known.
+    ``reference``: a function of the arguments, or arrays; None if nothing says what is right. ``draw``: makes the
+    arguments of a seed and a case; None if only those that were ``given`` are known.
     ``case_names``: the names of a case that ``draw`` takes.
     """
 
@@ -38,18 +38,18 @@ class Judged:
 
 
 class Subject(Protocol):
-    """The kernel of a verdict, wherever it comes from."""
+    """The kernel of a verdict, from a file or from a process."""
 
     def candidate(self, stack: ExitStack) -> tuple[Any, Any]:
-        """Return the kernel, and the reference where the process can have it; ``stack`` ends with the process."""
+        """Return the kernel, and the reference if the process can have it; ``stack`` ends with the process."""
 
     def judged(self, stack: ExitStack) -> Judged:
-        """Return what is right."""
+        """Return the reference and the arguments."""
 
 
 @dataclass(frozen=True)
 class OfFile:
-    """A kernel of a file. ``against``: the file and the name of the reference, where they are others.
+    """A kernel of a file. ``against``: the file and the name of the reference, if they are others.
 
     That file then says ``inputs``, ``space`` and ``mutates`` too, as far as it has them: an agent writes the kernel
     alone. ``arrays``: a file of arrays in the place of ``inputs``; ``arguments``: all of them by name.
@@ -63,7 +63,7 @@ class OfFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def candidate(self, stack: ExitStack) -> tuple[Any, Any]:
-        """Return the kernel, and the reference where the same file has it."""
+        """Return the kernel, and the reference if the same file has it."""
         loaded = load(self.file)
         kernel = loaded.kernel(self.name)
         taken = self._judge(loaded).case_names()
@@ -78,7 +78,7 @@ class OfFile:
         return kernel, self._reference(loaded)
 
     def judged(self, stack: ExitStack) -> Judged:
-        """Return what the file says is right, or the file of the reference."""
+        """Return the reference and the arguments that the file states, or the reference's own file."""
         loaded = self._judge(None)
         draw = loaded.arguments
         names = [each.name for each in parameters_of(draw) if each.kind not in VARIABLE]
@@ -97,13 +97,13 @@ class OfFile:
         )
 
     def _judge(self, own: KernelFile | None) -> KernelFile:
-        """Return the file that says what is right."""
+        """Return the file that states the reference and the arguments."""
         if self.against is None or Path(self.against[0]).resolve() == Path(self.file).resolve():
             return own or load(self.file)
         return load(self.against[0])
 
     def _reference(self, loaded: KernelFile) -> Any:
-        """Return the reference that a file has."""
+        """Return the reference if the file ``loaded`` has it, else None."""
         if self.against is None:
             return loaded.reference
         is_there = Path(self.against[0]).resolve() == loaded.path.resolve()
@@ -116,7 +116,7 @@ def _drawn_of_file(loaded: KernelFile, settings: Mapping[str, Any], seed: int, c
 
 @dataclass(frozen=True)
 class OfProcess:
-    """A kernel of this process. ``inputs``: a function of a generator of random numbers, and of a case's names."""
+    """A kernel of this process. ``inputs``: makes arguments of a random generator and the values of a case."""
 
     kernel: Any
     given: Arguments
@@ -130,13 +130,13 @@ class OfProcess:
         return self.kernel, self.reference
 
     def judged(self, _: ExitStack) -> Judged:
-        """Return what is right."""
+        """Return the reference and the arguments."""
         names = [each.name for each in parameters_of(self.inputs)]
         draw = None if self.inputs is None else partial(_drawn, self.inputs)
         return Judged(self.given, self.reference, draw, self.space, frozenset(names), self.mutates)
 
     def is_named(self) -> bool:
-        """Return whether another process, which is no fork of this one, can have the kernel and the rest."""
+        """Return whether a process that is no fork of this one can import the kernel, its reference and its inputs."""
         try:
             self.__reduce__()
         except ValueError:
@@ -156,7 +156,7 @@ def _of_names(places: list[Any], given: Arguments, space: Space | None, mutates:
 
 
 def _drawn(inputs: Callable[..., Any], seed: int, case: Mapping[str, Any]) -> Arguments:
-    """Return the arguments that a function makes of a generator, its first parameter, and of a case."""
+    """Return the arguments that a function makes of a random generator, its first parameter, and of a case."""
     parameters = [each.name for each in parameters_of(inputs)]
     own = {name: value for name, value in case.items() if name in parameters}
     is_drawn = bool(parameters) and parameters[0] not in case

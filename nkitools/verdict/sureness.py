@@ -1,4 +1,4 @@
-"""The sureness of a verdict: the share of the kernel's own mutants that its rows would have caught."""
+"""The sureness of a verdict: the share of usual mistakes, made in the kernel, that its rows would have caught."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.rule import Rule
-from nkitools.verdict.bench import Bench, Told
+from nkitools.verdict.bench import Bench, JudgedRun
 from nkitools.verdict.cases import has_negative
 from nkitools.verdict.child import Gone, Raised
 
@@ -17,10 +17,10 @@ _LEAST_SECONDS = 2.0  # of a mutant, and so many times the kernel's own run
 _TIMES = 10
 
 
-def how_sure(bench: Bench, right: Sequence[Told], seed: int, seconds: float, end: float) -> dict[str, Any]:
-    """Return how many of the mutants the runs that pass would have caught, and what was never met.
+def how_sure(bench: Bench, right: Sequence[JudgedRun], seed: int, seconds: float, end: float) -> dict[str, Any]:
+    """Return how many mistakes the runs ``right`` would have caught, and the situations that no run has met.
 
-    ``right``: these runs; ``seconds``: what one of them takes; ``end``: when no other mutant begins.
+    ``seconds``: the time of one run. ``end``: the time after which no mistake is tried.
     """
     try:
         never = [each for each in [bench.ask("met")] if each]
@@ -45,17 +45,17 @@ def how_sure(bench: Bench, right: Sequence[Told], seed: int, seconds: float, end
     return {"caught": caught, "mutants": tried, "missed": missed[:6], "never_met": never, "says": says}
 
 
-def _is_caught(bench: Bench, right: Sequence[Told], number: int, seconds: float) -> bool | None:
-    """Return whether a mutant breaks a rule, raises, does not end, or gives another result; None if it was not run."""
-    for told in right:
+def _is_caught(bench: Bench, right: Sequence[JudgedRun], number: int, seconds: float) -> bool | None:
+    """Return whether a mistake breaks a rule, raises, does not end, or gives another result; None if it was not run."""
+    for run in right:
         try:
-            ran = bench.run(told.given, "mutant", number, seconds=max(_LEAST_SECONDS, _TIMES * seconds))
+            ran = bench.run(run.given, "mutant", number, seconds=max(_LEAST_SECONDS, _TIMES * seconds))
         except (Gone, Raised) as error:
             return True if isinstance(error, Gone) and bench.left > 0 else None
         if ran.half is None or ran.broken:
             return True
         results = {**ran.half.arguments, **ran.half.outputs}
-        for each in told.outputs:
+        for each in run.outputs:
             found, elements = results.get(each.name), each.elements
             if found is None or not compared(found.array, elements.expected, Rule(elements.rtol, elements.atol)).agree:
                 return True

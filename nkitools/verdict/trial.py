@@ -1,11 +1,11 @@
-"""A kernel whose rows are tried: its first run, and others that pass."""
+"""The kernel of a verdict while its rows are made: its first run, and others that pass."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from nkitools.precision.runs import Half
-from nkitools.verdict.bench import Bench, Told
+from nkitools.verdict.bench import Bench, JudgedRun
 from nkitools.verdict.cases import Given
 
 
@@ -20,13 +20,13 @@ class Asked:
 
 @dataclass
 class Trial:
-    """A kernel on trial. ``first``: the run of the given arguments; ``right``: others that pass."""
+    """A kernel on trial. ``first``: the run of the given arguments. ``right``: other runs that pass."""
 
     bench: Bench
     asked: Asked
-    first: Told
+    first: JudgedRun
     seconds: float  # of the first run
-    right: list[Told] = field(default_factory=list)
+    right: list[JudgedRun] = field(default_factory=list)
 
     @property
     def half(self) -> Half:
@@ -41,5 +41,5 @@ class Trial:
 
     @property
     def is_nki(self) -> bool:
-        """Return whether the kernel has a record: an NKI kernel without ranks."""
+        """Return whether the run has a record of instructions: an NKI kernel without ranks."""
         return self.bench.described.kind == "nki" and self.bench.launch.get("ranks") is None

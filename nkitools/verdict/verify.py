@@ -16,7 +16,7 @@ from nkitools.kernel_file import BadRequest
 from nkitools.platforms import IS_MACOS
 from nkitools.processes import checked_seconds
 from nkitools.sweeps.sweep import chips_of
-from nkitools.verdict.bench import Bench, Told
+from nkitools.verdict.bench import Bench, JudgedRun
 from nkitools.verdict.checks import of_first_run, rows_of
 from nkitools.verdict.child import Gone, Raised
 from nkitools.verdict.rows import FAIL, Row, Verdict
@@ -25,7 +25,7 @@ from nkitools.verdict.sureness import how_sure
 from nkitools.verdict.trial import Asked, Trial
 
 SECONDS = 60.0
-_OF_MUTANTS = 0.2  # of the time, at most
+_OF_MUTANTS = 0.2  # the largest part of the time for mistakes
 _MOST_OF_MUTANTS = 5.0  # seconds
 
 
@@ -101,9 +101,9 @@ def verdict_of(
     *,
     is_here: bool = False,
 ) -> Verdict:
-    """Return the verdict on a kernel, and tell each row as soon as it is known.
+    """Return the verdict on a kernel; call ``on_row`` with each row as soon as it is known.
 
-    ``is_here``: whether kernel and reference run in this process, as they do where no other one can have them.
+    ``is_here``: whether kernel and reference run in this process, as they do if no other one can have them.
     """
     began = time.monotonic()
     checked_seconds(asked.seconds)
@@ -128,11 +128,11 @@ def verdict_of(
 
 
 def _tried(bench: Bench, asked: Options, rows: list[Row], on_row: Callable[[Row], None]) -> dict[str, Any]:
-    """Add the rows, and return how sure they are."""
+    """Add the rows to ``rows``, and return how sure they are."""
     began = time.monotonic()
     ran = bench.run(bench.known.given)
     seconds = time.monotonic() - began
-    trial = Trial(bench, Asked(asked.chips, asked.seed, asked.max_traffic), Told(bench.known.given, ran), seconds)
+    trial = Trial(bench, Asked(asked.chips, asked.seed, asked.max_traffic), JudgedRun(bench.known.given, ran), seconds)
 
     def is_over(row: Row) -> bool:
         rows.append(row)
@@ -149,5 +149,5 @@ def _tried(bench: Bench, asked: Options, rows: list[Row], on_row: Callable[[Row]
 
 
 def _few(right: list[Any]) -> list[Any]:
-    """Return the runs that a mutant is tried on: the given one, one with other values, the last other shape."""
+    """Return the runs that a mistake is tried on: the first two and the last of ``right``."""
     return right if len(right) <= 3 else [right[0], right[1], right[-1]]
