@@ -76,7 +76,7 @@ class _Walk(DataWalk):
         elif isinstance(value, functools.cached_property):
             self._say("cached_property")
             self.add(value.func, what)
-        elif isinstance(value, functools.singledispatchmethod):  # beside these it has a memo, from Python 3.13 on
+        elif isinstance(value, functools.singledispatchmethod):  # its cache, from Python 3.13 on, does not count
             self._mapping("singledispatchmethod", enumerate((value.dispatcher, value.func)), what)
         elif isinstance(value, functools.partial):
             self._mapping("partial", enumerate((value.func, value.args, value.keywords, vars(value))), what)
@@ -162,7 +162,7 @@ class _Walk(DataWalk):
             self.add(base, what)
 
     def _remembering(self, value: Any, what: str) -> None:
-        """Add a function with a cache: known only if what it reads has not changed since the cache was empty."""
+        """Add a function with a cache; refuse it if what it reads may have changed since the cache was empty."""
         self._say("lru_cache", str(value.cache_parameters()))
         walk = self._apart(value.__wrapped__, what)
         key = walk.content.key

@@ -100,8 +100,7 @@ def compiled_again(code: CodeType, text: str, changed: ast.Module | str) -> Code
     """Compile the source of ``code`` after an edit, a tree or a text; return the code in the place of ``code``.
 
     ``text``: the source before the edit; None if it does not have ``code``. SyntaxError or ValueError for a source that
-    is
-    no Python.
+    is no Python.
     """
     index = _index(text, code)
     if index is None:

@@ -124,7 +124,7 @@ def _is_copy(instruction: dis.Instruction, depth: int) -> bool:
 
 def _makes_comparison(code: list[dis.Instruction]) -> bool:
     """Return whether the value of the code is a comparison, or comparisons joined by &."""
-    code = [each for each in code if each.opname != "RETURN_VALUE"]  # what is returned may be so on both ways
+    code = [each for each in code if each.opname != "RETURN_VALUE"]  # both ways may end in a return
     if not code:
         return False
     is_last = code[-1].opname == "COMPARE_OP" or (code[-1].opname == "BINARY_OP" and code[-1].argrepr == "&")

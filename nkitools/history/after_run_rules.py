@@ -17,7 +17,7 @@ from nkitools.record.reporter import Reporter
 def judge(
     columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics, *, spills: bool = True
 ) -> None:
-    """Report the rules over a whole run; for several programs the races between them (NK502, NK508), too.
+    """Report NK108, NK202, NK203, NK506, NK510, NK511, NK514, NK701 to NK704, NK709; of several programs NK502, NK508.
 
     Nothing is checked under ``rules="off"``. ``spills``: the compiler may move tensors of SBUF to HBM.
     """

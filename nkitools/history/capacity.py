@@ -99,7 +99,7 @@ def report_capacity(
 
 def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip: Generation) -> None:
     """Report NK101 at the first use of a tensor with too many partitions, if no rule NK101 to NK109 has one."""
-    kinds = set(map(_SHAPE_AND_MEMORY, record.storages.values()))  # few, of however many tensors
+    kinds = set(map(_SHAPE_AND_MEMORY, record.storages.values()))  # few, even of many tensors
     if not any(shape[0] > chip.partitions and memory in ("SBUF", "PSUM") for shape, memory in kinds):
         return
     tall = [

@@ -31,8 +31,7 @@ def report_changed_arguments(
     """Report NK409 at the first line that changes an argument outside of the tensors ``returned``.
 
     ``asked``: the numbers of the arguments' storages. ``changed``: a function that returns a mask of the elements of
-    one
-    whose bits have changed, as far as that is known.
+    one whose bits have changed, as far as that is known.
     """
     for storage in asked:
         own = [each for each in returned if each.storage.id == storage]

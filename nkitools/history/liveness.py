@@ -84,7 +84,7 @@ class Tiles:
         """Return the tensors of SBUF and of PSUM that have no address, or those that have one."""
         quarters = chip.partitions // chip.start_partition_step
         forms = list(map(_FORM, record.storages.values()))
-        kinds = list(dict.fromkeys(forms))  # few, of however many tensors
+        kinds = list(dict.fromkeys(forms))  # few, even of many tensors
         number = {kind: at for at, kind in enumerate(kinds)}
         which = np.fromiter(map(number.__getitem__, forms), np.int64, len(forms))
         ids = np.fromiter(record.storages, np.int64, len(forms))
@@ -118,7 +118,7 @@ class Tiles:
 
 
 class _Accesses(NamedTuple):
-    """The accesses to tiles, tile by tile in their order."""
+    """The accesses to tiles, sorted by tile, then as they were."""
 
     tiles: Array
     positions: Array
@@ -265,7 +265,7 @@ class Liveness:
         return passing
 
     def _is_made_at(self, tile: int, site: int) -> bool:
-        """Return whether the call at a site made a tile; a tile that is returned at once has another site."""
+        """Return whether the call at ``site`` made a tile; True, too, if a function returns the value of that call."""
         record = self._record
         return record.storages[int(self.tiles.ids[tile])].site == site or record.sites[site].returned
 

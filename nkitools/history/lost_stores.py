@@ -36,7 +36,7 @@ def report_lost_stores(columns: Columns, reporter: Reporter) -> None:
     order = np.lexsort(chosen[::-1])
     begins = np.flatnonzero((np.diff(chosen[:, order], axis=1) != 0).any(axis=0)) + 1
     edges = np.array([0, *begins, stores.size])
-    several = np.flatnonzero(np.diff(edges) > 1)  # most groups have one store, and are many
+    several = np.flatnonzero(np.diff(edges) > 1)  # most of the many groups have one store
     together = [stores[order[begin:end]] for begin, end in zip(edges[several], edges[several + 1], strict=True)]
 
     @cache

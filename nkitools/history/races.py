@@ -38,7 +38,7 @@ _DIVIDE = (
 class Race(NamedTuple):
     """Two accesses to one storage that nothing orders.
 
-    ``byte``: the first one that both touch. ``parts``: all cells that both touch.
+    ``byte``: the first contested one. ``parts``: all contested cells that the lines of both touch.
     """
 
     storage: int

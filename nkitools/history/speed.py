@@ -89,7 +89,7 @@ class Kind:
 
 @dataclass
 class _Line:
-    """The inefficient instructions of a line: how many, how much, and their measures."""
+    """The inefficient instructions of a line: their number, their cycles or descriptors, and the range of a measure."""
 
     count: int = 0
     amount: float = 0.0
@@ -104,7 +104,7 @@ class _Line:
 
     @property
     def measures(self) -> str:
-        """Return the measure, or its least and greatest value."""
+        """Return the measure as text, or its least and greatest value."""
         return f"{self.most:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
 
 

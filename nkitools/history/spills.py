@@ -48,7 +48,7 @@ class Spilled(NamedTuple):
 
 
 def spills_of(record: Record, columns: Columns, chip: Generation) -> list[Spilled]:
-    """Return the tensors of a run that a compiler of the modern dialect spills; [] if it gives up (NK202)."""
+    """Return the tensors of a run that a compiler of the modern dialect spills; [] if it cannot (NK202)."""
     tiles, capacity = Tiles.of_memories(record, chip)["SBUF"], chip.sbuf_automatic_bytes
     if not tiles.may_exceed(capacity):
         return []

@@ -37,8 +37,7 @@ class _Mixture(NamedTuple):
     """An instruction that mixes values of two turns.
 
     ``operand``: the number of the operand. ``old``: a mask of its elements of an earlier turn. ``written``: the
-    position of
-    the shorter write in the later turn, -1 if unknown.
+    position of the shorter write in the later turn, -1 if unknown.
     """
 
     position: int

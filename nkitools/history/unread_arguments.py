@@ -32,10 +32,8 @@ def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, 
     """Report NK513 once for an argument: at the last line that reads another part of it, else at the ``kernel``.
 
     ``inputs``: the storages of the arguments; those of integers are left out, as they may be lengths and indices.
-    Elements
-    that an access with a mask may reach count as read. Runs that read indices, addresses or registers on the device are
-    not
-    checked.
+    Elements that an access with a mask may reach count as read. Runs that read indices, addresses or registers on the
+    device are not checked.
     """
     record = columns.record
     if record.beside.indices or record.beside.flow or not shows_what_is_read(columns, reporter):

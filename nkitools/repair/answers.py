@@ -35,9 +35,9 @@ from nkitools.why.traced_calls import Call
 SECONDS = 60.0
 _LITTLE = 5e-3  # parts of the root mean square of the right values by which every element may be off
 _LITTLE_OF_PRECISION = 2e-2  # the same where float64 is right: what bfloat16 loses
-_MIRROR_SECONDS = 2.0  # in which edits of the reference are tried
+_MIRROR_SECONDS = 2.0  # for edits of the reference
 _SHOWN_LINES = 12
-_SLOW = 0.1  # seconds of a run from which smaller arrays come first
+_SLOW = 0.1  # seconds: a run that takes longer is tried on smaller arrays first
 
 Progress = Callable[[int, int], None]
 
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def trial(self) -> Trial | None:
-        """Return the edit; None where there is none."""
+        """Return the edit that makes the outputs right; None if none was found."""
         return None if self.found is None or self.result is None else self.result.trials[self.found.number]
 
     def lines(self) -> list[str]:
@@ -148,9 +148,9 @@ def bisect(
     """Find what is wrong in ``kernel``: one edit of it after which its outputs are the reference's.
 
     The arrays are copied. ``reference``: the results, or a function of the kernel's arguments that returns them.
-    ``expect``: functions that return what tensors of the kernel hold at the end of a turn, by the tensors' names; each
-    takes the kernel's arguments and, by keyword, the loop counters that it names. TypeError and ValueError for what
-    does not fit.
+    ``expect``: functions that return the right values of a kernel's tensor at the end of a loop turn, by the tensor's
+    name; each takes the kernel's arguments and, by keyword, the loop counters that it names. ``seconds``: at most for
+    the search. TypeError and ValueError for arguments that do not fit.
     """
     __tracebackhide__ = True
     with AuthorsTraceback():
@@ -168,7 +168,10 @@ def answer_of(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Answer:
-    """Return what is wrong in a call. ``rules``: by which its outputs are compared; ``want``: the right outputs."""
+    """Search for an edit that makes the outputs of a call right.
+
+    ``rules``: the author's tolerances of the outputs. ``want``: the right outputs, if they are at hand.
+    """
     end = time.monotonic() + seconds
     given, function = (call.args, call.kwargs), function_of(expected.reference)
     if want is None and expected.reference is not None:
@@ -185,12 +188,12 @@ def answer_of(
 
 
 def function_of(reference: Any) -> Callable[..., Any] | None:
-    """Return a reference that is a function; None of arrays."""
+    """Return a reference if it is a function; None for arrays."""
     return reference if callable(reference) and not hasattr(reference, "shape") else None
 
 
 def right_outputs(reference: Any, given: Arguments) -> list[Array]:
-    """Return the arrays that a reference holds or returns. ValueError, naming the exception, where it raises."""
+    """Return the arrays that a reference holds or returns. ValueError, naming the exception, if it raises."""
     function = function_of(reference)
     if function is None:
         return reference_arrays(reference)
@@ -202,7 +205,7 @@ def right_outputs(reference: Any, given: Arguments) -> list[Array]:
 
 
 def _bisection(call: Call, expected: Expected, want: list[Array] | None) -> Bisection:
-    """Return the first wrong tensor; by the right values alone where the reference does not take float64."""
+    """Return the first wrong tensor; by the right outputs alone if the reference fails in float64."""
     try:
         return bisection_of(call, expected)
     except (NothingCompared, KernelError):
@@ -216,7 +219,7 @@ def _bisection(call: Call, expected: Expected, want: list[Array] | None) -> Bise
 def answer_of_case(
     case: Case, narrow: Bisection, end: float, *, workers: int | None = None, progress: Progress | None = None
 ) -> Answer:
-    """Return what is wrong in a case. ``narrow``: its first wrong tensor."""
+    """Search for an edit that makes the outputs of a case right. ``narrow``: the first wrong tensor."""
     got = case.kernel.outputs(case.given)
     case = replace(case, dtypes=tuple(each.dtype.name for each in got))
     why, doubt = Verification(case).of_reference(), _doubt(case, got, narrow)
@@ -237,7 +240,7 @@ def answer_of_case(
 
 
 def _without_edit(narrow: Bisection, said: str, result: Result | None) -> Answer:
-    """Return the answer where no edit holds: the first tensor that `expect` shows to be wrong, or the digits lost."""
+    """Return the answer if no edit holds: ``narrowed`` if a tensor of `expect` is wrong, or a line loses digits."""
     is_narrowed = narrow.lost is not None or (narrow.first is not None and bool(narrow.first.key))
     return Answer(narrow.kernel, "narrowed" if is_narrowed else "not found", said, narrow, result)
 
@@ -253,7 +256,7 @@ def _not_found(result: Result) -> str:
 
 
 def _others(result: Result, best: Found) -> list[tuple[Trial, str]]:
-    """Return some edits that hold as well and compute something else: on this case, or on values that are named."""
+    """Return two other edits at most that hold and compute something else, each with the values that show it."""
     seen, found = [best], []
     for each in sorted(result.found, key=lambda one: one.rank):
         if each.verified.is_repaired == best.verified.is_repaired:
@@ -265,7 +268,7 @@ def _others(result: Result, best: Found) -> list[tuple[Trial, str]]:
 
 
 def _difference(one: Verified, other: Verified) -> str | None:
-    """Return where two edits compute something else: '' on the test's case, None nowhere."""
+    """Return in words the values on which two edits differ; '' for those of the test, None if they do nowhere."""
     if not one.is_repaired:
         return None if one.outputs == other.outputs else ""
     for said, first, second in zip(PROBES, one.elsewhere, other.elsewhere, strict=False):
@@ -275,7 +278,7 @@ def _difference(one: Verified, other: Verified) -> str | None:
 
 
 def _doubt(case: Case, got: Sequence[Array], narrow: Bisection) -> str:
-    """Return why the reference or the tolerance may be wrong, as the error is so small; '' where it is not."""
+    """Return a sentence about the reference or the tolerance if the error is small; '' if it is not."""
     worst = 0.0
     for one, other in zip(got, case.want, strict=False):
         if one.shape != other.shape:
@@ -301,7 +304,7 @@ def _doubt(case: Case, got: Sequence[Array], narrow: Bisection) -> str:
 
 
 def _is_wide(case: Case) -> bool:
-    """Return whether arguments and outputs have float32 and whole numbers alone, which a narrower tile loses."""
+    """Return whether all arguments and outputs are float32 or whole numbers, less precise in a coarser tile."""
     arrays = [array for _, (_, array) in arrays_in("", case.given)]
     return all(
         each.dtype.kind in "biu" or each.dtype == np.float32 for each in (*arrays, *case.kernel.outputs(case.given))
@@ -328,7 +331,7 @@ def _searched(
 
 
 def _smaller(case: Case) -> Case | None:
-    """Return a case of smaller arrays on which the kernel is wrong too, and breaks no rule."""
+    """Return a case of smaller arrays on which the kernel is wrong, too, and breaks no rule; None if there is none."""
     is_free = case.reference is not None and not Verification(case).is_linked
     for given in smaller_shapes(case.given) if is_free else ():
         try:
@@ -341,9 +344,10 @@ def _smaller(case: Case) -> Case | None:
 
 
 def _doubt_of_reference(case: Case, got: list[Array], end: float, edit: Trial) -> str:
-    """Return why the reference may be wrong, where the error is elementary; '' where nothing says so.
+    """Return a sentence if the reference may be wrong; '' if nothing says so.
 
-    An edit of the reference may make it what the kernel computes, or the kernel may lack what only an addition brings.
+    It may be if the error is a simple one and the kernel's edit is an addition, or if an edit of the reference makes
+    both agree, too.
     """
     shape = shape_of(got, case.want, case.wrong(got))
     if not shape.said:
@@ -354,9 +358,9 @@ def _doubt_of_reference(case: Case, got: list[Array], end: float, edit: Trial) -
 
 
 def _edit_of_reference(case: Case, got: list[Array], end: float, shape: Shape, edit: Trial) -> str:
-    """Return an edit of the reference after which it computes what the kernel does, beside the kernel's, in words.
+    """Return a sentence with one edit of the kernel and one of its reference; either edit makes both agree.
 
-    '' where there is none, and where the edit of the kernel is the likelier one.
+    '' if no edit of the reference does, or if the edit of the kernel is likelier.
     """
     assert case.reference is not None
     kernel, forks = case.kernel, case.kernel.forks and not is_pallas_function(case.reference)

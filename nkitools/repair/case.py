@@ -1,4 +1,4 @@
-"""A wrong kernel with the arguments of its test, what its outputs should be, and the rules that compare them."""
+"""A wrong kernel with the arguments of its test, its right outputs, and the rules that compare them."""
 
 from __future__ import annotations
 
@@ -32,43 +32,43 @@ class Runs(Protocol):
         """Return whether a fork of this process may run it."""
 
     def parts(self) -> list[Part]:
-        """Return the functions of the author's that it runs."""
+        """Return the author's functions that the kernel runs."""
 
     def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
-        """Return the outputs for arguments, in float64 throughout if ``wide``. It raises where it cannot."""
+        """Return the outputs for arguments, in float64 throughout if ``wide``. Raises whatever the kernel raises."""
 
     def findings(self, given: Arguments) -> frozenset[str]:
-        """Return the rules that a run breaks, of level error."""
+        """Return the ids of the error-level rules that a run on arguments breaks."""
 
     def run(self) -> Run | None:
-        """Return a run of the test's case with its record; None where there is none."""
+        """Run the kernel on its test's arguments, and return the run with its record; None if it has none."""
 
 
 @dataclass(frozen=True, eq=False)
 class NkiKernel:
-    """An NKI kernel of either dialect, as a test has called it. ``changed``: arguments that are outputs too."""
+    """An NKI kernel of either dialect, as a test called it. ``changed``: arguments that are outputs, too."""
 
     call: Call
     changed: tuple[str, ...] = ()
     forks = True
 
     def parts(self) -> list[Part]:
-        """Return the functions of the author's that it runs."""
+        """Return the author's functions that the kernel runs."""
         return parts_of(self.call.launch.function)
 
     def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
-        """Return the outputs."""
+        """Return the outputs for arguments, then the arguments ``changed``; in float64 throughout if ``wide``."""
         if wide:
             half = replace_arguments(self.call, in_numpy(given)).run(precision="float64", rules="off")
             return [each.array for each in (*half.outputs.values(), *(half.arguments[name] for name in self.changed))]
         return self._run(given, "off")[0]
 
     def run(self) -> Run:
-        """Return a run of the test's case with its record."""
+        """Run the kernel on its test's arguments, and return the run with its record."""
         return self.call.run(precision="precise", rules="report").run
 
     def findings(self, given: Arguments) -> frozenset[str]:
-        """Return the rules of level error that a run breaks."""
+        """Return the ids of the error-level rules that a run on arguments breaks."""
         return self._run(given, "report")[1]
 
     def _run(self, given: Arguments, rules: str) -> tuple[list[Array], frozenset[str]]:
@@ -95,17 +95,17 @@ def replace_arguments(call: Call, given: Arguments) -> Call:
 
 @dataclass(frozen=True, eq=False)
 class FunctionRuns:
-    """A plain function of arrays, such as a reference."""
+    """A plain function of arrays, such as a reference, as a kernel without a record."""
 
     function: Callable[..., Any]
     forks: bool = True
 
     def parts(self) -> list[Part]:
-        """Return the functions of the author's that it runs."""
+        """Return the author's functions that the function runs."""
         return parts_of(self.function)
 
     def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
-        """Return what the function returns."""
+        """Return the arrays that the function returns."""
         args, kwargs = in_float64(given) if wide else copied(given)
         with np.errstate(all="ignore"):
             return reference_arrays(self.function(*args, **kwargs))
@@ -115,15 +115,15 @@ class FunctionRuns:
         return frozenset()
 
     def run(self) -> None:
-        """Return no run."""
+        """Return None: a function has no record."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A kernel, the arguments of its test, what is right, and the rules by which the outputs are compared.
+    """A kernel, the arguments of its test, the right outputs, and the rules by which outputs are compared.
 
-    ``reference``: a function that says what is right for other arguments; None where only arrays are known.
-    ``dtypes``: those of the outputs as the kernel is, by their names. An edit may not make outputs less precise.
+    ``reference``: a function that returns the right outputs for other arguments; None if only arrays are known.
+    ``dtypes``: those of the outputs of the kernel as it is. An edit may not make outputs less precise.
     """
 
     kernel: Runs
@@ -139,7 +139,7 @@ class Case:
         return rule if rule.is_stated else bound_of(got, want)
 
     def is_right(self, got: Sequence[Array], want: Sequence[Array] | None = None) -> bool:
-        """Return whether outputs are those that should be there."""
+        """Return whether outputs have the right shapes, dtypes that are no coarser, and right values."""
         want = self.want if want is None else want
         if len(got) < len(want):
             return False
@@ -154,14 +154,14 @@ class Case:
         return place < len(self.dtypes) and 0 < most_relative(self.dtypes[place]) < most_relative(dtype)
 
     def wrong(self, got: Sequence[Array]) -> list[Array | None]:
-        """Return the elements of each output that differ; None where the shapes do."""
+        """Return for each output a mask of the elements that differ; None if the shapes do."""
         return [
             compared(one, other, self.rule_of(place, one, other)).wrong if one.shape == other.shape else None
             for place, (one, other) in enumerate(zip(got, self.want, strict=False))
         ]
 
     def right_for(self, given: Arguments) -> list[Array]:
-        """Return what the reference says of other arguments, which it may not change. It may raise anything."""
+        """Return the right outputs for other arguments, which are copied. Raises whatever the reference raises."""
         assert self.reference is not None
         args, kwargs = copied(given)
         with np.errstate(all="ignore"):
@@ -169,14 +169,14 @@ class Case:
 
 
 def reference_arrays(value: Any) -> list[Array]:
-    """Return the arrays that a reference holds."""
+    """Return the arrays within a value that a reference is or returns."""
     if isinstance(value, np.generic | int | float):
         value = np.asarray(value)
     return [array for _, (_, array) in arrays_in("output", value)]
 
 
 def error_of(got: Sequence[Array], want: Sequence[Array]) -> float:
-    """Return the largest error of some arrays in parts of the largest right value of each; inf where shapes differ."""
+    """Return the largest error of some arrays, relative to the largest right value of each; inf if shapes differ."""
     worst = 0.0
     for one, other in zip(got, want, strict=False):
         if one.shape != other.shape:
@@ -194,7 +194,7 @@ def error_of(got: Sequence[Array], want: Sequence[Array]) -> float:
 
 
 def wide_want(reference: Callable[..., Any], given: Arguments) -> list[Array]:
-    """Return what a reference says in float64."""
+    """Return the results of a reference for arguments in float64."""
     args, kwargs = in_float64(given)
     with np.errstate(all="ignore"):
         return reference_arrays(reference(*args, **kwargs))

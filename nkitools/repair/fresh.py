@@ -1,4 +1,4 @@
-"""Other arguments for a kernel that are like those of its test: other values, other sizes."""
+"""Other arguments for a kernel than those of its test: other values, other sizes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from nkitools.launch.frameworks import mapped_arrays
 from nkitools.precision.runs import arrays_in
 from nkitools.repair.case import Arguments
 
-_MANY = 4  # values that rise or fall by chance
+_MANY = 4  # so few values may rise or fall by chance
 _FEW = 16  # an array with so few different values holds masks, labels or lengths, and stays as it is
 
 
 def other_values(given: Arguments, seed: int, *, turned: bool = False) -> Arguments:
-    """Return arguments whose numbers are others: those of each float array in another order, a little changed.
+    """Return arguments with other numbers: those of each float array in another order, a little changed.
 
-    Whole numbers change places alone, and an array of one number gets others. Arrays of integers, and of few different
-    values, stay as they are; ``turned``: their rows change places.
+    Whole numbers in float arrays change places alone; an array that holds one number everywhere gets others. Arrays of
+    integers, and of few different values, stay as they are; ``turned``: their rows change places.
     """
     rng = np.random.default_rng(seed)
 
@@ -34,7 +34,9 @@ def other_values(given: Arguments, seed: int, *, turned: bool = False) -> Argume
 
 
 def scaled_values(given: Arguments, by: float) -> Arguments:
-    """Return arguments whose numbers are so many times as large."""
+    """Return arguments whose float arrays are multiplied by a number, except those of whole or of few different
+    values.
+    """
 
     def change(array: Array) -> Array:
         return (by * array.astype(np.float64)).astype(array.dtype) if _holds_numbers(array) else array
@@ -44,7 +46,7 @@ def scaled_values(given: Arguments, by: float) -> Arguments:
 
 
 def with_one_other(given: Arguments) -> Iterator[Arguments]:
-    """Yield arguments in which the numbers of one float array are others."""
+    """Yield arguments in which one float array has other numbers, for each array in turn."""
     for chosen in range(sum(map(_holds_numbers, _arrays(given)))):
         numbers = count()
 
@@ -57,7 +59,7 @@ def with_one_other(given: Arguments) -> Iterator[Arguments]:
 
 
 def with_rows_in_order(given: Arguments, seed: int) -> Arguments:
-    """Return arguments whose rows are in another order, the same of all arrays with the commonest number of rows."""
+    """Return arguments with rows in another order, the same for all arrays with the commonest number of rows."""
     sizes = [len(each) for each in _arrays(given) if each.ndim and each.size > 1]
     order = np.random.default_rng(seed).permutation(max(sizes, key=sizes.count))
     args, kwargs = mapped_arrays(given, lambda each: each[order] if each.ndim and len(each) == order.size else each)
@@ -81,7 +83,7 @@ def _holds_numbers(array: Array) -> bool:
 
 
 def _holds_whole_numbers(array: Array) -> bool:
-    """Return whether a float array holds one number everywhere, or many whole ones, such as those of a range."""
+    """Return whether a float array holds one number everywhere, or many numbers, such as those of a range."""
     if array.dtype.names is not None or array.dtype.kind in "biu" or array.size < 2:
         return False
     numbers = array.astype(np.float64).reshape(-1)[: 1 << 14]
@@ -92,10 +94,11 @@ def _holds_whole_numbers(array: Array) -> bool:
 
 
 def _shuffled(array: Array, rng: np.random.Generator) -> Array:
-    """Return the numbers of an array in another order, each by up to a tenth larger or smaller.
+    """Return the numbers of an array in another order, up to a tenth smaller; whole ones keep their values.
 
     An array whose rows (or columns) are all alike keeps that form, and one that rises or falls along an axis its order.
-    Numbers that order puts back in their places are halved, whole ones to whole ones.
+    One of a single number gets different ones. Numbers that order puts back in their places are halved, whole ones to
+    whole ones.
     """
     found = in_order(_mixed_in_form(array, rng), array)
     if not np.array_equal(found, array):
@@ -118,7 +121,7 @@ def _mixed_in_form(array: Array, rng: np.random.Generator) -> Array:
 
 
 def _has_ordered_columns(numbers: Array) -> bool:
-    """Return whether some column is nowhere above a later one, as the corners of boxes are: rows stay whole."""
+    """Return whether some column is nowhere above a later one, as the corners of boxes are, so that rows stay whole."""
     rows = numbers.reshape(-1, numbers.shape[-1]) if numbers.ndim else numbers.reshape(0, 0)
     lags = range(1, min(_MANY, rows.shape[-1] - 1) + 1) if len(rows) >= 2 * _FEW else ()
     return any(
@@ -127,7 +130,7 @@ def _has_ordered_columns(numbers: Array) -> bool:
 
 
 def in_order(array: Array, like: Array) -> Array:
-    """Return an array sorted along each axis along which another one rises or falls, such as a sum from the start."""
+    """Return ``array``, sorted along each axis along which ``like`` rises or falls, such as a running sum."""
     for axis in range(array.ndim):
         if like.shape[axis] > _MANY:
             steps = np.diff(like.astype(np.float64), axis=axis)
@@ -156,7 +159,7 @@ CHANGES: tuple[Callable[[int], int], ...] = (
     lambda size: size - 1,
 )
 RAGGED = "one less: "
-"""The begin of the words for shapes with a size of one less, which many kernels are not made for and do not refuse."""
+"""The begin of the text for shapes with one size less by 1: many kernels are not made for them, and do not refuse."""
 
 
 def other_shapes(
@@ -184,7 +187,7 @@ def other_shapes(
 
 
 def other_numbers(given: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Yield arguments in which one plain number is another one, with the two numbers in words."""
+    """Yield arguments in which one plain number is another, with both numbers in words."""
     args, kwargs = given
     for place, value in enumerate(args):
         if type(value) in (int, float):
@@ -202,7 +205,7 @@ _TILE = 128  # the partitions of a tile
 
 
 def smaller_shapes(given: Arguments) -> Iterator[Arguments]:
-    """Yield arguments in which each size of many whole tiles is one tile, or two."""
+    """Yield arguments cut down to one tile of 128, then to two, along each axis that is a multiple of 128."""
     for tiles in (1, 2):
         size = tiles * _TILE
 
@@ -216,7 +219,7 @@ def smaller_shapes(given: Arguments) -> Iterator[Arguments]:
 
 
 def _resized(array: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Return an array of another shape with values like those of an array."""
+    """Return an array of another shape, with values like those of ``array``."""
     like = array
     for axis in range(array.ndim):
         index = np.arange(shape[axis]) % array.shape[axis]

@@ -1,4 +1,4 @@
-"""A JAX function with Pallas calls, as a kernel that can be repaired: evaluated by NumPy, or interpreted by JAX."""
+"""A JAX function with Pallas calls that can be repaired: evaluated by NumPy, or interpreted by JAX."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class JaxFunction:
 
     @property
     def forks(self) -> bool:
-        """Return whether a fork may run it: JAX has threads, which a fork would leave behind."""
+        """Return whether a fork may run it: not in JAX, whose threads a fork would leave behind."""
         return self.in_numpy
 
     def parts(self) -> list[Part]:
-        """Return the functions of the author's that it runs, bodies and index maps among them."""
+        """Return the author's functions that it runs, kernel bodies and index maps among them."""
         return parts_of(self.function)
 
     def outputs(self, given: Arguments, *, wide: bool = False) -> list[Array]:
-        """Return the outputs; interpreted by JAX in the dtypes that the function has."""
+        """Return the outputs for arguments. JAX interprets in the function's own dtypes; ``wide`` is for NumPy."""
         if self.in_numpy:
             with _one_thread():
                 return reference_arrays(evaluated(self.function, *given, wide=wide))
@@ -47,7 +47,7 @@ class JaxFunction:
             return reference_arrays(self.function(*args, **kwargs))
 
     def findings(self, given: Arguments) -> frozenset[str]:
-        """Return the rules of memory that a run by NumPy breaks; interpretation judges values alone."""
+        """Return the memory rules that an evaluation by NumPy breaks; none for JAX, which is used for values alone."""
         if not self.in_numpy:
             return frozenset()
         try:
@@ -87,9 +87,9 @@ def answer_of_jax(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Answer:
-    """Return what is wrong in a JAX function with Pallas calls; ``end``: of the search, by the monotonic clock.
+    """Search for an edit that makes the outputs of a JAX function with Pallas calls right.
 
-    ``want``: the right outputs, where they are at hand.
+    ``end``: of the search, by the monotonic clock. ``want``: the right outputs, if they are at hand.
     """
     name = getattr(function, "__name__", "kernel")
     right = right_outputs(reference, given) if want is None else want
@@ -106,17 +106,17 @@ def answer_of_jax(
 
 
 def _in_numpy(case: Case, got: list[Array]) -> Case | None:
-    """Return a case whose function NumPy evaluates; None where that does not give what JAX's interpretation gives."""
+    """Return the case with NumPy as its evaluator; None if that does not give JAX's outputs, ``got``."""
     assert isinstance(case.kernel, JaxFunction)
     kernel = replace(case.kernel, in_numpy=True)
-    with suppress(Exception):  # whatever is no operation of NumPy's
+    with suppress(Exception):  # whatever NumPy cannot evaluate
         if error_of(kernel.outputs(case.given), got) <= _ALIKE:
             return replace(case, kernel=kernel)
     return None
 
 
 def _is_right_after(trial: Trial, case: Case) -> bool:
-    """Return whether a function is right in JAX's own interpretation too, after an edit that is right by NumPy."""
+    """Return whether an edit that is right by NumPy is right in JAX's own interpretation, too."""
     with suppress(Exception), trial.running():  # whatever an edited function raises
         return case.is_right(case.kernel.outputs(case.given))
     return False

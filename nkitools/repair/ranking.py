@@ -1,4 +1,4 @@
-"""The order in which edits are tried: by the lines that may be wrong, and by what the error looks like."""
+"""The order in which edits are tried: by the lines that may be wrong, and by the form of the error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = {
     "one-more-bound": 1.5, "one-more-program": 1.0,
 }  # fmt: skip
 _OTHER_KIND = 2.0
-_UNREAD = 2.0  # the weight of a name that nothing reads
+_UNREAD = 2.0  # for an edit that adds a name which nothing reads
 _PLACES = frozenset({
     "other-index", "shift-back", "shift-slice", "swap-indices", "exchange-arguments", "other-name", "wrong-counter",
     "shorten-loop", "lengthen-loop", "start-late", "other-axis", "other-operand", "swap-targets", "swap-names",
@@ -102,7 +102,7 @@ def _shape(one: Array, other: Array, mask: Array) -> Shape:
 
 
 def _one_number(values: Array) -> float | None:
-    """Return the one number that all finite elements are."""
+    """Return the number that all finite elements are equal to; None if they differ, or are few."""
     finite = values[np.isfinite(values)]
     if finite.size < max(4, values.size // 4):
         return None
@@ -117,7 +117,7 @@ def _alike(one: Array, other: Array) -> bool:
 
 
 class Lines:
-    """The lines of a kernel's parts, with how little likely each is wrong: 0 for the likeliest."""
+    """The lines of a kernel's functions, with weights: the lower, the likelier a line is wrong."""
 
     def __init__(
         self, wrong: Counter[tuple[str, int]], right: Iterable[tuple[str, int]], changed: Mapping[str, set[int]]
@@ -126,7 +126,7 @@ class Lines:
         self._weights: dict[int, dict[int, float]] = {}
 
     def weight(self, trial: Trial) -> float:
-        """Return how little likely the line of an edit is wrong."""
+        """Return the weight of an edit's line: the lower, the likelier the line is wrong."""
         known = self._weights.setdefault(id(trial.part.source), {})
         if not known:
             known.update(self._of(trial.part))
@@ -155,7 +155,7 @@ class Lines:
 
 
 def ranked(trials: Iterable[Trial], lines: Lines, shape: Shape) -> list[Trial]:
-    """Return edits in the order in which they are tried."""
+    """Return edits in the order in which they are tried, the likeliest first."""
     trials = list(trials)
     of_kind = Counter(each.kind for each in trials)  # the kinds of few edits take little time
     many: Counter[tuple[str, int, int]] = Counter()
@@ -171,15 +171,15 @@ def ranked(trials: Iterable[Trial], lines: Lines, shape: Shape) -> list[Trial]:
 
 
 _MANY = 0.15
-_PART = 0.8  # of the elements: where more differ, those that do not are so by chance
-_LEAST_SIZE = 8  # of an argument that explains a number
+_PART = 0.8  # of the elements: if more differ, the others are right by chance
+_LEAST_SIZE = 8  # of an argument, to explain a number
 
 
 def unlikely(trial: Trial, given: Arguments, changed: Mapping[str, set[int]]) -> int:
-    """Return how unlikely an edit is what its author has meant, of two that both mend a comparison.
+    """Return how unlikely it is that an edit restores what the author meant; of two, the lower one is likelier.
 
-    Likely are lines that have just changed, and numbers that a size of the arguments explains: ``1 / 32`` that becomes
-    ``1 / 64`` where rows have 64 elements. Unlikely are the other way round, and whatever is added.
+    Likely are edits of lines that have just changed, and edits to a number that a size of the arguments explains:
+    ``1 / 32`` becomes ``1 / 64`` and rows have 64 elements. Unlikely are edits of such a number, and additions.
     """
     sizes = {size for _, (_, array) in arrays_in("", given) for size in array.shape if size >= _LEAST_SIZE}
     before, after = (_explained(text, sizes) for text in (trial.part.source.said(trial.edit), trial.edit.text))
@@ -188,7 +188,7 @@ def unlikely(trial: Trial, given: Arguments, changed: Mapping[str, set[int]]) ->
 
 
 def _explained(text: str, sizes: set[int]) -> bool:
-    """Return whether a text is a number that is a size, its root, or one part in so many."""
+    """Return whether a text is a number that is a size, its square root, or 1 divided by one of these."""
     try:
         number = abs(float(text))
     except ValueError:
@@ -200,7 +200,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def _reads_unread(trial: Trial) -> bool:
-    """Return whether an edit reads a name that has a value and that nothing reads."""
+    """Return whether an edit adds a name that has a value and that nothing reads."""
     source = trial.part.source
     names = Names.at(source, trial.edit.line)
     if names is None or not names.unread:
@@ -209,7 +209,7 @@ def _reads_unread(trial: Trial) -> bool:
 
 
 def changed_lines(files: Iterable[str]) -> dict[str, set[int]]:
-    """Return the lines of files that are others than at their repository's HEAD; of a file that has none, nothing."""
+    """Return the lines of each file that differ from its repository's HEAD; files without any are left out."""
     found = {}
     for file in set(files):
         command = ["git", "-C", os.path.dirname(file) or ".", "diff", "-U0", "--no-ext-diff", "HEAD", "--", file]

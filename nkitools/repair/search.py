@@ -1,4 +1,4 @@
-"""The search: edits are run one after the other, in as many processes as there are cores, until one holds."""
+"""The search for an edit: edits are run one after another, in a process for each core, until one holds."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from nkitools.repair.solved import solved
 from nkitools.repair.trials import Trial
 from nkitools.repair.verify import PROBES, SHARP, Verification, Verified
 
-_MEMORY = 2 << 30  # bytes that a process of the search may take beside what it has
-_LEAST_SECONDS = 1.0  # that a run of an edited kernel may take
-_TIMES = 10  # so many times the time of the kernel as it is
-_VERIFICATION = 20  # so many times that for the verification, of some thirty runs
-_GRACE = 0.3  # of the time until an edit held, in which a better one may come
-_LONGER = 2.0  # where the reference says something else on values of no test
+_MEMORY = 2 << 30  # bytes that a process of the search may take beyond those at its start
+_LEAST_SECONDS = 1.0  # the lowest limit of an edited kernel's run
+_TIMES = 10  # the limit, in times of a run of the kernel as it is
+_VERIFICATION = 20  # the limit of a verification, some thirty runs, in times of that
+_GRACE = 0.3  # the time for a better edit, in times of that until one held
+_LONGER = 2.0  # the same, if the reference differs on values of no test
 _WRITES = (
     "os.remove",
     "os.rename",
@@ -45,7 +45,7 @@ _WRITES = (
 
 @dataclass(frozen=True)
 class Found:
-    """An edit by which the outputs are right on the test's case: its number, and the end of its verification."""
+    """An edit with which the outputs are right on the test's case: its number, and its verification."""
 
     number: int
     verified: Verified
@@ -54,7 +54,10 @@ class Found:
 
     @property
     def rank(self) -> tuple[bool, bool, int, int, int, int, int]:
-        """Return the order: verified, right in float64, on values of no test and more shapes, likely, as tried."""
+        """Return the key that sorts edits, the best first.
+
+        Verified, right in float64, right on values of no test, right on more shapes, fewer doubts, likelier, earlier.
+        """
         one = self.verified
         is_worse = not one.is_repaired, one.error > SHARP
         return *is_worse, -one.agrees, -one.shapes, len(one.doubts), self.unlikely, self.number
@@ -62,7 +65,7 @@ class Found:
 
 @dataclass
 class Result:
-    """The end of a search."""
+    """The result of a search."""
 
     trials: list[Trial]
     numbers: set[int] = field(default_factory=set)  # of the edits that were tried
@@ -77,17 +80,17 @@ class Result:
 
     @property
     def best(self) -> Found | None:
-        """Return the best edit."""
+        """Return the best edit that was found; None if none was."""
         return min(self.found, key=lambda each: each.rank, default=None)
 
     @property
     def is_done(self) -> bool:
-        """Return whether an edit holds on all that was tried, and any that may be likelier was tried."""
+        """Return whether an edit is verified, right in float64 and without doubts, and no similar number is untried."""
         known = [each for each in self.found if each.verified.is_repaired]
         return any(one.verified.error <= SHARP and not one.verified.doubts and self._is_alone(one) for one in known)
 
     def _is_alone(self, one: Found) -> bool:
-        """Return whether no number of the same line is left that can be solved for as well."""
+        """Return whether no untried edit solves for another number of the same line; True unless ``one`` does so."""
         trial = self.trials[one.number]
         return trial.kind != SOLVED or not any(
             each.kind == SOLVED and (each.part, each.line) == (trial.part, trial.line)
@@ -97,7 +100,7 @@ class Result:
 
 
 class _Late(BaseException):
-    """The end of a run at its time; of no class that an author's code catches."""
+    """A run has reached its time limit. An author's code catches no such class."""
 
 
 class _Write(PermissionError):
@@ -105,9 +108,9 @@ class _Write(PermissionError):
 
 
 class Hunt:
-    """The edits of a case in the order in which they are tried. ``is_limited``: whether each has a limit of time.
+    """The edits of a case in the order in which they are tried. ``is_limited``: whether each has a time limit.
 
-    ``small``: a smaller case on which the kernel is wrong too, for edits that do not hold there.
+    ``small``: a smaller case on which the kernel is wrong, too; an edit must hold there first.
     """
 
     def __init__(self, case: Case, trials: Sequence[Trial], seconds: float, small: Case | None = None) -> None:
@@ -118,19 +121,22 @@ class Hunt:
         self._limit = max(_LEAST_SECONDS, _TIMES * seconds)
 
     def tried(self, number: int) -> Found | None:
-        """Run an edited kernel; return what its verification says where its outputs are right."""
+        """Run the kernel with an edit, and return the verified edit if the outputs are right; None if they are not."""
         try:
             return min(self._found(number), key=lambda each: each.rank, default=None)
         except (Exception, _Late):  # an edited kernel may raise anything
             return None
 
     def _found(self, number: int) -> Iterator[Found]:
-        """Yield an edit that is right on the test's case; of several numbers up to the first one right in float64."""
+        """Yield an edit that is right on the test's case.
+
+        An edit whose number is solved for comes once for each right number, up to the first that is right in float64.
+        """
         for trial in self._numbers(number):
             with self._at_most(1), trial.running():
                 if not all(each.is_right(each.kernel.outputs(each.given)) for each in self._cases):
                     continue
-            self.verification.prepare()  # apart from the edit: the reference may call what it changes
+            self.verification.prepare()  # without the edit: the reference may call the function that it changes
             with self._at_most(_VERIFICATION), trial.running():
                 verified = self.verification.of_edit()
             found = Found(number, verified, trial.edit.text, unlikely(trial, self.case.given, {}))
@@ -139,7 +145,7 @@ class Hunt:
                 return
 
     def _numbers(self, number: int) -> Iterator[Trial]:
-        """Yield an edit; of one whose number is not known those with the numbers that runs suggest."""
+        """Yield an edit; if its number is not known, the edit with each number that runs suggest."""
         trial, case = self.trials[number], self.case
         if trial.edit.text != UNKNOWN:
             yield trial
@@ -157,7 +163,7 @@ class Hunt:
             yield trial.of(repr(int(each) if is_whole else each))
 
     def _at_most(self, times: int) -> AbstractContextManager[None]:
-        """Raise `_Late` in a block that takes too long, in a process of the search."""
+        """Raise `_Late` if the block takes longer than ``times`` the limit of a run, if there are limits."""
         return alarm(times * self._limit, _late) if self.is_limited else nullcontext()
 
 
@@ -168,7 +174,7 @@ def _late() -> None:
 def search(
     hunt: Hunt, seconds: float, *, workers: int | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Result:
-    """Try the edits for so many seconds; ``progress`` is called with how many were tried, of how many."""
+    """Try the edits for ``seconds`` at most; ``progress``: called with the number of tried edits, and of all."""
     began = time.monotonic()
     result = Result(list(hunt.trials))
     end = began + seconds
@@ -196,7 +202,7 @@ def _tried(hunt: Hunt, end: float, workers: int, result: Result) -> Iterator[Fou
 
 
 def _here(hunt: Hunt, result: Result) -> Iterator[Found | None]:
-    """Try the edits in this process, without limits and in silence."""
+    """Try the edits in this process, without time limits, and drop what they print."""
     for number in range(len(hunt.trials)):
         result.numbers.add(number)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -213,7 +219,7 @@ def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterat
         for first in range(workers):
             mine, theirs = Pipe(duplex=False)
             with theirs, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of forks beside threads: what runs there uses none of them
+                warnings.simplefilter("ignore")  # about forks of a process with threads: the forks use none
                 limits = Limits(memory=_MEMORY, file_size=1)
                 pipes[mine] = FunctionChild(_work, hunt, first, workers, theirs, limits=limits)
         open_pipes = list(pipes)
@@ -236,7 +242,7 @@ def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterat
 
 
 def _work(hunt: Hunt, first: int, step: int, pipe: Connection) -> None:
-    """Try every so-many-th edit, in a process of its own."""
+    """Try every ``step``-th edit from the one at ``first`` on, in a process of its own; send each result."""
     from threadpoolctl import threadpool_limits
 
     with suppress(BrokenPipeError, ConnectionResetError), _silent(), threadpool_limits(1):
@@ -249,7 +255,7 @@ def _work(hunt: Hunt, first: int, step: int, pipe: Connection) -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Let nothing reach the terminal."""
+    """Drop all that this process prints."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
         os.dup2(nowhere, number)

@@ -1,4 +1,4 @@
-"""The lines of a kernel that some elements of its outputs were made at."""
+"""The source lines that made some elements of a kernel's outputs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nkitools.chip.numerics import Array
 from nkitools.record.run import Run
 from nkitools.why.backward import Backward
 
-_ELEMENTS = 4  # of each output: the way back from all of them takes seconds
+_ELEMENTS = 4  # of each output: the walk back from all of them takes seconds
 
 
 def slice_lines(run: Run, masks: Sequence[Array | None]) -> Counter[tuple[str, int]]:
-    """Return the lines on the way back from a few of some elements of the outputs of a run."""
+    """Count by source line the instructions that made a few of the elements ``masks``, a mask for each output."""
     found: Counter[tuple[str, int]] = Counter()
     places = [(number, access) for number, record in enumerate(run.all_records) for access in record.outputs]
     for (number, access), mask in zip(places, masks, strict=False):
@@ -30,7 +30,7 @@ def slice_lines(run: Run, masks: Sequence[Array | None]) -> Counter[tuple[str, i
 
 
 def _some(mask: Array) -> Array:
-    """Return a mask of a few of its elements: the first, the last, and some from between."""
+    """Return a mask of a few elements of ``mask``: the first, the last, and some between."""
     places = np.flatnonzero(mask)
     found = np.zeros(mask.shape, np.bool_)
     found.reshape(-1)[places[np.linspace(0, places.size - 1, _ELEMENTS).astype(int)]] = True

@@ -1,4 +1,4 @@
-"""A number of a kernel that is solved for: what it must be for the outputs to become right."""
+"""A number of a kernel that is solved for, so that the outputs become right."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ _NEAR = 2e-3  # parts of a number within which a shorter one is tried
 
 
 def solved(now: float, outputs: Callable[[float], Sequence[Array]], want: Sequence[Array]) -> Iterator[float]:
-    """Yield the numbers that may stand for ``now``, the shortest first; none where no number mends the outputs.
+    """Yield the numbers that may stand for ``now``, the shortest first; none if no number mends the outputs.
 
-    ``outputs`` runs the kernel with a number in that place. Each turn takes the outputs
-    for linear in the number.
+    ``outputs``: runs the kernel with a number in that place. Each turn takes the outputs for linear in the number.
     """
     right = _flat(want)
     at, got = now, _flat(outputs(now))
@@ -46,7 +45,7 @@ def _flat(arrays: Sequence[Array]) -> Array:
 
 
 def _to_right(error: Array, slope: Array) -> float | None:
-    """Return the step after which least of an error is left; None where it leaves nearly all of it."""
+    """Return the step that leaves the least error; None if it leaves nearly all of it."""
     known = np.isfinite(error) & np.isfinite(slope)
     error, slope = error[known], slope[known]
     square = float(slope @ slope)

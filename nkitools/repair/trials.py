@@ -19,7 +19,7 @@ from nkitools.edits.remedies import UNKNOWN
 from nkitools.edits.source import Edit, Source
 from nkitools.facts.kept import Kept
 
-assert MODULES  # they fill the tables of kinds
+assert MODULES  # their import fills the tables of kinds
 
 _OF_NKI = re.compile(r"\bn(?:l|isa)\.")
 _sources = Kept[str, Source]("the texts of kernels that are repaired", 64, "a test session's kernels that fail")
@@ -27,7 +27,7 @@ _sources = Kept[str, Source]("the texts of kernels that are repaired", 64, "a te
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A function of the author's that a kernel runs, with the lines that are its own."""
+    """A function of the author's that a kernel runs, with its source and its lines."""
 
     function: FunctionType
     source: Source
@@ -36,13 +36,13 @@ class Part:
 
     @property
     def file(self) -> str:
-        """Return the name of its file."""
+        """Return the name of the function's file."""
         return self.function.__code__.co_filename
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One edit of a part of a kernel; ``constant``: the name of the constant of the module that it changes."""
+    """One edit of a function of a kernel, or of ``constant``, a constant of the function's module."""
 
     part: Part
     kind: str
@@ -50,7 +50,7 @@ class Trial:
     constant: str = ""
 
     def of(self, text: str) -> Trial:
-        """Return the trial with another text in the same place."""
+        """Return the edit with another text in the same place."""
         return replace(self, edit=self.edit._replace(text=text))
 
     @property
@@ -65,7 +65,7 @@ class Trial:
 
     @property
     def change(self) -> str:
-        """Return old and new text, on one line."""
+        """Return the old and the new text, on one line."""
         old = self.part.source.said(self.edit)
         return " ".join(f"{old or '(nothing)'} -> {self.edit.text or '(nothing)'}".split())
 
@@ -75,11 +75,11 @@ class Trial:
         return "".join(unified_diff(old, new, path, path, n=0))
 
     def lines(self) -> list[str]:
-        """Return the lines that go and those that come, with their signs."""
+        """Return the removed and the added lines, with their signs."""
         return [each for each in self.patch("").splitlines()[2:] if not each.startswith("@@")]
 
     def running(self) -> AbstractContextManager[None]:
-        """Let the edited function run in the place of the author's. ValueError or SyntaxError where it cannot."""
+        """Let the edited function run in place of the author's. ValueError or SyntaxError if it cannot."""
         if self.constant:
             return _constant_set(self.part.function, self.constant, self.edit.text)
         return in_place(self.part.function, self.text)
@@ -99,7 +99,7 @@ def _constant_set(function: FunctionType, name: str, text: str) -> Iterator[None
 
 
 def parts_of(kernel: Any) -> list[Part]:
-    """Return the functions of the author's that a kernel runs and whose text is at hand, the kernel first."""
+    """Return the author's functions that a kernel may run and whose text is at hand, the kernel first."""
     function = plain_function(kernel)
     found = []
     for each in () if function is None else named_functions(function):
@@ -138,7 +138,7 @@ def trials_of(parts: list[Part]) -> Iterator[Trial]:
 
 
 def _constants(source: Source, parts: list[Part]) -> dict[int, str]:
-    """Return the constants of a module that functions of it name, by their lines."""
+    """Return the constants of a module that some of its functions name, by their lines."""
     named = {name for part in parts for name in part.function.__code__.co_names}
     return {
         node.lineno: target.id

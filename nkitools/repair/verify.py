@@ -1,4 +1,4 @@
-"""The verification of an edit: on the test's case in float64, on fresh values, and on another shape."""
+"""The verification of an edit: on the test's case in float64, on other values, and on other shapes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from nkitools.repair.fresh import (
 
 SHARP = 2e-5  # parts of the largest value by which a right kernel may be off in float64, of a reference in float32
 _MOST_SHAPES = 8
-_REFERENCE_SECONDS = 2.0  # in which the reference is asked about other shapes and numbers, of each kind
-_FEWEST_LINKED = 3  # arrays of numbers: one may be made of the others
-_FEW_ELEMENTS = 16  # of all outputs, which one set of values says little about
+_REFERENCE_SECONDS = 2.0  # for the reference's results in other shapes, and as many for other numbers
+_FEWEST_LINKED = 3  # float arrays: of so many, one may be made of the others
+_FEW_ELEMENTS = 16  # of all outputs: so few are tried with more sets of values
 
 
 PROBES = {"values of the other sign": -1.0, "values ten times as large": 10.0, "zeros": 0.0}
@@ -39,11 +39,12 @@ _SOME = 64  # elements of each output that are compared on them
 
 @dataclass(frozen=True)
 class Verified:
-    """The end of a verification. ``fails``: why the edit is none; '' where it holds on all that could be tried.
+    """The result of a verification.
 
-    ``on``: the cases on which it holds, in words; ``open``: why it is not verified on others; ``doubts``: the cases
-    on which it does not hold, which may be none for this kernel. ``shapes``: on how many
-    others it holds. ``error``: in float64.
+    ``fails``: why the edit does not mend the kernel; '' if it holds on all that could be tried. ``on``: the cases on
+    which it holds, in words. ``open``: why it is not verified on others. ``doubts``: the cases on which it does not
+    hold, for which the kernel may not be made. ``error``: in float64. ``shapes``: the number of other shapes on which
+    it holds.
     """
 
     fails: str = ""
@@ -52,9 +53,9 @@ class Verified:
     doubts: tuple[str, ...] = ()
     error: float = 0.0
     shapes: int = 0
-    outputs: bytes = field(default=b"", repr=False)  # on the test's case: edits that agree in all bits are one
+    outputs: bytes = field(default=b"", repr=False)  # on the test's case; edits with equal bits count as one
     elsewhere: tuple[Array, ...] = field(default=(), repr=False)  # some elements of the outputs on PROBES
-    agrees: int = 0  # on how many of PROBES with the reference
+    agrees: int = 0  # the number of PROBES on which it agrees with the reference
 
     @property
     def is_repaired(self) -> bool:
@@ -63,13 +64,13 @@ class Verified:
 
 
 class Verification:
-    """The cases on which edits of a kernel are verified; each is made once."""
+    """The cases on which edits of a kernel are verified; each case is made once."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
 
     def of_reference(self) -> str:
-        """Return what is wrong with the reference itself, in words; '' where it is a plain function."""
+        """Return a sentence if the reference raises, or gives other results, when called again; '' if it does not."""
         if self.case.reference is None:
             return ""
         try:
@@ -81,7 +82,7 @@ class Verification:
         return "the reference gives other results when it is called again: it is random or keeps a state"
 
     def prepare(self) -> None:
-        """Ask the reference now for all that it will be asked for."""
+        """Call the reference now for all cases of the verification."""
         if self.case.reference is not None:
             _ = self._fresh, self._shapes, self._numbers, self._large, self._wide_want, self._right_elsewhere
 
@@ -95,7 +96,7 @@ class Verification:
         return self.case.want
 
     def wide_error(self) -> float:
-        """Return the error of the kernel as it is now in float64, where nothing is rounded."""
+        """Return the error in float64 of the kernel as it runs now."""
         try:
             return error_of(self.case.kernel.outputs(self.case.given, wide=True), self._wide_want)
         except Exception:  # whatever a kernel raises
@@ -103,7 +104,7 @@ class Verification:
 
     @cached_property
     def is_linked(self) -> bool:
-        """True if the reference ignores an array of numbers: the test has made it of the other arguments."""
+        """True if the reference ignores a float array: the test may have made it of the other arguments."""
         others = list(with_one_other(self.case.given))
         if len(others) < _FEWEST_LINKED:
             return False
@@ -130,7 +131,7 @@ class Verification:
 
     @cached_property
     def _fresh(self) -> tuple[list[tuple[str, Arguments, list[Array]]], str]:
-        """The fresh values with what is right for them, and why there are none."""
+        """Cases of other values, each with the right outputs; and why there are none, '' if there are."""
         found, why = [], "no argument holds numbers that could be others"
         for said, given in self._fresh_arguments():
             try:
@@ -152,7 +153,7 @@ class Verification:
         return list(self._taken(other_numbers(self.case.given)))
 
     def _taken(self, others: Iterable[tuple[str, Arguments]]) -> Iterator[tuple[str, Arguments, list[Array]]]:
-        """Yield other arguments that the reference takes, with what is right."""
+        """Yield those of ``others`` that the reference takes, each with the right outputs."""
         end = time.monotonic() + _REFERENCE_SECONDS
         for number, (said, given) in enumerate(others):
             if number >= 4 * _MOST_SHAPES or time.monotonic() > end:
@@ -165,7 +166,7 @@ class Verification:
                 yield said, given, want
 
     def of_edit(self) -> Verified:
-        """Verify the kernel as it runs now; its outputs on the test's case are right."""
+        """Verify the kernel as it runs now, with right outputs on the test's case."""
         case = self.case
         got = case.kernel.outputs(case.given)
         bits = b"".join(np.ascontiguousarray(each).tobytes() for each in got)
@@ -200,7 +201,7 @@ class Verification:
         return [self._some_of(self.case.right_for, by) for by in PROBES.values()]
 
     def _some_of(self, outputs: Callable[[Arguments], list[Array]], by: float) -> Array:
-        """Return some elements of outputs for scaled arguments; none where that raises."""
+        """Return some elements of the outputs for scaled arguments; none if ``outputs`` raises."""
         try:
             found = [each.reshape(-1) for each in outputs(scaled_values(self.case.given, by)) if each.size]
             some = [each[np.linspace(0, each.size - 1, _SOME).astype(int)] for each in found]
@@ -223,7 +224,7 @@ class Verification:
 
     @cached_property
     def _large(self) -> tuple[Arguments, list[Array]]:
-        """Larger values, with what is right for them; nothing where the reference does not take them."""
+        """Arguments ten times as large, with the right outputs; [] if the reference fails or overflows."""
         given = scaled_values(self.case.given, 10)
         if self.is_linked:
             return given, []
@@ -234,7 +235,7 @@ class Verification:
         return given, []
 
     def _overflows(self, given: Arguments) -> bool:
-        """Return whether the kernel gives what is not finite, or raises."""
+        """Return whether an output of the kernel is not finite, or the kernel raises."""
         try:
             got = self.case.kernel.outputs(given)
         except Exception:  # whatever a kernel raises
@@ -242,7 +243,10 @@ class Verification:
         return not all(np.isfinite(each.astype(np.float64)).all() for each in got if each.dtype.names is None)
 
     def _on(self, others: Iterable[tuple[str, Arguments, list[Array]]], kind: str = "") -> tuple[list[str], list[str]]:
-        """Return other arguments on which the kernel is right, and those on which it computes what is wrong."""
+        """Return the names of the cases on which the kernel is right, and of those on which it is wrong.
+
+        A case that it refuses, by an exception, a finding or another shape, is in neither.
+        """
         holds, differs = list[str](), list[str]()
         for said, given, want in islice(others, _MOST_SHAPES):
             try:
@@ -264,7 +268,7 @@ def are_alike(one: Array, other: Array) -> bool:
 
 
 def _plain(array: Array) -> Array:
-    """Return an array whose elements NumPy compares: of packed types their codes, of others numbers."""
+    """Return an array that NumPy can compare: the codes of packed dtypes, numbers of others."""
     if array.dtype.names is not None:
         return array.view(f"u{array.itemsize}")
     return array if array.dtype.kind in "biufc" else array.astype(np.float64)

@@ -45,7 +45,7 @@ forms and limits, explain for a rule or a code of AWS's, why for what an element
 estimate for time. Ask verify whether a kernel is done: it is hard to fool."""
 
 
-_FUNCTIONS = 3  # of a search, in full
+_FUNCTIONS = 3  # of a search, that are described in full
 
 
 @dataclass
@@ -57,11 +57,11 @@ class Answer:
     result: Plain = field(default_factory=dict)
 
 
-# What a tool returns: an `Answer` as data, and the same as text without spaces; a refusal is an error of the protocol.
-Told = Annotated[CallToolResult, Answer]
+# The result of a tool: an `Answer` as data, and the same as text without spaces; a refusal is an error of the protocol.
+ToolResult = Annotated[CallToolResult, Answer]
 
 
-def _told(answer: Answer) -> CallToolResult:
+def _tool_result(answer: Answer) -> CallToolResult:
     plain = asdict(answer)
     return CallToolResult(
         content=[TextContent(type="text", text=compact(plain))], structured_content=plain, is_error=not answer.ok
@@ -69,11 +69,11 @@ def _told(answer: Answer) -> CallToolResult:
 
 
 class Refused(Exception):
-    """A request for a thing that is not allowed, or not there."""
+    """A request for what is not allowed, or not there."""
 
 
 class Workplace:
-    """The files below a root, and what the last simulations were asked for."""
+    """The files below a root, and the requests of the last simulations."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -109,7 +109,7 @@ class Workplace:
         return name
 
     def asked(self, name: str) -> Plain:
-        """Return the request of an id. Refused for an unknown id, and where a file of the run has changed."""
+        """Return the request of an id. Refused for an unknown id, and if a file of the run has changed."""
         kept = self._asked.get(name)
         if kept is None:
             raise Refused(f"{name}: no such run; simulate returns the id, and the last {_MOST_RUNS} are kept")
@@ -121,14 +121,14 @@ class Workplace:
 
 
 class _Server(MCPServer):
-    """A server whose tools refuse parameters that they do not have, which the protocol's package leaves out."""
+    """A server whose tools refuse parameters that they do not have; the protocol's package ignores these."""
 
     async def call_tool(self, name: str, arguments: Plain, context: Context[Any] | None = None) -> Any:
         """Call a tool by name."""
         takes = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}.get(name, arguments)
         if unknown := arguments.keys() - takes:
             error = f"{name} takes {', '.join(takes)}, and is given {', '.join(sorted(unknown))}"
-            return _told(Answer(ok=False, error=sendable(error)))
+            return _tool_result(Answer(ok=False, error=sendable(error)))
         return await super().call_tool(name, arguments, context)
 
 
@@ -147,7 +147,7 @@ def make_server(root: Path) -> MCPServer:
 
 def _reading_tools(server: MCPServer, workplace: Workplace) -> None:
     @server.tool()
-    async def lint(path: str, context: Context[Any], seconds: float = 60.0) -> Told:
+    async def lint(path: str, context: Context[Any], seconds: float = 60.0) -> ToolResult:
         """Check the source of the kernels in a file, without running anything: findings with line, remedy and edits."""
 
         async def go() -> Plain:
@@ -158,12 +158,12 @@ def _reading_tools(server: MCPServer, workplace: Workplace) -> None:
         return await _awaited(go())
 
     @server.tool()
-    def explain(rule: str) -> Told:
+    def explain(rule: str) -> ToolResult:
         """Explain a rule by id or name (NK103, matmul-contraction-limit), or a code of AWS's compiler or runtime."""
         return _answered(lambda: _explained(rule))
 
     @server.tool()
-    def instructions(query: str, legacy: bool = False) -> Told:
+    def instructions(query: str, legacy: bool = False) -> ToolResult:
         """Find functions of nki.isa and nki.language by name or by what is wanted: call form, shapes, limits, rules."""
         return _answered(lambda: _searched(query, legacy=legacy))
 
@@ -179,7 +179,7 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
         chip: str = "",
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Told:
+    ) -> ToolResult:
         """Simulate a kernel of a file: findings, prints, outputs, the tiles of each line, and an id for `why`.
 
         arguments: by name, a number or an array {"shape": [128, 64], "dtype": "float32", "fill": "random", "seed": 0};
@@ -198,7 +198,7 @@ def _tools_of_kept_runs(server: MCPServer, workplace: Workplace) -> None:
     @server.tool()
     async def why(
         run: str, context: Context[Any], index: list[int], output: int | str = 0, seconds: float = 60.0
-    ) -> Told:
+    ) -> ToolResult:
         """Say what an element of a result of a simulated run was made of, line by line back to the arguments."""
 
         async def go() -> Plain:
@@ -219,7 +219,7 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         chips: list[str] | None = None,
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Told:
+    ) -> ToolResult:
         """Estimate the time of a kernel on chips, such as trn1 and trn2, with what bounds it and what would help."""
 
         async def go() -> Plain:
@@ -243,7 +243,7 @@ def _tools_of_new_runs(server: MCPServer, workplace: Workplace) -> None:
         chip: str = "",
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Told:
+    ) -> ToolResult:
         """Compare a kernel's outputs with those of another function of the file, a reference in NumPy say."""
 
         async def go() -> Plain:
@@ -271,7 +271,7 @@ def _tools_of_verdicts(server: MCPServer, workplace: Workplace) -> None:
         chip: str = "",
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Told:
+    ) -> ToolResult:
         """Judge a kernel: rows of pass, fail and unknown with what was tried and why, and how sure they are.
 
         reference: FILE::NAME of another file, which then says inputs and space, too; without it the file's own.
@@ -308,7 +308,7 @@ def _tools_of_edits(server: MCPServer, workplace: Workplace) -> None:
         chip: str = "",
         nki_version: str = "",
         seconds: float = 60.0,
-    ) -> Told:
+    ) -> ToolResult:
         """Search for one edit of a wrong kernel after which its outputs are the reference's, and verify it.
 
         against: a function of the file that returns what is right; without it the file's own reference. kind: repaired,
@@ -341,9 +341,9 @@ def _chips(chips: list[str] | None) -> list[str]:
 
 def _answered(find: Callable[[], Plain]) -> CallToolResult:
     try:
-        return _told(Answer(ok=True, result=sendable(bounded(find()))))
+        return _tool_result(Answer(ok=True, result=sendable(bounded(find()))))
     except (Refused, ValueError, OSError) as error:
-        return _told(Answer(ok=False, error=sendable(str(error))))
+        return _tool_result(Answer(ok=False, error=sendable(str(error))))
     finally:
         forget_many()
 
@@ -352,10 +352,10 @@ async def _awaited(work: Any) -> CallToolResult:
     try:
         found: Plain = await work
     except (Refused, Ended, ValueError, OSError) as error:
-        return _told(Answer(ok=False, error=sendable(str(error))))
+        return _tool_result(Answer(ok=False, error=sendable(str(error))))
     found = sendable(bounded(found))
     said = found.pop("error", "") or ""
-    return _told(Answer(ok=not said, error=said, result=found))
+    return _tool_result(Answer(ok=not said, error=said, result=found))
 
 
 async def _called(function: Callable[[Plain], Plain], request: Plain, seconds: float, context: Context[Any]) -> Plain:
@@ -382,13 +382,13 @@ def _explained(name: str) -> Plain:
         fault = fault_named(name)
         if fault is None:
             raise Refused(str(error)) from None
-        told = {"code": fault.title, "meaning": fault.meaning, "cause": fault.cause, "write": fault.write}
-        return {**told, "versions": fault.versions, "source": fault.source, "rules": list(fault.rules)}
+        text = {"code": fault.title, "meaning": fault.meaning, "cause": fault.cause, "write": fault.write}
+        return {**text, "versions": fault.versions, "source": fault.source, "rules": list(fault.rules)}
     return {"rule": rule.id, "text": rule_as_markdown(rule.id)}
 
 
 def _searched(query: str, *, legacy: bool) -> Plain:
-    """Return the names that a query is about: the first ones in full, of the others the first sentence."""
+    """Return the names of NKI that a query is about: the first ones in full, the others with one sentence."""
     functions: list[Plain] = []
     others: dict[str, str] = {}
     for each in search(query, legacy=legacy):

@@ -9,16 +9,16 @@ from typing import Any
 
 Plain = dict[str, Any]
 MOST_BYTES = 4_000  # of an answer, as JSON
-# What may lose its end for that, wherever it stands in an answer.
+# Parts that may be cut for that, at any depth of an answer.
 _LONG = frozenset(
     {"costs", "doubted", "engines", "error", "findings", "printed", "prints", "text", "tiles", "traceback", "why"}
 )
 
 
 def bounded(found: Plain) -> Plain:
-    """Return an answer of at most `MOST_BYTES` where `_LONG` allows it, the longest one losing its end.
+    """Return an answer of at most `MOST_BYTES`: the longest part that `_LONG` names is cut by half, again and again.
 
-    How many elements or characters went is in ``left_out``.
+    It stays longer if the rest is. ``left_out``: how many elements or characters of a part were cut.
     """
     kept: Plain = json.loads(json.dumps(found, default=str))
     cut = Counter[str]()
@@ -33,7 +33,7 @@ def bounded(found: Plain) -> Plain:
 
 
 def _long_parts(part: Any) -> Iterator[tuple[Plain, str]]:
-    """Yield the objects within an answer, each with the name of a text or a list that may become shorter."""
+    """Yield the objects within an answer, each with the name of a text or a list that may be cut."""
     if isinstance(part, dict):
         yield from (
             (part, name) for name in _LONG & part.keys() if isinstance(part[name], list | str) and len(part[name]) > 1

@@ -1,4 +1,4 @@
-"""A function called in a process of its own: a kernel that hangs, crashes or takes too much ends no server."""
+"""A function called in a process of its own: a kernel that hangs, crashes or takes too much memory ends no server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_OUTPUT = 20_000  # characters of the text that the kernel's file prints
 
 @cache
 def warm() -> WarmCalls:
-    """Return the process that has imported the simulator for the calls of this one."""
+    """Return the object that runs this process's calls, in processes that have imported the simulator already."""
     return WarmCalls(_BEFOREHAND)
 
 

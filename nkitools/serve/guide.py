@@ -12,7 +12,7 @@ from nkitools.serve.instruction_cards import Card, card, names
 
 
 def guide(chip: str, *, legacy: bool = False) -> str:
-    """Return the reference of the modern or the legacy dialect for a chip, under the NKI version that holds."""
+    """Return the reference of the modern or the legacy dialect for a chip, under the current NKI version."""
     version = "SDK 2.26" if legacy else f"NKI {options.language().name}"
     base = "neuronxcc.nki" if legacy else "nki"
     said = Path(__file__).with_name("legacy_guide.md" if legacy else "modern_guide.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def _entries(module: str) -> Iterator[str]:
 
 
 def _call(found: Card) -> str:
-    """Return the call form without the parameters that are alike everywhere."""
+    """Return a card's call form without the module, and without parameters that most functions have."""
     text = re.sub(r", name=None|, engine=nisa\.engine\.unknown|, \*\*kwargs|, mask=None", "", found.call)
     return text.partition(".")[2]
 

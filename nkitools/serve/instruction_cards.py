@@ -1,4 +1,4 @@
-"""Names of NKI as editors and agents show them: call form, what it takes and does, rules, versions, source."""
+"""The names of NKI as editors and agents show them: call form, meaning, rules, versions, source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODULES = ("nki.isa", "nki.language", "nki.collectives", "neuronxcc.nki.isa", "n
 
 @dataclass(frozen=True)
 class Card:
-    """One name of NKI. ``says`` has shapes, limits and dtypes, ``rules`` are those that its calls may break."""
+    """One name of NKI. ``says``: shapes, limits and dtypes. ``rules``: those that its calls may break."""
 
     name: str
     call: str
@@ -32,14 +32,14 @@ class Card:
 
     @property
     def sentence(self) -> str:
-        """The first sentence."""
+        """The first sentence of ``says``."""
         text = re.sub(r"\s+", " ", self.says)
         return re.split(r"(?<=[.:;])\s", text)[0].rstrip(":;")
 
 
 @lru_cache(maxsize=1024)
 def card(name: str) -> Card | None:
-    """Return the card of a dotted name, ``nki.isa.nc_matmul``; None for a name that NKI does not have."""
+    """Return the card of a dotted name, such as ``nki.isa.nc_matmul``; None for a name that NKI does not have."""
     module, _, word = name.rpartition(".")
     home = module_of(module) if module else None
     if home is None or word not in home.__all__:
@@ -99,7 +99,7 @@ def rule_as_markdown(rule_id: str) -> str:
 
 @cache
 def names(module: str) -> tuple[str, ...]:
-    """Return the dotted names of a module that have a card with words."""
+    """Return the dotted names of a module whose cards say something."""
     home = module_of(module)
     every = (f"{module}.{word}" for word in sorted(home.__all__)) if home is not None else ()
     return tuple(name for name in every if (found := card(name)) is not None and found.says)

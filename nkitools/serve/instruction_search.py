@@ -1,4 +1,4 @@
-"""The names of NKI that a question in plain words is about: by name, by what people call them, by what they do.
+"""The names of NKI that a question in plain words is about: by name, by common words for it, by description.
 
 The score is that of BM25 with fields: a rare word counts more than a frequent one, and a word of the name more than one
 of the description (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
@@ -64,7 +64,7 @@ def search(query: str, *, legacy: bool, limit: int = 8) -> list[Card]:
 
 @cache
 def _index(legacy: bool) -> dict[str, dict[str, float]]:
-    """Return the stems of each name of a dialect, each with its weight."""
+    """Return for each name of a dialect the stems of its words, each with its weight."""
     every = (name for module in MODULES if module.startswith("neuronxcc") == legacy for name in names(module))
     return {name: _weights(name) for name in every}
 
@@ -97,7 +97,7 @@ def _weights(name: str) -> dict[str, float]:
 
 
 def _stems(text: str) -> Iterator[str]:
-    """Yield the words of a text without their endings, but for those that say nothing."""
+    """Yield the words of a text without their endings, except words that say nothing."""
     for word in _WORD.findall(text.lower()):
         if word not in _LEFT_OUT:
             ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")

@@ -43,7 +43,7 @@ class _Statement(NamedTuple):
 
 
 class OpenProject(Project):
-    """Reads some files as an editor has them, the others from disk; keeps what was found in functions."""
+    """A project of files, some as an editor has them, the others from disk; it keeps the findings in functions."""
 
     def __init__(self, dialect: str, parsed: dict[Path, Module | Unreadable]) -> None:
         super().__init__(dialect)
@@ -58,7 +58,7 @@ class OpenProject(Project):
         return found
 
     def findings_in(self, found: Found, dialect: str, look: Callable[[], list[Finding]]) -> list[Finding]:
-        """Return the findings in a function: those of an earlier text where nothing differs, else those of ``look``."""
+        """Return the findings in a function: the kept ones if nothing that decides has changed, else ``look()``."""
         module, node = found.module, found.node
         place = module.path, node.name, node.lineno, node.col_offset
         key = (*place, dialect, module.dialects, options.language(), self._deciding(found))
@@ -72,12 +72,12 @@ class OpenProject(Project):
         return list(findings)
 
     def _finds(self, dotted: str, path: str, known: ref[Module] | None) -> bool:
-        """Return whether a name still stands for the same file, or for none."""
+        """Return whether a dotted name still stands for the same file, or still for none."""
         found = self.find_from(dotted, path)
         return found is None if known is None else found is not None and known() is found
 
     def _deciding(self, found: Found) -> tuple[tuple[int, str], ...]:
-        """Return the statements of its file, with their lines, from which follows what is found in a function."""
+        """Return the statements of a function's file, with their lines, that decide what is found in the function."""
         module, node = found.module, found.node
         if module not in self._statements:
             self._statements[module] = _statements_of(module)
@@ -89,13 +89,13 @@ class OpenProject(Project):
             mentioned = mentioned.union(*(_words(each.text) for each in added))
             added = {each for each in statements if each not in chosen and each.binds & mentioned}
             chosen = chosen | added
-        # What others do to a variable, and whether other kernels call this one.
+        # Statements that may change a variable, and other kernels that may call this one.
         concerned = mentioned & _mutable(module) | ({node.name} if node.decorator_list else _NOTHING)
         return tuple((each.line, each.text) for each in statements if each in chosen or _words(each.text) & concerned)
 
 
 def _mutable(module: Module) -> frozenset[str]:
-    """Return the variables of a file that may hold what can be changed."""
+    """Return the variables of a file that may hold a value which can change."""
     variables = module.scope.variables.items()
     return frozenset(name for name, values in variables if not all(isinstance(each, _UNCHANGING) for each in values))
 

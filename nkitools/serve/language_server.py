@@ -42,7 +42,7 @@ EXPLAIN = "nkitools.explain"
 class Settings:
     """The settings of an editor, under ``nkitools``."""
 
-    run_on_save: bool = False  # simulate the file's kernels that say their inputs
+    run_on_save: bool = False  # simulate the kernels of a file that states their inputs
     seconds: float = 20.0
     chip: str = ""
 
@@ -59,7 +59,7 @@ class _Simulated:
 
 
 class Server(LanguageServer):
-    """One server with its open files."""
+    """A language server with its open files."""
 
     def __init__(self) -> None:
         super().__init__("nkitools", __version__)
@@ -70,7 +70,7 @@ class Server(LanguageServer):
         self.running: dict[str, threading.Event] = {}
 
     def look_at(self, uri: str) -> None:
-        """Lint the text of an open document, and publish what was found with the document's version."""
+        """Lint the text of an open document, and publish the findings with the document's version."""
         self.waiting.pop(uri, None)
         path = _path_of(uri)
         if path is None or uri not in self.workspace.text_documents:
@@ -84,7 +84,7 @@ class Server(LanguageServer):
         self.publish(uri)
 
     def publish(self, uri: str) -> None:
-        """Publish the findings of lint, and those of the last run at lines that are as they were."""
+        """Publish the findings of lint, and those of the last run at lines that have not changed."""
         path, document = _path_of(uri), self.workspace.get_text_document(uri)
         found = None if path is None else self.files.get(path)
         if found is None:
@@ -127,11 +127,11 @@ class Server(LanguageServer):
         return document.position_codec.range_to_client_units(document.lines, types.Range(first, last))
 
     def edits(self, document: TextDocument, suggestion: Suggestion) -> list[types.TextEdit]:
-        """Return the edits of a suggestion as the protocol has them."""
+        """Return the edits of a suggestion in the protocol's form."""
         return [_edit(document, each) for each in suggestion.edits]
 
     def simulate(self, uri: str) -> dict[str, Any]:
-        """Simulate the kernels of a file that says their inputs, in a process that is ended by the next call."""
+        """Simulate the kernels of a file that states their inputs; the next call for the file stops this one."""
         path = _path_of(uri)
         if path is None:
             return {"error": f"{uri} is no file"}
@@ -173,7 +173,7 @@ def _is_unchanged(run: _Simulated, file: OpenFile, line: int) -> bool:
 
 
 def _kernels_of(file: OpenFile | None) -> list[str]:
-    """Return the kernels of a file that has ``inputs`` for them."""
+    """Return the names of a file's kernels if the file has ``inputs`` for them, else []."""
     module = None if file is None else file.module
     if module is None or not (module.scope.binds("inputs")):
         return []
@@ -200,7 +200,7 @@ def _edit(document: TextDocument, edit: Edit) -> types.TextEdit:
 
 
 def make_server() -> Server:
-    """Return a server with all that it answers."""
+    """Return a server that follows documents, and answers questions and commands."""
     server = Server()
     _follow_documents(server)
     _answer_questions(server)
@@ -211,7 +211,7 @@ def make_server() -> Server:
 def _follow_documents(server: Server) -> None:
     @server.feature(types.INITIALIZED)
     def initialized(_: types.InitializedParams) -> None:
-        card("nki.isa.nc_matmul")  # what the first hover and the first change import
+        card("nki.isa.nc_matmul")  # imports what the first hover and the first change need
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
@@ -231,7 +231,7 @@ def _follow_documents(server: Server) -> None:
         if path is not None:
             server.files.close(path)
             server.simulated.pop(path.resolve(), None)
-        forget()  # what was read and worked out for a file that is no longer at hand
+        forget()  # caches of files that are no longer open
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
@@ -329,7 +329,7 @@ def _costs(run: _Simulated | None, file: OpenFile, line: int) -> str:
 
 
 def _rule_at(document: TextDocument, position: types.Position) -> str | None:
-    """Return the rule whose id stands at a place: in a comment that ignores it, say."""
+    """Return the rule whose id stands at a position, as in a comment that ignores it; None if there is none."""
     place = document.position_codec.position_from_client_units(document.lines, position)
     line = document.lines[place.line] if place.line < len(document.lines) else ""
     found = (each for each in _RULE.finditer(line) if each.start() <= place.character <= each.end())
@@ -337,7 +337,7 @@ def _rule_at(document: TextDocument, position: types.Position) -> str | None:
 
 
 def _actions(server: Server, params: types.CodeActionParams) -> Any:
-    """Yield a fix for each suggestion, and the explanation of each rule."""
+    """Yield the code actions of a request: fixes, explanations of rules, and the search for an edit."""
     uri = params.text_document.uri
     path = _path_of(uri)
     file = None if path is None else server.files.get(path)
@@ -370,7 +370,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> Any:
 
 
 def _hints(server: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
-    """Return the tiles of each line as the last simulated run saw them."""
+    """Return as inlay hints the tiles that lines wrote in the last simulated run."""
     path = _path_of(params.text_document.uri)
     file = None if path is None else server.files.get(path)
     run = None if file is None else server.simulated.get(file.path)

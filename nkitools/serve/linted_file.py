@@ -14,7 +14,7 @@ Plain = dict[str, Any]
 
 
 def linted(request: Plain) -> Plain:
-    """Return the ``findings`` in a ``file``, else ``error``: why it cannot be read. Nothing of it is kept."""
+    """Return the ``findings`` in a ``file``, or as ``error`` why it cannot be read. Nothing of the file is kept."""
     file = Path(request["file"])
     try:
         text = read(file)

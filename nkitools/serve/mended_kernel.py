@@ -22,7 +22,7 @@ Plain = dict[str, Any]
 
 
 def mending_actions(file: OpenFile, uri: str, line: int) -> Iterator[types.CodeAction]:
-    """Yield the action of the kernel at a line, of a file that has ``inputs`` and ``reference`` for it."""
+    """Yield an action that repairs the kernel at a line, if its file has ``inputs`` and ``reference``."""
     module = file.module
     if module is None or not (module.scope.binds("inputs") and module.scope.binds("reference")):
         return
@@ -34,7 +34,7 @@ def mending_actions(file: OpenFile, uri: str, line: int) -> Iterator[types.CodeA
 
 
 async def mended(server: LanguageServer, uri: str, path: Path | None, kernel: str, chip: str, seconds: float) -> Plain:
-    """Search for an edit of a kernel of a saved document; let the editor apply it, or show what was found instead."""
+    """Search for an edit of a kernel of a saved document; let the editor apply it, or show the answer instead."""
     document = server.workspace.get_text_document(uri)
     if path is None or not _is_saved(document, path):
         return {"error": f"{uri} is no saved file"}
@@ -61,7 +61,7 @@ def _in_child(path: Path, kernel: str, chip: str, seconds: float) -> Plain:
 
 
 def _change_of(answer: Plain, document: TextDocument, path: Path) -> types.ApplyWorkspaceEditParams | None:
-    """Return the change that an answer proposes; None unless it was verified and is of this file."""
+    """Return the change that an answer proposes; None unless it is verified and of this file."""
     edit = answer.get("edit")
     if not edit or answer["kind"] != "repaired" or Path(edit["file"]).resolve() != path.resolve():
         return None

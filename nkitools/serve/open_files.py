@@ -1,4 +1,4 @@
-"""Files as an editor has them, and what lint says of them."""
+"""The files that an editor has open, and the findings of lint in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nkitools.suggestions.site import Suggestion
 
 @dataclass(eq=False)
 class OpenFile:
-    """A file in an editor: its text, and what was found in it."""
+    """A file in an editor: its text, and the findings in it."""
 
     path: Path
     text: str
@@ -31,7 +31,7 @@ class OpenFile:
 
     @property
     def module(self) -> Module | None:
-        """The parsed text, None for one that is no Python at the moment."""
+        """The parsed text; None if it is no Python at the moment."""
         return self.parsed if isinstance(self.parsed, Module) else None
 
     def suggestions(self, finding: Finding) -> list[Suggestion]:
@@ -57,7 +57,7 @@ class OpenFiles:
         self._files: dict[Path, OpenFile] = {}
 
     def get(self, path: Path) -> OpenFile | None:
-        """Return the file at a path, None for one that is not open."""
+        """Return the file at a path; None if it is not open."""
         return self._files.get(path.resolve())
 
     def put(self, path: Path, text: str) -> OpenFile:

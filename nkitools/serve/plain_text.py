@@ -32,7 +32,7 @@ def readable(line: bytes) -> bytes:
 
 
 def make_stdin_readable() -> None:
-    """Let this process read from its stdin what `readable` makes of each line."""
+    """Let this process read each line of its stdin through `readable`."""
     source = os.dup(0)
     reads, writes = os.pipe()
     os.dup2(reads, 0)
@@ -41,7 +41,7 @@ def make_stdin_readable() -> None:
 
 
 def _hand_on(source: int, writes: int) -> None:
-    """Copy line by line until the end of the source, by calls of the system: an exit waits for no lock of a stream."""
+    """Copy readable lines until the source ends. System calls do it: a stream has a lock that can block an exit."""
     rest: list[bytes] = []
     with open(writes, "wb", buffering=0) as sink:
         while piece := os.read(source, _PIECE):

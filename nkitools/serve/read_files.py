@@ -25,7 +25,7 @@ def files_read() -> Iterator[set[str]]:
     """Collect the files that the body opens to read, and at its end those of the author's imported modules."""
     global _is_hooked
     if not _is_hooked:
-        sys.addaudithook(_note)  # which stays as long as the process
+        sys.addaudithook(_note)  # which cannot be removed
         _is_hooked = True
     found: set[str] = set()
     _open_blocks.append(found)
@@ -56,12 +56,12 @@ def _is_of_author(path: str) -> bool:
 
 
 def contents(files: Iterator[str] | list[str] | set[str]) -> dict[str, str]:
-    """Return a hash of each file's content; '' for one that is no file, or is gone."""
+    """Return a hash of each file's content; '' for what is no file, or is gone."""
     return {each: _content(each) for each in sorted(files)}
 
 
 def changed(before: Mapping[str, str]) -> list[str]:
-    """Return the files whose content is another one than before."""
+    """Return the files whose content has changed."""
     return [each for each, content in before.items() if _content(each) != content]
 
 

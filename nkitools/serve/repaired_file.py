@@ -21,7 +21,7 @@ _SHARE = 0.8  # of the seconds of a call: the rest is for the file and the kerne
 def repaired(request: Plain) -> Plain:
     """Search for one edit of a kernel of a file after which its outputs are those of the function ``against``.
 
-    Without ``against`` the file's own ``reference`` says what is right. Returns what `Answer.as_plain` has.
+    Without ``against`` the reference is the file's own ``reference``. Returns `Answer.as_plain`.
     """
     began = time.monotonic()
 

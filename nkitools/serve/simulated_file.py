@@ -1,4 +1,4 @@
-"""A kernel of a file, simulated: what was found, what came out, and what each line made, as plain data."""
+"""A kernel of a file, simulated: findings, outputs, and what each line wrote, as plain data."""
 
 from __future__ import annotations
 
@@ -35,21 +35,20 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 Plain = dict[str, Any]
-_SHORT = 3.0  # seconds of the processor for a run whose edits are tried: its process has a few times as many
+_SHORT = 3.0  # seconds of the processor: edits are tried for shorter runs alone
 _MOST_PRINTS = 50
 _MOST_TILES = 2000
-# What an estimate has as data, and its text too.
+# Fields of an estimate that its text states, too.
 _IN_TEXT = frozenset({"assumed", "critical_path", "gaps", "how_good", "named_bounds", "roofline", "traffic"})
 
 
 def simulated(request: Plain) -> Plain:
     """Simulate a kernel of a file.
 
-    ``file``, ``kernel``; ``arguments``: what stands for the file's ``inputs``, see `arguments_of`; ``settings``, by
-    name; ``chip`` and ``nki_version``. Returns ``error``, a sentence where there is no run, else an empty text; and of
-    the run what `described` says, ``suggestions`` beside each finding, ``outputs`` and ``tiles``, and
-    ``files`` that it has read. With ``try_edits`` suggestions of errors have ``tried``, see `tried_edits`, if the run
-    was short.
+    ``file``, ``kernel``; ``arguments``: in place of the file's ``inputs``, see `arguments_of`; ``settings``, by name;
+    ``chip`` and ``nki_version``. Returns ``error``, a sentence if there is no run, else an empty text; and the data of
+    `described` for the run, with ``suggestions`` beside each finding, ``outputs``, ``tiles``, and the ``files`` that it
+    has read. With ``try_edits`` suggestions of errors have ``tried``, see `tried_edits`, if the run was short.
     """
     began = time.process_time()
 
@@ -70,7 +69,7 @@ def simulated(request: Plain) -> Plain:
 def estimated(request: Plain) -> Plain:
     """Simulate a kernel of a file and estimate its time on ``chips``: ``estimates``, and ``text`` of the first.
 
-    The estimates leave out what the text says in fewer letters, and engines that are idle.
+    The estimates leave out idle engines, and what the text says more briefly.
     """
     from nkitools.report.estimate_text import estimate_text
 
@@ -89,7 +88,7 @@ def estimated(request: Plain) -> Plain:
 def compared(request: Plain) -> Plain:
     """Simulate a kernel of a file and compare its outputs with what the function ``against`` of the file returns.
 
-    ``outputs``: for each ``outcome`` (pass, wrong, undecided), whether it ``agrees``, ``max_error``, and the first
+    ``outputs``: for each its ``outcome`` (pass, wrong, undecided), whether it ``agrees``, ``max_error``, and the first
     element that is apart: by ``rtol`` and ``atol``, else by the error that the run's dtypes and sums explain.
     ``undecided``: they explain as much as a mistake might make; state a tolerance. A kernel that breaks a rule agrees
     with nothing: ``why`` names the rule.
@@ -135,7 +134,7 @@ def compared(request: Plain) -> Plain:
 
 
 def _verdict(run: Run, found: list[Judged]) -> Plain:
-    """Return whether a run agrees, the widest of the tolerances, and its outputs, compared."""
+    """Return whether a run agrees, the largest of the tolerances, and its outputs, compared."""
     broken = next((each for each in run.findings if each.severity == "error"), None)
     rows = [_row(each) for each in found]
     why = {} if broken is None else {"why": f"the kernel breaks a rule, {broken.rule}: {broken.message}"}
@@ -174,7 +173,7 @@ def _row(found: Judged) -> Plain:
 
 
 def _plain(array: np.ndarray[Any, Any], found: ComparedArrays) -> float | str:
-    """Return the first element that differs as a number; as text where JSON has no such number."""
+    """Return the first differing element of an array as a number; as text if JSON has no such number."""
     number = complex(numbers_of(array)[found.first])
     return number.real if not number.imag and np.isfinite(number) else shown(array, found.first)
 
@@ -193,7 +192,7 @@ def reasons(request: Plain) -> Plain:
 
 
 def answered(request: Plain, answer: Callable[[Run, Asked], Plain]) -> Plain:
-    """Run a kernel and return the result of ``answer(run)``, or ``error`` if there is no run."""
+    """Run a kernel and return the result of ``answer(run, asked)``; or ``error`` if there is no run."""
     version = request.get("nki_version") or str(options.value("nki_version"))
     try:
         with stand_in("always"), options.override(nki_version=version), _asked(request) as this:
@@ -283,7 +282,7 @@ def _dtype_of(name: str, said: object) -> np.dtype[Any]:
 
 
 def of_run(run: Run) -> Plain:
-    """Return a run for an agent: findings with suggestions, prints, outputs, and the tiles of each line."""
+    """Return a run for an agent: findings with suggestions, prints, outputs, and the tiles and costs of each line."""
     found = described(run)
     prints = found["prints"]
     found["findings"] = with_suggestions(run.findings)
@@ -311,7 +310,7 @@ def _described_array(name: str, array: np.ndarray[Any, Any]) -> Plain:
 
 
 def _of_lines(run: Run) -> tuple[list[Plain], list[Plain]]:
-    """Return for each line the tiles that its instructions write, and what its instructions cost.
+    """Return for each line the tiles that its instructions write, and the costs of its instructions.
 
     A tile has name, memory, dtype and shape, those of the last turn; a cost the instruction's name, its engine, how
     often it was issued, and the cycles and nanoseconds of the last one.
@@ -345,7 +344,7 @@ def _of_lines(run: Run) -> tuple[list[Plain], list[Plain]]:
 
 
 def _frames(error: BaseException) -> list[str]:
-    """Return the author's lines of a traceback."""
+    """Return the author's last lines of a traceback, five at most."""
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{each.filename}:{each.lineno}: {each.line or ''}" for each in frames if "nkitools/" not in each.filename][
         -5:

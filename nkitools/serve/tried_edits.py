@@ -1,4 +1,4 @@
-"""Suggested edits, tried by what found the mistake, a run or lint: whether the finding goes, and what comes instead."""
+"""Suggested edits, tried by a run or by lint: whether the finding is gone after an edit, and which others come."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from nkitools.rules.finding import Finding
 
 _MOST = 4  # edits of a run that are tried
-_SECONDS = 10.0  # after which no further one is
+_SECONDS = 10.0  # of the processor; after them no further edit is tried
 _MOST_OF_LINT = 32
 
 
 def findings_of_run(run: Run) -> list[dict[str, Any]]:
-    """Return the findings of a run with suggestions as plain data; those of errors have ``tried``."""
+    """Return the findings of a run with suggestions as plain data; suggestions of errors have ``tried``."""
     call = Call.of_run(run) if any(suggestions_as_plain(each) for each in run.findings) else None
     made: Tried = {}
     if call is not None:
@@ -41,13 +41,13 @@ def findings_of_run(run: Run) -> list[dict[str, Any]]:
 
 
 def tried_by_lint(findings: Sequence[Finding]) -> Tried:
-    """Return what lint says of files after an edit that it suggests, by the places of a finding and its suggestion."""
+    """Return the outcomes of suggested edits, by lint after each; by the numbers of the finding and the suggestion."""
     found = Tried()
     for at, finding in enumerate(findings):
         path = Path(finding.file)
         made = suggestions(finding, _text(path)) if len(found) < _MOST_OF_LINT and path.is_file() else ()
         before = _rules(path, _text(path)) if made else Counter[str]()
-        for number, each in enumerate(made if before[finding.rule] else ()):  # not what --migrate alone has found
+        for number, each in enumerate(made if before[finding.rule] else ()):  # --migrate alone finds others
             after = _rules(path, mended(_text(path), each))
             others = ", ".join(sorted(rule for rule in after - before))
             gone = f"{finding.rule} {'gone' if after[finding.rule] < before[finding.rule] else 'stays'}"
@@ -67,9 +67,9 @@ def _rules(path: Path, text: str) -> Counter[str]:
 
 
 def tried(findings: Iterable[Finding], kernel: Any, again: Callable[[], Run]) -> Tried:
-    """Return what became of edits, by the places of a finding and of its suggestion: ``NK102 gone``, ``NK102 stays``.
+    """Return the outcomes of suggested edits, such as ``NK102 gone``, by the numbers of the finding and the suggestion.
 
-    Errors in the kernel's own function are tried, by ``again()`` with the edited text in its place.
+    Errors in the kernel's own function are tried: ``again()`` runs the kernel with the edited text in its place.
     """
     function, found, end = inspect.unwrap(kernel), Tried(), time.process_time() + _SECONDS
     if not isinstance(function, FunctionType):

@@ -61,7 +61,7 @@ class JudgedRun:
 class Bench:
     """The kernel and its reference, each in a process of its own.
 
-    ``is_here``: both in this process, as no other one can have them.
+    ``is_here``: both run in this process, if no other one can load them.
     """
 
     def __init__(
@@ -132,8 +132,7 @@ class Bench:
         """Compare the outputs of the last run with the right ones.
 
         Without a stated rule the tolerance is the error that the first run explains, in proportion to the outputs; if
-        that is
-        too little, the error that this run explains.
+        that is too little, the error that this run explains.
         """
         if ran.half is None:
             return JudgedRun(given, ran)
@@ -219,7 +218,7 @@ class Bench:
 
 
 def _in_proportion(errors: dict[str, ExplainedError], results: Sequence[Result]) -> dict[str, ExplainedError]:
-    """Return the errors that another run explains, scaled by the size of these outputs."""
+    """Return the errors that another run explains, scaled to the size of these outputs."""
     found = {}
     for each in results:
         known = errors.get(each.name)

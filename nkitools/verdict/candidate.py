@@ -55,10 +55,8 @@ class Ran:
     """The end of a run.
 
     ``half``: its results; None if it has none. ``error``: what it raised, as text. ``refuses``: whether the kernel
-    itself,
-    or a rule, has stopped it. ``left_out``: the checks that were left out, and why. ``instructions``: how many were
-    issued;
-    None if they are not counted.
+    itself, or a rule, has stopped it. ``left_out``: the checks that were left out, and why. ``instructions``: how many
+    were issued; None if they are not counted.
     """
 
     half: Half | None
@@ -114,10 +112,8 @@ class Candidate:
         """Run the kernel on copies of arguments.
 
         ``how``: '' for a run that later questions are about. ``reference``: while the reference raises. ``frames``:
-        while the
-        frames of callers hold other arrays. ``memory``: with arguments elsewhere in memory. ``mutant``: the number of a
-        mistake
-        that is made in the kernel; -1 for none. ``launch``: in place of the candidate's own.
+        while the frames of callers hold other arrays. ``memory``: with arguments elsewhere in memory. ``mutant``: the
+        number of a mistake that is made in the kernel; -1 for none. ``launch``: in place of the candidate's own.
         """
         try:
             with self._changed(given, how), self.mutants.made(mutant), changes_fail():

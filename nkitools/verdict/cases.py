@@ -18,7 +18,7 @@ from nkitools.precision.runs import arrays_in, copied, in_numpy
 from nkitools.repair.fresh import CHANGES, has_codes, in_order, other_shapes, other_values
 
 _FEW = 16  # different values; an array of fewer holds masks, labels or lengths
-_LEAST_TIES = 8  # elements of an array in which some can be equal
+_LEAST_TIES = 8  # elements: smaller arrays get no ties
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ def varied(given: Given, seed: int) -> Iterator[Given]:
     """Yield calls with other values in the same shapes.
 
     First floats in another order and a little smaller. Then the same, with ties, and with denormals if the range has
-    both
-    signs. Last integers, masks and labels in another order of rows; they may have to keep theirs.
+    both signs. Last integers, masks and labels in another order of rows; they may have to keep theirs.
     """
     plain = _as_numpy(given)
     first = other_values((plain.args, plain.kwargs), seed)
@@ -112,7 +111,7 @@ def halves(given: Given, parameters: tuple[str, ...]) -> Iterator[tuple[str, str
 
 
 def with_region(given: Given, parameters: tuple[str, ...], name: str, mask: Array) -> Given:
-    """Return a call with other values, within their range, in the elements ``mask`` of one argument."""
+    """Return a call with other values in the elements ``mask`` of one argument."""
     known = given.arrays(parameters)
     names, wanted = iter(known), known[name]
 

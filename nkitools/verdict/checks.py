@@ -1,4 +1,4 @@
-"""The rows of a verdict after each other, the quickest first. Each check runs the kernel, and asks its reference."""
+"""The checks that make the rows of a verdict, the quickest first: they run the kernel and ask its reference."""
 
 from __future__ import annotations
 

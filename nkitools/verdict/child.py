@@ -18,7 +18,7 @@ from nkitools.facts.options import with_options
 from nkitools.kernel_file import BadRequest
 from nkitools.processes import FunctionChild, Limits
 
-_END_SECONDS = 5.0  # that a child may take to end after its pipe
+_END_SECONDS = 5.0  # in which a child must end once its pipe is closed
 _pipes: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
@@ -37,7 +37,7 @@ class Raised(Exception):
 class Answerer:
     """An object that ``make`` makes in a process of its own, again after each end of the process.
 
-    ``is_here``: it is made in this process, without limits, as no other one can have it.
+    ``is_here``: it is made in this process, without limits, if no other one can load it.
     """
 
     def __init__(self, make: Callable[[], Any], memory: int, *, is_here: bool = False) -> None:

@@ -34,7 +34,7 @@ def dependence(trial: Trial) -> Row:
         if not any(each.any() for each in moved):
             continue
         tried.append(said)
-        is_followed = holds_numbers(trial.given.arrays(bench.described.parameters)[name])  # not a length of a loop
+        is_followed = holds_numbers(trial.given.arrays(bench.described.parameters)[name])  # unlike the length of a loop
         why = _unreached(trial, reach, name, moved, before) if is_followed else ""
         why = why or _unmoved(trial, changed, said, moved)
         if why:

@@ -126,6 +126,6 @@ def _called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         known = {name: value for name, value in kwargs.items() if name in parameters}
         rest = [value for name, value in kwargs.items() if name not in parameters]
         return function(*args, *rest[: len(parameters) - len(args) - len(known)], **known)
-    except ValueError:  # it has no signature that Python can tell
+    except ValueError:  # Python knows no signature of it
         pass
     return function(*args, **kwargs)

@@ -36,8 +36,7 @@ class Row:
     """One question about a kernel, and its answer.
 
     ``row``: a name of `ROWS`. ``tried``: what was run. ``why``: what was seen, or what is not known. ``data``: its
-    numbers
-    and names, for JSON.
+    numbers and names, for JSON.
     """
 
     row: str
@@ -69,8 +68,7 @@ class Verdict:
     """The verdict on a kernel.
 
     ``how_sure``: how many usual mistakes, made in the kernel, the rows would have caught, and the situations that no
-    run
-    met. ``stopped``: why the kernel could not be tried; '' if it was. ``seconds``: the time of the whole verdict.
+    run met. ``stopped``: why the kernel could not be tried; '' if it was. ``seconds``: the time of the whole verdict.
     """
 
     kernel: str

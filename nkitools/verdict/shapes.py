@@ -57,7 +57,7 @@ def _calls(trial: Trial, most: int) -> Iterator[Given]:
 
 
 def _run_of(trial: Trial, given: Given) -> JudgedRun | None:
-    """Run the kernel in a shape, and compare; None if the reference does not take it."""
+    """Run the kernel on arguments of another shape, and compare; None if the reference does not take them."""
     try:
         if not trial.bench.known.has_space:
             trial.bench.right()(*given.args, **given.kwargs)

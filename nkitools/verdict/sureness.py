@@ -13,7 +13,7 @@ from nkitools.verdict.cases import has_negative
 from nkitools.verdict.child import Gone, Raised
 
 _MOST = 24  # mutants
-_LEAST_SECONDS = 2.0  # of a mutant, and so many times the kernel's own run
+_LEAST_SECONDS = 2.0  # the limit of a mutant's run, or _TIMES the kernel's own
 _TIMES = 10
 
 

@@ -25,7 +25,7 @@ from nkitools.verdict.sureness import how_sure
 from nkitools.verdict.trial import Asked, Trial
 
 SECONDS = 60.0
-_OF_MUTANTS = 0.2  # the largest part of the time for mistakes
+_OF_MUTANTS = 0.2  # of the time, at most
 _MOST_OF_MUTANTS = 5.0  # seconds
 
 
@@ -103,7 +103,7 @@ def verdict_of(
 ) -> Verdict:
     """Return the verdict on a kernel; call ``on_row`` with each row as soon as it is known.
 
-    ``is_here``: whether kernel and reference run in this process, as they do if no other one can have them.
+    ``is_here``: whether kernel and reference run in this process, as they do if no other one can load them.
     """
     began = time.monotonic()
     checked_seconds(asked.seconds)

@@ -28,8 +28,8 @@ def asked_of(run: Run, output: Any, index: Any) -> Asked:
     """Return the elements of ``output`` that ``index`` selects.
 
     ``output``: a result of the run, its number, or the name of a tensor. IndexError for an index outside of it or
-    without
-    elements, ValueError for an unknown name or number and for a run without instructions, TypeError for anything else.
+    without elements, ValueError for an unknown name or number and for a run without instructions, TypeError for
+    anything else.
     """
     if not run.all_records:
         raise ValueError(

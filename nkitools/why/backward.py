@@ -72,8 +72,7 @@ class Backward:
         """Walk back from the ``wanted`` elements of a view, and return them as the read that begins the walk.
 
         The elements are those at the end of the run, or right before the instruction at position ``before``. ``most``:
-        the
-        walk stops when it has found so many instructions.
+        the walk stops when it has found so many instructions.
         """
         position = self.records[number].count if before is None else before
         asked = Read("", number, position, access, wanted)
@@ -211,7 +210,7 @@ class Backward:
     def follow(self, number: int, access: Access, units: Array, read: Read, operand: int | None) -> None:
         """Add the last writers of ``units`` to a read, and walk back from the elements that they wrote.
 
-        The walk ends at writers of a tensor that is known to have been right before the read.
+        It does not go on from a writer if the whole tensor was right at some time between that and the read.
         """
         found = self._writers(number, access, units, read.position, operand)
         for position, mine, results in found:

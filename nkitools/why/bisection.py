@@ -23,8 +23,7 @@ class Bisection:
     """The first wrong tensor of a kernel.
 
     ``kind``: ``"right"`` if no tensor differs, ``"wrong"`` if one differs even in float64, ``"precision"`` if one
-    differs
-    only in the dtypes of the kernel, ``"stopped"`` if the kernel made no results, as after an error.
+    differs only in the dtypes of the kernel, ``"stopped"`` if the kernel made no results, as after an error.
     """
 
     kernel: str

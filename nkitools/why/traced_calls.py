@@ -60,8 +60,7 @@ class Trace(Observer):
     """An observer that keeps the loop turn of every instruction, and named tensors at the end of each turn.
 
     ``wanted``: by a tensor's name, the loop counters that tell its turns apart. ``keeps_writes``: whether the values of
-    all
-    writes are kept, too.
+    all writes are kept, too.
     """
 
     def __init__(self, wanted: Mapping[str, Sequence[str]] | None = None, *, keeps_writes: bool = False) -> None:

@@ -33,8 +33,7 @@ class Visit:
     """An instruction on a walk back.
 
     ``made``: masks of the wanted elements, by result. ``results``: the views of the results. ``reads``: its operands on
-    the
-    walk, by record, position and operand number.
+    the walk, by record, position and operand number.
     """
 
     made: dict[str, Array] = field(default_factory=dict)
