@@ -69,7 +69,7 @@ def _report(
 
 
 def _first_write(columns: Columns, writes: Array, elements: Array, itemsize: int) -> tuple[int, int] | None:
-    """Return the first operand of ``writes`` that covers one of ``elements``, and that element; None if none does."""
+    """Return the first operand of ``writes`` that covers one of ``elements``, and its first such element."""
     touched: dict[tuple[int, int], Array] = {}
     for operand in map(int, writes):
         key = int(columns.layouts[operand]), int(columns.byte_offsets[operand])

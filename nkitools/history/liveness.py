@@ -110,7 +110,10 @@ class Tiles:
         return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
 
     def demand(self, position: int, tiles: Array, begins: Array) -> Demand:
-        """Return the demand of ``tiles`` together at an instruction; ``begins``: where their lives begin."""
+        """Return the demand of ``tiles`` together at an instruction.
+
+        ``begins``: the positions at which their lives begin.
+        """
         area, largest = int(self.areas[tiles].sum()), int(self.nbytes[tiles].max())
         beside = bool((self.areas[tiles] < self.nbytes[tiles] * self.quarters).any())
         tensors = tuple(zip(self.ids[tiles].tolist(), begins.tolist(), strict=True))

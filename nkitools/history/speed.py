@@ -53,19 +53,19 @@ class Kind:
 
     @property
     def run(self) -> int:
-        """Return the number of consecutive elements that one descriptor of such a DMA moves."""
+        """Return the number of consecutive elements that one descriptor of these DMAs moves."""
         return min(layout.run // layout.dtype.itemsize for layout in self.layouts)
 
     @property
     def small_payload(self) -> int:
-        """Return the bytes of a descriptor of such a DMA if they are too few (NK701), else 0."""
+        """Return the bytes that one descriptor of these DMAs moves if they are too few (NK701), else 0."""
         if self.plan.name not in _COPIES:
             return 0
         payload = self.run * max(layout.dtype.itemsize for layout in self.layouts)
         return payload if payload < _SMALL_PAYLOAD else 0
 
     def few_partitions(self, chip: Generation) -> int:
-        """Return the partitions that such instructions use if they are too few (NK702), else 0."""
+        """Return the partitions that these instructions use if they are too few (NK702), else 0."""
         half = chip.partitions // 2
         # A transposition of 32 x 32 elements cannot use more.
         if self.plan.engine not in _LANE_ENGINES or self.plan.name == "nc_transpose":
@@ -75,7 +75,7 @@ class Kind:
 
     @property
     def float32_passes(self) -> int:
-        """Return the passes of such matmuls if they multiply float32 (NK703), else 0."""
+        """Return the passes of these matmuls if they multiply float32 (NK703), else 0."""
         return self.plan.passes if self.plan.name == "nc_matmul" and self.plan.passes >= _FLOAT32_PASSES else 0
 
     def small_array(self, chip: Generation) -> float:

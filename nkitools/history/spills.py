@@ -48,7 +48,7 @@ class Spilled(NamedTuple):
 
 
 def spills_of(record: Record, columns: Columns, chip: Generation) -> list[Spilled]:
-    """Return the tensors of a run that a compiler of the modern dialect spills; [] if it cannot (NK202)."""
+    """Return the tensors of a run that a compiler of the modern dialect spills; [] if it refuses the run (NK202)."""
     tiles, capacity = Tiles.of_memories(record, chip)["SBUF"], chip.sbuf_automatic_bytes
     if not tiles.may_exceed(capacity):
         return []
@@ -194,7 +194,7 @@ class _Life:
 
 
 class _Core:
-    """The SBUF of a core: its lives and its free room, in bytes of a partition times quarters of all partitions."""
+    """The SBUF of a core: its lives, and its free bytes of a partition, summed over the quarters of all partitions."""
 
     def __init__(self, room: int) -> None:
         self.room = room

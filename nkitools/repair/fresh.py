@@ -34,9 +34,7 @@ def other_values(given: Arguments, seed: int, *, turned: bool = False) -> Argume
 
 
 def scaled_values(given: Arguments, by: float) -> Arguments:
-    """Return arguments whose float arrays are multiplied by a number, except those of whole or of few different
-    values.
-    """
+    """Return arguments whose float arrays, but those of whole or few different values, are multiplied."""
 
     def change(array: Array) -> Array:
         return (by * array.astype(np.float64)).astype(array.dtype) if _holds_numbers(array) else array

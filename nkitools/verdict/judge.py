@@ -26,7 +26,8 @@ class Known:
     """The facts about a reference.
 
     ``is_function``: whether it computes the right results for other arguments. ``is_drawn``: whether a seed draws other
-    arguments. ``has_space``: whether its author names other shapes. ``numbers``: the whole numbers in its text.
+    arguments. ``has_space``: whether its author names other shapes. ``numbers``: the whole numbers in its text and its
+    constants.
     """
 
     given: Given

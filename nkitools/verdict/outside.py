@@ -29,8 +29,10 @@ class Outside:
 
     ``constants``: numbers, texts and arrays, each with its value or form in words; ``arrays``: the names of the arrays.
     ``limits``: a line of the kernel itself that limits shapes; '' if none does. ``reads_shapes``: whether the text
-    names ``.shape`` or ``.size``; ``has_rests``: whether it computes sizes of partial tiles. ``numbers``: the whole
-    numbers in it.
+    names
+    ``.shape`` or ``.size``; ``has_rests``: whether it computes sizes of partial tiles. ``numbers``: the whole numbers
+    in
+    the text and the constants.
     """
 
     constants: dict[str, str]

@@ -18,7 +18,7 @@ def form_of(known: StorageRecord | None, access: Access) -> tuple[tuple[int, ...
 
 
 def indices_of(known: StorageRecord | None, shape: tuple[int, ...], item: int, bytes_: Array) -> Array:
-    """Return the index in the tensor of the element that contains each byte, a row each; ``item``: its size."""
+    """Return for each byte a row: the index in the tensor of the element that contains it. ``item``: its size."""
     if known is not None and known.partition_bytes:
         partitions, rest = np.divmod(bytes_, known.partition_bytes)
         free = np.unravel_index(rest // item, shape[1:]) if len(shape) > 1 else ()
