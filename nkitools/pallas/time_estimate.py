@@ -9,11 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.pallas.around_calls import Around
 from nkitools.pallas.calls import Call, Operand, compiling_for, points
-from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen
+from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen, known_names
 from nkitools.pallas.compiler import Crashed, why_not
+from nkitools.pallas.counted_time import (
+    CLOCKS,
+    UNKNOWN,
+    Band,
+    band_of,
+    law_of,
+    microseconds_around,
+    parts_of,
+    profiled_band,
+    time_of,
+    tpu_info,
+)
+from nkitools.pallas.counted_work import Work
 from nkitools.pallas.imports import jax_module, of_arrays, refuse, without_jax_warnings
 from nkitools.pallas.jax_types import Argument, ClosedJaxpr
+from nkitools.pallas.kernel_integers import work_of
 from nkitools.pallas.launch import name_of
 from nkitools.pallas.lowering import Program, lower
 from nkitools.pallas.measuring import profiler
@@ -28,16 +43,12 @@ _MOST_STEPS = 32
 
 _SHOWN = ("MXU", "VALU", "VLOAD", "VSTORE")  # the units that a printed estimate has
 
-# Cycles a second: the peak of bfloat16 of a TensorCore by the multiply-adds of a cycle, four times 128 x 128 on v5,
-# four times 256 x 256 later (two arrays that take two rows a cycle). There is none for v4, which has no profile.
-_CLOCKS = {"v5e": 1.503e9, "v5p": 1.751e9, "v6e": 1.755e9, "tpu7x": 2.203e9}
-
 
 @dataclass(frozen=True, kw_only=True)
 class KernelEstimate(OfKernel):
     """The estimated time of one Pallas call on one chip."""
 
-    derived = ("latency_us", "bound")
+    derived = ("latency_us", "lower_us", "upper_us", "bound")
 
     steps: int
     """Points of the grid."""
@@ -61,15 +72,31 @@ class KernelEstimate(OfKernel):
     spilled_bytes: int | None = None
     """The part of that memory for spilled registers."""
     left_out: str = ""
-    """Why the compiler has no profile."""
+    """Why there is no estimate."""
+    by: str = "compiler"
+    """``compiler``: its profile; ``counts``: the kernel's operations, counted."""
+    overhead_us: float = 0.0
+    """The start of the call, and of each point of the grid; by counts alone."""
+    band: Band = UNKNOWN
+    """How many measured kernels lie between which shares of their estimates."""
 
     @property
     def latency_us(self) -> float | None:
-        """Return the estimated microseconds: the greater of ``compute_us`` and ``memory_us``.
+        """Return the estimated microseconds: the greater of ``compute_us`` and ``memory_us``, and ``overhead_us``.
 
-        None if the compiler made no profile of the kernel; ``left_out`` says why.
+        None if there is no estimate; ``left_out`` says why.
         """
-        return None if self.compute_us is None else max(self.compute_us, self.memory_us)
+        return None if self.compute_us is None else max(self.compute_us, self.memory_us) + self.overhead_us
+
+    @property
+    def lower_us(self) -> float | None:
+        """Return the lower end of the band, in microseconds."""
+        return None if self.latency_us is None else self.latency_us * self.band.lower
+
+    @property
+    def upper_us(self) -> float | None:
+        """Return the upper end of the band, in microseconds."""
+        return None if self.latency_us is None else self.latency_us * self.band.upper
 
     @property
     def bound(self) -> str:
@@ -81,10 +108,13 @@ class KernelEstimate(OfKernel):
     def __str__(self) -> str:
         if self.latency_us is None:
             return f"{self.kernel} on {self.chip}: no estimate, {self.left_out}"
-        scaled = f", {self.profiled_steps} of {self.steps} grid points profiled" * (self.profiled_steps < self.steps)
+        part = 0 < self.profiled_steps < self.steps
+        scaled = f", {self.profiled_steps} of {self.steps} grid points profiled" * part
+        started = f", starts {self.overhead_us:.4g} us" * (self.overhead_us > 0)
         return (
-            f"{self.kernel} on {self.chip}: about {self.latency_us:.4g} us, bound by {self.bound} "
-            f"(compute {self.compute_us:.4g} us, memory {self.memory_us:.4g} us{scaled}){self._units()}"
+            f"{self.kernel} on {self.chip}: about {self.latency_us:.4g} us, {self.lower_us:.4g} to {self.upper_us:.4g} "
+            f"({self.band.said}), bound by {self.bound} (compute {self.compute_us:.4g} us, "
+            f"memory {self.memory_us:.4g} us{started}{scaled}){self._units()}"
         )
 
     def _units(self) -> str:
@@ -103,6 +133,8 @@ class Estimate:
 
     function: str
     kernels: tuple[KernelEstimate, ...]
+    around_us: Mapping[str, float] = field(default_factory=dict)
+    """By chip, the microseconds of the arrays that JAX makes for the calls or of their results; by counts alone."""
 
     def latency_us(self, chip: str) -> float | None:
         """Return the sum of the estimated microseconds of the different calls on ``chip``.
@@ -114,7 +146,8 @@ class Estimate:
         return sum(known) if times and len(known) == len(times) else None
 
     def __str__(self) -> str:
-        return "\n".join(str(each) for each in self.kernels)
+        around = [f"around the calls on {chip}: about {us:.4g} us" for chip, us in self.around_us.items() if us]
+        return "\n".join([*map(str, self.kernels), *around])
 
     def _repr_html_(self) -> str:
         """Return the text for a notebook that shows the last value of a cell."""
@@ -127,35 +160,78 @@ def estimate(
     *args: Argument,
     chips: str | Sequence[str] = ("v5e",),
     timeout: float = 120.0,
+    by: str = "compiler",
     **kwargs: Argument,
 ) -> Estimate:
     """Return the estimated time of the Pallas calls of ``fn(*args, **kwargs)`` on each of ``chips``, without a TPU.
 
-    ``args`` may be ``jax.ShapeDtypeStruct``: nothing is run. ``chips``: names, in a sequence or a text with commas. The
-    time of a call is the greater of two: the cycles of the static profile of the TPU compiler (in libtpu), and the
-    bytes that the block specs move at the peak bandwidth of the HBM. For a grid with more than 32 points at most 32 are
-    profiled. The estimate ranks variants of a kernel. It leaves out JAX's work around the calls, and each different
-    call counts once, however often the function makes it; an array that the kernel itself copies counts once. There is
-    no profile for v4. A call that the compiler refuses or does not profile within ``timeout`` seconds has no time
-    (``left_out`` says why).
+    ``args`` may be ``jax.ShapeDtypeStruct``: nothing is run. ``chips``: names, in a sequence or a text with commas.
+    ``by`` says where the time of a call comes from:
 
-    Exceptions of ``fn`` pass through; ``ValueError`` for an unknown chip, ``NotModelled`` (NK607) without JAX or
-    libtpu.
+    - ``"compiler"``: the greater of two: the cycles of the static profile of the TPU compiler (in libtpu), and the
+      bytes that the block specs move at the peak bandwidth of the HBM. For a grid with more than 32 points at most 32
+      are profiled. An array that the kernel itself copies counts once. There is no profile for v4. A call that the
+      compiler refuses or does not profile within ``timeout`` seconds has no time (``left_out`` says why).
+    - ``"counts"``: the kernel's matrix products, vector operations, moved bytes and grid points, counted with the
+      integers of its grid, its prefetched scalars and its loops, at rates fitted to measured kernels. It needs no
+      libtpu and takes seconds. Scalars that decide how far a grid goes must be arrays with values. ``around_us`` of the
+      result has the time of the arrays that JAX makes around the calls; the compiler's way leaves it out.
+
+    Each different call counts once, however often the function makes it. The estimate ranks variants of a kernel.
+    ``lower_us`` to ``upper_us`` of a call is the band in which eight of ten measured kernels lie; ``band.said`` says
+    which kernels, or that none was measured.
+
+    Exceptions of ``fn`` pass through; ``ValueError`` for an unknown chip or ``by``, ``NotModelled`` (NK607) without
+    JAX, or without libtpu where the compiler is asked.
     """
     __tracebackhide__ = True
     jax_module()  # or the word that it is not installed
+    known_names("by", by, ("compiler", "counts"))
+    if by == "counts":
+        return _counted(fn, args, kwargs, chosen(chips))
     _must_have_compiler()
     calls = {}
     for chip in chosen(chips):
         with without_jax_warnings(), compiling_for(chip):
-            calls[chip.name] = calls_to_compile(_traced(fn, args, kwargs))
+            calls[chip.name] = calls_to_compile(_traced(fn, args, kwargs)[0])
     return estimate_of(name_of(fn), calls, timeout)
+
+
+def _counted(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], chips: Iterable[Chip]) -> Estimate:
+    """Return the estimate by counted operations."""
+    kernels, around_us = [], {}
+    for chip in chips:
+        with without_jax_warnings(), compiling_for(chip):
+            traced, arrays = _traced(fn, args, kwargs)
+            around = Around(traced, arrays)
+            for call in calls_to_compile(traced):
+                kernels.append(_by_counts(call, chip, work_of(call, around.scalars)))
+            around_us[chip.name] = microseconds_around(around.moved, chip) * law_of(chip)["around"]
+    return Estimate(function=name_of(fn), kernels=tuple(kernels), around_us=around_us)
+
+
+def _by_counts(call: Call, chip: Chip, work: Work) -> KernelEstimate:
+    time = time_of(parts_of(work, call, chip), law_of(chip))
+    return KernelEstimate(
+        kernel=call.name,
+        chip=chip.name,
+        by="counts",
+        steps=round(work.steps),
+        profiled_steps=0,
+        cycles=None,
+        hbm_bytes=round(work.moved),
+        compute_us=time.compute_us,
+        memory_us=time.memory_us,
+        overhead_us=time.overhead_us,
+        band=band_of(work, chip),
+    )
 
 
 def _must_have_compiler() -> None:
     reason = why_not()
     if reason:
-        refuse(f"the time of a kernel is estimated by the TPU compiler: {reason}", "Install it to have an estimate.")
+        remedy = 'Install it to have an estimate, or ask nkitools.pallas.estimate for one by="counts".'
+        refuse(f"the time of a kernel is estimated by the TPU compiler: {reason}", remedy)
 
 
 def estimate_of(function: str, calls: Mapping[str, Iterable[Call]], timeout: float) -> Estimate:
@@ -171,11 +247,11 @@ def nothing_to_estimate() -> Estimate:
     raise ValueError("no Pallas call of the check was traced, so there is nothing to estimate")
 
 
-def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ClosedJaxpr:
-    """Return the jaxpr of a call; arrays and descriptions of arrays are traced, all other arguments are as given."""
+def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ClosedJaxpr, Sequence[Any]]:
+    """Return the jaxpr of a call, and the arrays and descriptions that are traced; other arguments are as given."""
     function, arrays = of_arrays(fn, args, kwargs, lambda leaf: hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
     traced: ClosedJaxpr = jax_module().make_jaxpr(function)(*arrays)
-    return traced
+    return traced, arrays
 
 
 def estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:
@@ -186,12 +262,12 @@ def estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:
         "chip": chip.name,
         "steps": steps,
         "hbm_bytes": moved,
-        "memory_us": moved / _bandwidth(chip) * 1e6,
+        "memory_us": moved / tpu_info(chip).mem_bw_bytes_per_second / PEAKS[chip.name].cores_of_device * 1e6,
     }
     few = shrunk(call)
     program = lower(few, chip)
     try:
-        if chip.name not in _CLOCKS:
+        if chip.name not in CLOCKS:
             raise Crashed(f"the compiler has no profile for {chip.name}")
         if not isinstance(program, Program):
             raise Crashed(program.message)
@@ -204,19 +280,13 @@ def estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:
         **known,
         profiled_steps=points(few),
         cycles=cycles,
-        compute_us=cycles / _CLOCKS[chip.name] * 1e6,
+        compute_us=cycles / CLOCKS[chip.name] * 1e6,
+        band=profiled_band(chip, call),
         units=bundles.units if bundles is not None else {},
         spills=None if bundles is None else bundles.spilling,
         vmem_bytes=None if memory is None else memory.total,
         spilled_bytes=None if memory is None else memory.spilled,
     )
-
-
-def _bandwidth(chip: Chip) -> float:
-    """Return the peak of the HBM in bytes a second, of one JAX device."""
-    with compiling_for(chip):
-        of_core = jax_module("jax.experimental.pallas.tpu").get_tpu_info().mem_bw_bytes_per_second
-    return float(of_core * PEAKS[chip.name].cores_of_device)
 
 
 def shrunk(call: Call) -> Call:
