@@ -1,4 +1,4 @@
-"""What a traced function does around its Pallas calls: the values of their scalars, and the bytes that it moves."""
+"""Follows a traced function around its Pallas calls: the values of their scalars, and the bytes that XLA moves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Around:
         self.moved = 0.0
         self._same: dict[Any, Any] = {}  # the variable that one is another name of
         self._turned: dict[Any, tuple[Any, tuple[int, ...]]] = {}  # what one is the transpose of, and how
-        self._read: dict[Any, dict[Any, float]] = {}  # the bytes of which stored arrays one is computed from
+        self._read: dict[Any, dict[Any, float]] = {}  # the bytes of the stored arrays that one is computed from
         jaxpr = traced.jaxpr
         values = [*traced.consts, *(each if _is_known(each) else None for each in arrays)]
         self._run(jaxpr, dict(zip((*jaxpr.constvars, *jaxpr.invars), values, strict=True)))

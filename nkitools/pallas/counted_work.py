@@ -1,4 +1,4 @@
-"""What a Pallas call computes and moves, counted by the shapes of its operations."""
+"""Counts the work of a Pallas call, its operations and its bytes, by the shapes of arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Product = tuple[int, int, int, str]  # rows, inner and columns of a matrix produ
 
 @dataclass
 class Work:
-    """What a Pallas call computes and moves over its whole grid."""
+    """The operations and the bytes of a Pallas call over its whole grid."""
 
     steps: float = 0
     """Points of the grid, and turns of loops that branch and compute (`pltpu.emit_pipeline` is such a loop)."""
