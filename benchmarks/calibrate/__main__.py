@@ -25,7 +25,6 @@ from benchmarks.calibrate.fit import fitted
 from benchmarks.calibrate.single import SINGLE
 from nkitools.facts.generations import generation_of
 from nkitools.issue.plan import Plan
-from nkitools.record.columns import Columns
 from nkitools.record.run import Run
 from nkitools.timing.knobs import BY_GENERATION, KNOBS, Knobs, Values, knobs_of
 from nkitools.timing.likeness import likeness
@@ -96,7 +95,7 @@ def estimate(id: str, run: Run, values: Values | None = None) -> float:
 def ranges_of(run: Run) -> dict[str, str]:
     """Return the columns that say what else a run is like."""
     chip = generation_of(run.chip)
-    like = likeness(timeline_of(run, chip, knobs_of(chip)), [Columns(each) for each in run.all_records], 0.0)
+    like = likeness(timeline_of(run, chip, knobs_of(chip)), 0.0)
     return {"overlap": f"{like.overlap:.4g}", "tile_elements": f"{like.tile_elements:.6g}"}
 
 

@@ -48,9 +48,9 @@ def _none_left_out(*_: Any) -> Any:
     return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _by_distance_alone(columns: Any, flow: Any, base: int, chip: Any) -> Any:
+def _by_distance_alone(operations: Any, flow: Any, base: int, chip: Any) -> Any:
     return loaded_once(
-        columns, flow, base, SimpleNamespace(psum_banks=0, sbuf_automatic_bytes=chip.sbuf_automatic_bytes)
+        operations, flow, base, SimpleNamespace(psum_banks=0, sbuf_automatic_bytes=chip.sbuf_automatic_bytes)
     )
 
 

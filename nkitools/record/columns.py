@@ -8,6 +8,7 @@ from itertools import accumulate, chain
 
 import numpy as np
 
+from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.numerics import Array
 from nkitools.record import rows
 from nkitools.record.instruction_record import RecordedPlan
@@ -120,13 +121,32 @@ class Columns:
         return [(number, each.plan) for number, each in sorted(self.record.plans.items())]
 
     @cached_property
-    def _which(self) -> Array:
-        """Return the place of each instruction's plan among them."""
+    def which(self) -> Array:
+        """Return the place of each instruction's plan among those of the run, in the order of their numbers."""
         return np.searchsorted([number for number, _ in self._known], self.plans)
 
-    def of_each_plan(self, answer: Callable[[RecordedPlan], bool]) -> Array:
+    def first_of_plans(self) -> list[tuple[RecordedPlan, int]]:
+        """Return the plans of the run by their numbers, with the first instruction of each; -1 for none."""
+        firsts = np.full(len(self._known), -1, np.int64)
+        firsts[self.which[::-1]] = np.arange(self.which.size)[::-1]
+        return [(plan, first) for (_, plan), first in zip(self._known, firsts.tolist(), strict=True)]
+
+    def of_each_plan(self, answer: Callable[[RecordedPlan], int], dtype: type[np.generic] = np.bool_) -> Array:
         """Return ``answer(plan)`` for each instruction."""
-        return np.array([answer(plan) for _, plan in self._known], np.bool_)[self._which]
+        return np.array([answer(plan) for _, plan in self._known], dtype)[self.which]
+
+    @cached_property
+    def known_layouts(self) -> list[Layout]:
+        """Return the layouts of all operands, each once, in the order of their numbers."""
+        return [LAYOUTS[number] for number in sorted(distinct(self.layouts))]
+
+    @cached_property
+    def _which_layouts(self) -> Array:
+        return np.searchsorted([each.id for each in self.known_layouts], self.layouts)
+
+    def of_layouts(self, answer: Callable[[Layout], int]) -> Array:
+        """Return ``answer(layout)`` for each operand."""
+        return np.array([answer(each) for each in self.known_layouts], np.int64)[self._which_layouts]
 
     def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
         """Return ``answer(plan)`` for each instruction, joined: ``answer`` gives a value for each operand."""
@@ -135,7 +155,7 @@ class Columns:
         answers = [answer(plan) for _, plan in self._known]
         ends = np.array(list(accumulate(map(len, answers))))
         # The last of an instruction's operands has the last answer of its plan.
-        moved = (ends[self._which] - self.first_operands[1:]).astype(np.int32)[self.positions]
+        moved = (ends[self.which] - self.first_operands[1:]).astype(np.int32)[self.positions]
         moved += np.arange(moved.size, dtype=np.int32)  # half of the memory of int64
         return np.fromiter(chain.from_iterable(answers), dtype)[moved]
 

@@ -7,7 +7,7 @@ meet another limit, or lose other waits with the change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.history.speed import Kind, kinds_of
-from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import Advice
 from nkitools.rules.catalogue import RULES
 from nkitools.timing.critical_path import path_of
@@ -27,7 +26,6 @@ from nkitools.timing.what_if import Change, covered_ns
 
 if TYPE_CHECKING:
     from nkitools.record.dependences import CompressedRows
-    from nkitools.record.record import Record
 
 LEAST = 0.05  # of the latency that a hint must save
 _MOST = 8  # changes that are scheduled, those with the largest bounds
@@ -44,15 +42,13 @@ _MOVES = {
 }
 
 
-def advice(
-    timeline: Timeline, records: Sequence[Record], flow: CompressedRows, chip: Generation, latency_us: float
-) -> tuple[Advice, ...]:
+def advice(timeline: Timeline, flow: CompressedRows, chip: Generation, latency_us: float) -> tuple[Advice, ...]:
     """Return the hints that save enough, the largest price first. ``flow``: which results each instruction reads."""
     least = LEAST * latency_us * 1e3
     changes, base = list[Change](), 0
-    for record in records:
-        changes += _Changes(timeline, record, base, flow, chip).all()
-        base += record.count
+    for operations in timeline.operations:
+        changes += _Changes(timeline, operations, base, flow, chip).all()
+        base += operations.columns.record.count
     bounds = [change.bound_ns(timeline) for change in changes]
     tried = sorted((at for at in range(len(changes)) if bounds[at] >= least), key=lambda at: -bounds[at])[:_MOST]
     found = []
@@ -76,14 +72,15 @@ def advice(
 class _Changes:
     """The changes that hints propose for one record, whose first instruction has the position ``base`` in the run."""
 
-    def __init__(self, timeline: Timeline, record: Record, base: int, flow: CompressedRows, chip: Generation) -> None:
+    def __init__(
+        self, timeline: Timeline, operations: Operations, base: int, flow: CompressedRows, chip: Generation
+    ) -> None:
         self.timeline = timeline
-        self.record = record
+        self.operations, self.columns = operations, operations.columns
+        self.record = record = operations.columns.record
         self.base = base
         self.flow = flow
         self.chip = chip
-        self.columns = Columns(record)
-        self.operations = Operations(self.columns)
         self.engines = timeline.kinds[base : base + record.count]
 
     def all(self) -> Iterator[Change]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import PathLine
 from nkitools.timing.durations import ENGINES
 
@@ -25,11 +23,11 @@ def path_of(schedule: Schedule) -> list[int]:
     return path
 
 
-def critical_path(timeline: Timeline, columns: Sequence[Columns], latency_us: float) -> tuple[PathLine, ...]:
+def critical_path(timeline: Timeline, latency_us: float) -> tuple[PathLine, ...]:
     """Return the lines of the critical path, the largest share first."""
     schedule = timeline.schedule
     path = np.array(path_of(schedule)[::-1], np.int64)
-    lines, numbers = _lines_of(path, timeline, columns)
+    lines, numbers = _lines_of(path, timeline)
     ends = np.maximum.accumulate(schedule.ends[path])
     spans = np.diff(ends, prepend=0.0)
     of_lines = np.bincount(numbers, spans, minlength=len(lines)) / 1e3
@@ -55,13 +53,12 @@ def critical_path(timeline: Timeline, columns: Sequence[Columns], latency_us: fl
     return tuple(sorted(found, key=lambda each: (-round(each.us, 6), each.file, each.line, each.instruction)))
 
 
-def _lines_of(
-    path: Array, timeline: Timeline, columns: Sequence[Columns]
-) -> tuple[list[tuple[str, int, str, str]], Array]:
+def _lines_of(path: Array, timeline: Timeline) -> tuple[list[tuple[str, int, str, str]], Array]:
     """Return the lines of some instructions in the order of their first ones, and the number of each one's line.
 
     A line is its file, its number, the name of the instruction and the engine.
     """
+    columns = timeline.columns
     records = [each.record for each in columns]
     words = np.stack(
         (

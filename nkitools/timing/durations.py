@@ -47,20 +47,21 @@ class Time:
 
 def times(columns: Columns, chip: Generation, knobs: Knobs, *, reorders: bool) -> tuple[Array, list[Time]]:
     """Return for each instruction the place of its time in a list, which is returned too."""
-    plans, firsts, which = np.unique(columns.plans, return_index=True, return_inverse=True)
-    record, which = columns.record, which.reshape(-1)
+    record, which = columns.record, columns.which.copy()
     found, spreads = list[Time](), list[int]()
-    for place, (plan, first) in enumerate(zip(plans.tolist(), firsts.tolist(), strict=True)):
-        accesses = record.accesses(first)
+    plans = columns.first_of_plans()
+    for place, (known, first) in enumerate(plans):
+        accesses = record.accesses(first) if first >= 0 else []
         layouts = [access.layout for access in accesses]
-        known = record.plans[plan].plan
-        if known.name == "dma_copy" and accesses[0].storage == accesses[1].storage and layouts[0].on_chip:
+        if first < 0:
+            found.append(Time(engine=LEFT_OUT, occupied=0.0, duration=0.0))
+        elif known.name == "dma_copy" and accesses[0].storage == accesses[1].storage and layouts[0].on_chip:
             spreads.append(place)
             found.append(_spread(layouts[0], chip, knobs))
         else:
             found.append(time_of(known, layouts, chip, knobs, reorders=reorders))
     if spreads:
-        _read_from_psum(columns, plans, which, found, spreads, chip, knobs)
+        _read_from_psum(columns, [plan for plan, _ in plans], which, found, spreads, chip, knobs)
     return which, found
 
 
@@ -77,7 +78,13 @@ def _spread(layout: Layout, chip: Generation, knobs: Knobs) -> Time:
 
 
 def _read_from_psum(
-    columns: Columns, plans: Array, which: Array, found: list[Time], spreads: list[int], chip: Generation, knobs: Knobs
+    columns: Columns,
+    plans: Sequence[RecordedPlan],
+    which: Array,
+    found: list[Time],
+    spreads: list[int],
+    chip: Generation,
+    knobs: Knobs,
 ) -> None:
     """Give tensor_tensor the time that it has with one operand in PSUM, where a row that was spread is left there."""
     record, instructions = columns.record, which[columns.positions]
@@ -88,7 +95,7 @@ def _read_from_psum(
     ]
     reads = np.unique(columns.positions[np.isin(columns.storages, tiles)])
     for place in np.unique(which[reads]).tolist():
-        plan = record.plans[int(plans[place])].plan
+        plan = plans[place]
         if plan.name == "tensor_tensor" and plan.engine == "vector":
             mine = reads[which[reads] == place]
             found.append(

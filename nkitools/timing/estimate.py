@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation, generation_of
 from nkitools.history.spills import Spilled, spills_of
-from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.advice import advice
 from nkitools.timing.bounds import gaps, named_bounds
@@ -48,18 +46,18 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
     generation = generation_of(run.chip)
     timeline = _timeline(run, generation, as_written=as_written)
     records, knobs, busy = run.all_records, knobs_of(generation), timeline.busy_ns() / 1e3
-    columns = [Columns(record) for record in records]
-    latency, spilled = _latency(run, columns, timeline, generation)
+    columns = timeline.columns
+    latency, spilled = _latency(run, timeline, generation)
     without_spills = timeline.span_ns / 1e3 + knobs.launch_us
-    unlike = outside(likeness(timeline, columns, without_spills))
+    unlike = outside(likeness(timeline, without_spills))
     family = family_of(columns, is_legacy=is_legacy(run), spills=any(spilled))
     lower, upper, of_family = family_band(generation, family, len(unlike))
     flow = (*traffic(columns), *spilled_traffic(records, spilled))
     uses = _uses(busy, latency)
     roof = roofline(matmul_flops(columns), flow, latency, generation, timeline.cores)
-    path = critical_path(timeline, columns, latency)
+    path = critical_path(timeline, latency)
     bounds = named_bounds(uses, flow, roof, knobs.launch_us, generation, timeline.cores)
-    loaded, left_out = bytes_of_loads(columns, timeline.left_out)
+    loaded, left_out = bytes_of_loads(timeline.operations, timeline.left_out)
     found = Estimate(
         kernel=run.kernel,
         chip=run.chip,
@@ -79,7 +77,7 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
         traffic=tuple(sorted(flow, key=lambda each: -(each.read_bytes + each.written_bytes))),
         roofline=roof,
         critical_path=path,
-        advice=advice(timeline, records, run.dependences.flow, generation, latency) if advises else (),
+        advice=advice(timeline, run.dependences.flow, generation, latency) if advises else (),
         is_calibrated=is_calibrated(generation),
         how_good=_how_good(generation, unlike, of_family),
         assumed=ASSUMED,
@@ -90,8 +88,7 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
 def latency_of(run: Run) -> float:
     """Return the estimated microseconds of a run alone, in half of the time of an `Estimate`; errors as there."""
     generation = generation_of(run.chip)
-    timeline = _timeline(run, generation)
-    return _latency(run, [Columns(record) for record in run.all_records], timeline, generation)[0]
+    return _latency(run, _timeline(run, generation), generation)[0]
 
 
 def _timeline(run: Run, generation: Generation, *, as_written: bool = False) -> Timeline:
@@ -100,11 +97,9 @@ def _timeline(run: Run, generation: Generation, *, as_written: bool = False) -> 
     return timeline_of(run, generation, knobs_of(generation), as_written=as_written)
 
 
-def _latency(
-    run: Run, columns: Sequence[Columns], timeline: Timeline, generation: Generation
-) -> tuple[float, list[list[Spilled]]]:
+def _latency(run: Run, timeline: Timeline, generation: Generation) -> tuple[float, list[list[Spilled]]]:
     """Return the estimated microseconds of a run, and the tensors of each record that spill."""
-    spilled = [[] if is_legacy(run) else spills_of(each.record, each, generation) for each in columns]
+    spilled = [[] if is_legacy(run) else spills_of(each.record, each, generation) for each in timeline.columns]
     spent = max(
         timeline.span_ns / 1e3, time_with_spills(run.all_records, spilled, timeline.busy_ns() / 1e3, generation)
     )

@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns
 from nkitools.timing.operations import Operations
 
 
-def forwarded(columns: Columns, targets: Array, sources: Array) -> Array:
+def forwarded(operations: Operations, targets: Array, sources: Array) -> Array:
     """Return the positions of the copies that only bring a result elsewhere.
 
     The result is a tile that one instruction of the Vector or the Scalar Engine has written and nothing else reads.
     Each instruction of ``targets`` reads what that of ``sources`` has written; others than the record's stand for
     arguments and for what other ranks send.
     """
-    operations, count = Operations(columns), columns.plans.size
+    columns = operations.columns
+    count = columns.plans.size
     found = operations.copies
     if not found.size:
         return found

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.timing.timeline import Timeline
@@ -24,10 +23,10 @@ class Likeness:
     tile_elements: float  # of the largest operand of an instruction, on average
 
 
-def likeness(timeline: Timeline, columns: Sequence[Columns], latency_us: float) -> Likeness:
-    """Return the values of a run, by its timeline and its records."""
-    names = {LAYOUTS[number].dtype.name for each in columns for number in np.unique(each.layouts).tolist()}
-    largest = np.concatenate([_largest_operands(each) for each in columns])
+def likeness(timeline: Timeline, latency_us: float) -> Likeness:
+    """Return the values of a run, by its timeline."""
+    names = {layout.dtype.name for each in timeline.columns for layout in each.known_layouts}
+    largest = np.concatenate([_largest_operands(each) for each in timeline.columns])
     span = timeline.span_ns
     return Likeness(
         dtypes=frozenset(names),
@@ -49,8 +48,7 @@ def family_of(columns: Sequence[Columns], *, is_legacy: bool, spills: bool) -> s
 
 def _largest_operands(columns: Columns) -> Array:
     """Return the elements of the largest operand of each instruction that has operands."""
-    layouts, which = np.unique(columns.layouts, return_inverse=True)
-    elements = np.array([LAYOUTS[number].elements for number in layouts.tolist()], np.int64)[which.reshape(-1)]
+    elements = columns.of_layouts(lambda layout: layout.elements)
     firsts = columns.first_operands[:-1]
     has_some = np.diff(columns.first_operands) > 0
     return np.asarray(np.maximum.reduceat(elements, firsts[has_some])) if has_some.any() else elements[:0]

@@ -20,12 +20,12 @@ from nkitools.timing.operations import Operations
 from nkitools.timing.repeated import mixed, sums
 
 
-def loaded_once(columns: Columns, flow: CompressedRows, base: int, chip: Generation) -> tuple[Array, Array]:
+def loaded_once(operations: Operations, flow: CompressedRows, base: int, chip: Generation) -> tuple[Array, Array]:
     """Return the positions of the loads that are left out, and for each the earlier load that has brought the same.
 
     ``base``: the position of the record's first instruction in ``flow``.
     """
-    loads = Operations(columns).loads
+    columns, loads = operations.columns, operations.loads
     if loads.size < 2:
         return loads[:0], loads[:0]
     firsts, storages = columns.first_operands[loads], columns.storages

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nkitools.facts.generations import generation_of
-from nkitools.record.columns import Columns
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import knobs_of
 from nkitools.timing.timeline import Timeline, timeline_of
@@ -64,7 +63,7 @@ def beside(run: Run, estimate: Estimate, profile: Profile) -> Measured:
         for key, us in ({**dict.fromkeys(measured), **estimated}).items()
         if us or measured.get(key)
     ]
-    lines = _by_line(run, timeline_of(run, chip, knobs_of(chip)))
+    lines = _by_line(timeline_of(run, chip, knobs_of(chip)))
     both = [
         Beside(name=f"{key[0]}:{key[1]} {key[2]}", unit="us", measured=profile.lines.get(key), estimated=lines.get(key))
         for key in {**profile.lines, **lines}
@@ -85,15 +84,16 @@ def beside(run: Run, estimate: Estimate, profile: Profile) -> Measured:
     )
 
 
-def _by_line(run: Run, timeline: Timeline) -> dict[tuple[str, int, str], float]:
+def _by_line(timeline: Timeline) -> dict[tuple[str, int, str], float]:
     """Return how long the instructions of each line occupy each engine, by the file's name; transfers their duration.
 
     A profile has the time of a transfer from its start to its end, and transfers run beside each other.
     """
     found: dict[tuple[str, int, str], float] = defaultdict(float)
     start = 0
-    for record in run.all_records:
-        sites, end = Columns(record).sites, start + record.count
+    for columns in timeline.columns:
+        record, sites = columns.record, columns.sites
+        end = start + record.count
         engines = timeline.kinds[start:end]
         times = np.where(
             engines == ENGINES.index("dma"), timeline.work.durations[start:end], timeline.schedule.occupied[start:end]

@@ -32,16 +32,13 @@ class Operations:
         return self._of_plans(lambda plan: plan.engine in engines)
 
     def _of_plans(self, holds: Callable[[RecordedPlan], bool]) -> Array:
-        plans, which = np.unique(self.columns.plans, return_inverse=True)
-        chosen = [holds(self.columns.record.plans[plan].plan) for plan in plans.tolist()]
-        return np.flatnonzero(np.array(chosen, np.bool_)[which.reshape(-1)])
+        return np.flatnonzero(self.columns.of_each_plan(holds))
 
     @cached_property
     def _memories(self) -> Array:
         """Return the memory of each operand, by its place among the memories."""
-        layouts, which = np.unique(self.columns.layouts, return_inverse=True)
         order = list(MemoryRegion)
-        return np.array([order.index(LAYOUTS[int(each)].memory) for each in layouts], np.int64)[which.reshape(-1)]
+        return self.columns.of_layouts(lambda layout: order.index(layout.memory))
 
     def _is_in(self, operands: Array, *memories: MemoryRegion) -> Array:
         order = list(MemoryRegion)

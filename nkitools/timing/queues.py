@@ -9,7 +9,6 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.facts.laws import profiled
-from nkitools.record.columns import Columns
 from nkitools.timing.durations import DMA, ENGINES, GPSIMD, SCALAR, TENSOR, VECTOR
 from nkitools.timing.operations import Operations
 
@@ -17,7 +16,7 @@ TILES = 2  # that a line's loads fill in turns, in the modern dialect: of 1 to 4
 RINGS = 16  # transfers that are under way at once (nki-dma-overview: 16 queues)
 
 
-def lanes(columns: Columns, engines: Array, flow: tuple[Array, Array], base: int, *, reorders: bool) -> Array:
+def lanes(operations: Operations, engines: Array, flow: tuple[Array, Array], base: int, *, reorders: bool) -> Array:
     """Return the queue of each transfer, 0 for others: one a line.
 
     A legacy kernel has one for loads and for what the Vector or the GpSimd Engine has made of tiles in SBUF, and one
@@ -25,9 +24,9 @@ def lanes(columns: Columns, engines: Array, flow: tuple[Array, Array], base: int
     """
     moved, found = np.flatnonzero(engines == DMA), np.zeros(engines.size, np.int64)
     if not reorders:
-        found[moved] = np.unique(columns.sites[moved], return_inverse=True)[1].reshape(-1) % RINGS
+        found[moved] = np.unique(operations.columns.sites[moved], return_inverse=True)[1].reshape(-1) % RINGS
         return found
-    operations, last = Operations(columns), base + engines.size
+    last = base + engines.size
     mine = (flow[0] >= base) & (flow[0] < last) & (flow[1] >= base) & (flow[1] < last)
     targets, sources = flow[0][mine] - base, flow[1][mine] - base
     shares = np.isin(engines, (VECTOR, GPSIMD))
@@ -79,13 +78,14 @@ def waits_ns(flow: tuple[Array, Array], engines: Array, chip: Generation) -> Arr
     return added
 
 
-def ahead(columns: Columns, flow: tuple[Array, Array], base: int, cores: Array) -> tuple[Array, Array]:
+def ahead(operations: Operations, flow: tuple[Array, Array], base: int, cores: Array) -> tuple[Array, Array]:
     """Return the loads of a line that wait until an instruction begins to read what another one brings.
 
     A line has two tiles for its loads: one is read while the other one is filled. What the kernel itself loads before
     it reads any of it does not wait.
     """
-    loads, never = Operations(columns).loads, columns.plans.size
+    columns, loads = operations.columns, operations.loads
+    never = columns.plans.size
     readers = np.full(columns.plans.size, never)
     mine = np.isin(flow[1] - base, loads)
     np.minimum.at(readers, flow[1][mine] - base, flow[0][mine] - base)

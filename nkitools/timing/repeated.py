@@ -22,9 +22,7 @@ def repeated(columns: Columns, flow: CompressedRows, base: int) -> tuple[Array, 
 
     ``base``: the position of the record's first instruction in ``flow``.
     """
-    plans, which = np.unique(columns.plans, return_inverse=True)
-    counts = np.array([columns.record.plans[plan].plan.name in _WITHOUT_NUMBERS for plan in plans.tolist()], np.bool_)
-    found = np.flatnonzero(counts[which.reshape(-1)])
+    found = np.flatnonzero(columns.of_each_plan(lambda plan: plan.name in _WITHOUT_NUMBERS))
     if not found.size:
         return found, found
     firsts = columns.first_operands

@@ -28,12 +28,11 @@ def table_loads(columns: Columns, engines: Array, cores: Array) -> Array:
 
     The first table of a core is there before its first operand is.
     """
-    plans, which = np.unique(columns.plans, return_inverse=True)
-    functions = [columns.record.plans[plan].plan.function for plan in plans.tolist()]
-    numbers = {name: number for number, name in enumerate(sorted({*functions} - _IN_ALL))}
+    functions = {each.plan.function for each in columns.record.plans.values()}
+    numbers = {name: number for number, name in enumerate(sorted(functions - _IN_ALL))}
     if len(numbers) < 2:
         return np.zeros(0, np.int64)
-    tables = np.array([numbers.get(name, -1) for name in functions], np.int64)[which.reshape(-1)]
+    tables = columns.of_each_plan(lambda plan: numbers.get(plan.function, -1), np.int64)
     found = np.flatnonzero((tables >= 0) & (engines == SCALAR))
     found = found[np.argsort(cores[found], kind="stable")]
     changes = (np.diff(tables[found]) != 0) & (np.diff(cores[found]) == 0)

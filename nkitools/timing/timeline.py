@@ -27,7 +27,6 @@ from nkitools.timing.tables import load_ns, table_loads
 
 if TYPE_CHECKING:
     from nkitools.record.dependences import CompressedRows, Dependences
-    from nkitools.record.record import Record
     from nkitools.record.run import Run
 
 _SEMAPHORE_NS = 64.0  # from one engine to another, where no result is read
@@ -43,6 +42,12 @@ class Timeline:
     schedule: Schedule
     cores: int
     left_out: Array  # the loads that the compiler is assumed to leave out: what they bring is there
+    operations: Sequence[Operations]  # of each record
+
+    @property
+    def columns(self) -> list[Columns]:
+        """Return the columns of each record."""
+        return [each.columns for each in self.operations]
 
     @property
     def span_ns(self) -> float:
@@ -127,7 +132,7 @@ class _Model:
 
 
 def work_of(
-    records: Sequence[Record],
+    operations: Sequence[Operations],
     dependences: Dependences,
     chip: Generation,
     knobs: Knobs,
@@ -141,10 +146,10 @@ def work_of(
     """
     is_profiled = profiled(chip.short_name, "DMA", "DMA_PACKET", "packet") is not None
     model = _Model(chip=chip, knobs=knobs, reorders=reorders, as_written=as_written, is_profiled=is_profiled)
-    flow = pairs_of(dependences.flow)
+    flow, output = pairs_of(dependences.flow), pairs_of(dependences.output)
     parts, base, core = list[_Part](), 0, 0
-    for record in records:
-        part = _part_of(record, base, core, dependences.flow, flow, model)
+    for each in operations:
+        part = _part_of(each, base, core, dependences.flow, flow, model)
         parts.append(part)
         base, core = base + part.engines.size, core + part.cores
 
@@ -154,8 +159,9 @@ def work_of(
     every, lane = joined("engines"), joined("lanes")
     occupied, durations = joined("occupied", float), joined("durations", float)
     edges = _edges(
-        dependences,
         flow,
+        output,
+        pairs_of(dependences.anti),
         every,
         knobs,
         durations - occupied,
@@ -173,7 +179,7 @@ def work_of(
     in_order = [not reorders and kind not in go_ahead for kind in range(len(ENGINES))]
     work = Work(
         engines=every,
-        order=order_of([flow, pairs_of(dependences.output)], every.size, joined("late")),
+        order=order_of([flow, output], every.size, joined("late")),
         shared=joined("shared", float),
         rows=joined("rows", float),
         clock=clock_of(chip),
@@ -191,20 +197,20 @@ def work_of(
 
 
 def _part_of(
-    record: Record, base: int, core: int, dependences: CompressedRows, flow: tuple[Array, Array], model: _Model
+    operations: Operations, base: int, core: int, dependences: CompressedRows, flow: tuple[Array, Array], model: _Model
 ) -> _Part:
     """Return the work of a record, whose first instruction and core have the numbers ``base`` and ``core``."""
-    columns, none = Columns(record), np.zeros(0, np.int64)
+    columns, none = operations.columns, np.zeros(0, np.int64)
     which, found = times(columns, model.chip, model.knobs, reorders=model.reorders)
     again, originals, loads = none, none, none
     if model.reorders:
         again, originals = repeated(columns, dependences, base)
         found.append(Time(engine=LEFT_OUT, occupied=0.0, duration=0.0))
         if model.is_profiled and not model.as_written:
-            loads, brought = loaded_once(columns, dependences, base, model.chip)
+            loads, brought = loaded_once(operations, dependences, base, model.chip)
             again, originals = np.concatenate((again, loads)), np.concatenate((originals, brought))
         which[again] = len(found) - 1
-        which[forwarded(columns, flow[0] - base, flow[1] - base)] = len(found) - 1
+        which[forwarded(operations, flow[0] - base, flow[1] - base)] = len(found) - 1
     own, cores = _cores_of(columns, reorders=model.reorders)
     mine = np.array([each.engine for each in found], np.int64)[which]
     for each in range(cores):
@@ -215,10 +221,12 @@ def _part_of(
         occupied[loads_table] += loading
         durations[loads_table] += loading
     by_line = model.is_profiled and not model.reorders
-    operations = Operations(columns)
     late, renewals = (operations.named("memset"), operations.renewals) if by_line else (none, none)
     reused = reuse_edges(columns, model.chip, own, renewals)
-    later, readers = ahead(columns, flow, base, own) if by_line else (none, none)
+    later, readers = ahead(operations, flow, base, own) if by_line else (none, none)
+    queues = np.zeros_like(mine)
+    if model.is_profiled:
+        queues = lanes(operations, mine, flow, base, reorders=model.reorders)
     return _Part(
         cores=cores,
         engines=mine + (core + own) * len(ENGINES),
@@ -226,7 +234,7 @@ def _part_of(
         durations=durations,
         shared=np.array([each.shared for each in found])[which],
         rows=np.array([each.rows for each in found])[which],
-        lanes=lanes(columns, mine, flow, base, reorders=model.reorders) if model.is_profiled else np.zeros_like(mine),
+        lanes=queues,
         targets=np.concatenate((again, reused[0])) + base,
         sources=np.concatenate((originals, reused[1])) + base,
         later=later,
@@ -234,7 +242,7 @@ def _part_of(
         left_out=loads + base,
         late=late + base,
         renewals=renewals + base,
-        meetings=np.array([base + each.position for each in record.beside.transfers], np.int64),
+        meetings=np.array([base + each.position for each in columns.record.beside.transfers], np.int64),
     )
 
 
@@ -281,8 +289,9 @@ def _without_meetings(targets: Array, sources: Array, meetings: Array) -> tuple[
 
 
 def _edges(
-    dependences: Dependences,
     flow: tuple[Array, Array],
+    output: tuple[Array, Array],
+    anti: tuple[Array, Array],
     engines: Array,
     knobs: Knobs,
     drained: Array,
@@ -301,11 +310,10 @@ def _edges(
     # A matmul adds to what another one has left in PSUM without a wait, and a transfer ends with its semaphore.
     lags[kinds[flow[1]] == DMA] = 0.0
     lags[kinds[flow[1]] == LEFT_OUT] = 0.0
-    anti = pairs_of(dependences.anti)
     if renewals.size:
         waits = ~np.isin(anti[0], renewals)
         anti = anti[0][waits], anti[1][waits]
-    others = [pairs_of(dependences.output), anti, further]
+    others = [output, anti, further]
     targets = np.concatenate([flow[0], *(each[0] for each in others)])
     sources = np.concatenate([flow[1], *(each[1] for each in others)])
     later = np.where(engines[targets] == engines[sources], 0.0, _SEMAPHORE_NS)
@@ -332,7 +340,8 @@ def is_legacy(run: Run) -> bool:
 def timeline_of(run: Run, chip: Generation, knobs: Knobs, *, as_written: bool = False) -> Timeline:
     """Return the timeline of a run on a chip; ``as_written``: each load of the kernel counts."""
     # The compiler of the legacy dialect changes the order of instructions.
+    operations = [Operations(Columns(record)) for record in run.all_records]
     work, cores, left_out = work_of(
-        run.all_records, run.dependences, chip, knobs, reorders=is_legacy(run), as_written=as_written
+        operations, run.dependences, chip, knobs, reorders=is_legacy(run), as_written=as_written
     )
-    return Timeline(work=work, schedule=schedule(work), cores=cores, left_out=left_out)
+    return Timeline(work=work, schedule=schedule(work), cores=cores, left_out=left_out, operations=operations)

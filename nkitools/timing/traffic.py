@@ -8,7 +8,6 @@ from math import prod
 import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
@@ -24,9 +23,7 @@ def traffic(runs: Sequence[Columns]) -> list[TensorTraffic]:
         moved = columns.of_plans(
             lambda plan: [0 if plan.names_only else 1 + bool(each) for each in plan.written], np.int64
         )
-        layouts, which = np.unique(columns.layouts, return_inverse=True)
-        shown = [LAYOUTS[int(each)] for each in layouts]
-        nbytes = np.array([0 if each.on_chip else each.nbytes for each in shown], np.int64)[which.reshape(-1)]
+        nbytes = columns.of_layouts(lambda layout: 0 if layout.on_chip else layout.nbytes)
         for storage in np.unique(columns.storages[nbytes > 0]).tolist():
             mine, known = columns.storages == storage, record.storages.get(storage)
             found.append(
@@ -40,13 +37,12 @@ def traffic(runs: Sequence[Columns]) -> list[TensorTraffic]:
     return found
 
 
-def bytes_of_loads(runs: Sequence[Columns], chosen: Array) -> tuple[int, int]:
+def bytes_of_loads(runs: Sequence[Operations], chosen: Array) -> tuple[int, int]:
     """Return the bytes of all loads from HBM to the chip, and of some of them, by their positions in the run."""
     total = mine = base = 0
-    for columns in runs:
-        loads = Operations(columns).loads
-        layouts = columns.layouts[columns.first_operands[loads] + 1].tolist()
-        nbytes = np.array([LAYOUTS[each].nbytes for each in layouts], np.int64)
+    for operations in runs:
+        columns, loads = operations.columns, operations.loads
+        nbytes = columns.of_layouts(lambda layout: layout.nbytes)[columns.first_operands[loads] + 1]
         total += int(nbytes.sum())
         mine += int(nbytes[np.isin(loads + base, chosen)].sum())
         base += columns.record.count
@@ -58,9 +54,10 @@ def matmul_flops(runs: Sequence[Columns]) -> int:
     flops = 0
     for columns in runs:
         record = columns.record
-        plans, firsts, counts = np.unique(columns.plans, return_index=True, return_counts=True)
-        for plan, first, count in zip(plans.tolist(), firsts.tolist(), counts.tolist(), strict=True):
-            if record.plans[plan].plan.name == "nc_matmul":
+        plans = columns.first_of_plans()
+        counts = np.bincount(columns.which, minlength=len(plans)).tolist()
+        for (plan, first), count in zip(plans, counts, strict=True):
+            if count and plan.name == "nc_matmul":
                 _, stationary, moving = (access.layout for access in record.accesses(first)[:3])
                 flops += count * 2 * stationary.elements * moving.free_elements
     return flops

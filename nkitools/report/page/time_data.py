@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import generation_of
 from nkitools.record.columns import Columns
@@ -16,7 +15,6 @@ from nkitools.record.run import Run
 from nkitools.timing.critical_path import path_of
 from nkitools.timing.durations import DMA, ENGINES
 from nkitools.timing.estimate import estimated
-from nkitools.timing.operations import Operations
 from nkitools.timing.timeline import Timeline
 
 MOST = 150_000  # instructions of a run whose time a page has
@@ -52,7 +50,7 @@ def time_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], places: 
         "time.lane": timeline.lanes,
         "time.path": np.array(sorted(path_of(timeline.schedule)), np.int64),
     }
-    return table, {**times, **_lines(run, columns, bases, places, timeline)}
+    return table, {**times, **_lines(run, bases, places, timeline)}
 
 
 def _roofs(chip: str, cores: int) -> dict[str, float]:
@@ -63,15 +61,13 @@ def _roofs(chip: str, cores: int) -> dict[str, float]:
     }
 
 
-def _lines(
-    run: Run, columns: Sequence[Columns], bases: Sequence[int], places: Array, timeline: Timeline
-) -> dict[str, Array]:
+def _lines(run: Run, bases: Sequence[int], places: Array, timeline: Timeline) -> dict[str, Array]:
     """Return by place of the author's: nanoseconds of its engines, bytes from and to HBM, reloads."""
     size = int(places.max()) + 1
-    moved = np.concatenate([_moved(each) for each in columns])
+    moved = np.concatenate([_moved(each) for each in timeline.columns])
     again = np.zeros(places.size, np.int64)
-    for each, base in zip(columns, bases, strict=True):
-        again[base + Operations(each).reloads(run.dependences.flow, base)] = 1
+    for each, base in zip(timeline.operations, bases, strict=True):
+        again[base + each.reloads(run.dependences.flow, base)] = 1
     busy = np.bincount(places, timeline.schedule.occupied, minlength=size)
     return {
         "line.busy": np.rint(busy).astype(np.int64),
@@ -82,9 +78,7 @@ def _lines(
 
 def _moved(columns: Columns) -> Array:
     """Return the number of bytes that each instruction reads from and writes to HBM."""
-    layouts, which = np.unique(columns.layouts, return_inverse=True)
-    shown = [LAYOUTS[int(each)] for each in layouts]
-    nbytes = np.array([0 if each.on_chip else each.nbytes for each in shown], np.int64)[which.reshape(-1)]
+    nbytes = columns.of_layouts(lambda layout: 0 if layout.on_chip else layout.nbytes)
     named = columns.of_plans(lambda plan: [plan.names_only for _ in plan.written])
     nbytes[named] = 0
     return np.bincount(columns.positions, nbytes, minlength=columns.record.count)
