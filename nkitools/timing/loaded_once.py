@@ -14,7 +14,6 @@ import numpy as np
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.record.columns import Columns
 from nkitools.record.dependences import CompressedRows
 from nkitools.timing.operations import Operations
 from nkitools.timing.repeated import mixed, sums
@@ -29,7 +28,9 @@ def loaded_once(operations: Operations, flow: CompressedRows, base: int, chip: G
     if loads.size < 2:
         return loads[:0], loads[:0]
     firsts, storages = columns.first_operands[loads], columns.storages
-    stays = np.isin(storages[firsts], _written_by(columns, loads))
+    is_load = np.zeros(columns.plans.size, np.bool_)
+    is_load[loads] = True
+    stays = ~np.isin(storages[firsts], storages[columns.writes & ~is_load[columns.positions]])  # nothing else writes it
     loads, firsts = loads[stays], firsts[stays]
     sources = (each[firsts + 1] for each in (storages, columns.layouts, columns.byte_offsets))
     keys = mixed(*sources) ^ sums(mixed(flow.sources), flow.starts)[base + loads]
@@ -50,9 +51,3 @@ def loaded_once(operations: Operations, flow: CompressedRows, base: int, chip: G
             originals.append(found[0])
         kept[key] = found
     return np.array(again, np.int64), np.array(originals, np.int64)
-
-
-def _written_by(columns: Columns, loads: Array) -> Array:
-    """Return the storages that nothing but some instructions writes."""
-    others = columns.writes & ~np.isin(columns.positions, loads)
-    return np.setdiff1d(columns.storages[columns.first_operands[loads]], columns.storages[others])

@@ -7,7 +7,7 @@ ones wait for their operands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
@@ -112,45 +112,64 @@ class _Scheduler:
         self.free = [0.0] * len(work.in_order)
         self.starts, self.ends = [0.0] * count, [0.0] * count
         self.by_engine = [False] * count
-        self.beside = _Beside(work, self)
+        nothing = np.zeros(count)
+        self.shared = nothing if work.shared is None else work.shared
+        self.rows = nothing if work.rows is None or work.clock is None else work.rows
+        self.lasting = np.where(self.shared > 0, self.shared, work.occupied).tolist()
+        self.later: dict[int, float] = {}  # when transfers begin that wait for what they share
 
     def run(self) -> Schedule:
         """Return the whole schedule."""
-        for position in [at for at, missing in enumerate(self.missing) if not missing]:
-            engine = self.engines[position]
-            if not self.work.in_order[engine]:
-                heappush(self.pending[engine], (0.0, position))
-        self._start_all()
+        self._start_all(self._released())
         begins = np.array(self.starts)
-        begins[list(self.beside.later)] = list(self.beside.later.values())
+        begins[list(self.later)] = list(self.later.values())
         return Schedule(
             starts=np.array(self.starts),
             begins=begins,
-            occupied=np.array(self.beside.lasting),
+            occupied=np.array(self.lasting),
             ends=np.array(self.ends),
             causes=np.array(self.causes, np.int64),
             waits_for_engine=np.array(self.by_engine, np.bool_),
         )
 
-    def _start_all(self) -> None:
-        """Start one instruction after the other, in a loop whose steps take no longer than a call."""
+    def _released(self) -> list[float]:
+        """Return when each engine can start its first instruction, as far as is clear at the beginning."""
+        nexts = [_NEVER] * len(self.lines)
+        for position in [at for at, missing in enumerate(self.missing) if not missing]:
+            engine = self.engines[position]
+            if not self.work.in_order[engine]:
+                heappush(self.pending[engine], (0.0, position))
+            elif self.lines[engine][0] != position:
+                continue
+            nexts[engine] = 0.0
+        return nexts
+
+    def _start_all(self, nexts: list[float]) -> None:
+        """Start one instruction after the other, in a loop whose steps take no longer than a call.
+
+        ``nexts``: when each engine can start an instruction next, as far as is clear.
+        """
         ready, causes, missing, engines = self.ready, self.causes, self.missing, self.engines
         bounds, edges, lines, heads = self.bounds, self.edges, self.lines, self.heads
         in_order, pending, free, starts, ends = self.work.in_order, self.pending, self.free, self.starts, self.ends
+        places, of_places, waiting = self.places, self.of_places, self.waiting
         occupied, durations = self.work.occupied.tolist(), self.work.durations.tolist()
         latest, by_engine = [NO_CAUSE] * len(in_order), self.by_engine
-        beside, is_beside = self.beside.started, self.beside.counts
-        nexts = [self._next(engine) for engine in range(len(in_order))]
+        has_queue = np.array(self.work.queues, np.bool_)[self.work.engines]
+        beside, is_beside = self._beside(), ((self.shared > 0) | (self.rows > 0) | has_queue).tolist()
         for _ in range(self.count):
             start = min(nexts)
             if start == _NEVER:
                 raise ValueError("instructions wait for each other")
             engine = nexts.index(start)
+            late, now = pending[engine], waiting[engine]
             if in_order[engine]:
                 position = lines[engine][heads[engine]]
                 heads[engine] += 1
-            else:
-                position = self._first(engine, start)
+            else:  # of those that are ready the first in the order
+                while late and late[0][0] <= start:
+                    heappush(now, places[heappop(late)[1]])
+                position = of_places[heappop(now)]
             if ready[position] < start:
                 causes[position], by_engine[position] = latest[engine], True
             starts[position] = start
@@ -174,81 +193,60 @@ class _Scheduler:
                         time = free[other]
                     if time < nexts[other]:  # that of this engine is found below
                         nexts[other] = time
-            if not in_order[engine]:
-                nexts[engine] = self._next(engine)
-            elif heads[engine] == len(lines[engine]) or missing[lines[engine][heads[engine]]]:  # as `_next` says
-                nexts[engine] = _NEVER
-            else:
-                time, soonest = ready[lines[engine][heads[engine]]], free[engine]
-                nexts[engine] = time if time > soonest else soonest
+            time, soonest = _NEVER, free[engine]
+            if now:
+                time = soonest
+            elif late:
+                time = late[0][0]
+            elif in_order[engine] and heads[engine] < len(lines[engine]) and not missing[lines[engine][heads[engine]]]:
+                time = ready[lines[engine][heads[engine]]]
+            nexts[engine] = time if time > soonest else soonest
 
-    def _first(self, engine: int, start: float) -> int:
-        """Return the first instruction in the order of an engine that is ready at a time; it is taken out."""
-        late, now = self.pending[engine], self.waiting[engine]
-        if not now:
-            _, position = heappop(late)
-            if not late or late[0][0] > start:
-                return position  # the only one
-            now.append(self.places[position])
-        while late and late[0][0] <= start:
-            heappush(now, self.places[heappop(late)[1]])
-        return self.of_places[heappop(now)]
+    def _beside(self) -> Callable[[int, int], float]:
+        """Return what says when an instruction ends that starts now, by the state that it shares with others.
 
-    def _next(self, engine: int) -> float:
-        """Return when an engine can start an instruction next, as far as is clear now."""
-        free = self.free[engine]
-        if self.work.in_order[engine]:
-            line, head = self.lines[engine], self.heads[engine]
-            if head == len(line) or self.missing[line[head]]:
-                return _NEVER
-            return max(free, self.ready[line[head]])
-        if self.waiting[engine]:
-            return free
-        pending = self.pending[engine]
-        return max(free, pending[0][0]) if pending else _NEVER
+        Beyond the order on their engine these are transfers, queues and the clock.
+        """
+        work, starts, ends, free, lasting, later = (
+            self.work,
+            self.starts,
+            self.ends,
+            self.free,
+            self.lasting,
+            self.later,
+        )
+        shared, rows, pools, queues = self.shared.tolist(), self.rows.tolist(), work.pools, work.queues
+        waits = (np.zeros(self.count) if work.waits is None else work.waits).tolist()
+        until = [0.0] * (max(pools, default=0) + 1)
+        windows = [_Windows(work.clock) for _ in until] if work.clock else []
+        flying: list[list[float]] = [[] for _ in work.in_order]  # when what has started ends
 
+        def started(position: int, engine: int) -> float:
+            end = ends[position]
+            if shared[position]:
+                pool, start = pools[engine], starts[position]
+                begin = until[pool]
+                if begin > start:
+                    later[position] = begin
+                    ends[position] = end = end + (begin - start)
+                else:
+                    begin = start
+                until[pool] = begin + shared[position]
+            elif rows[position]:
+                busy = lasting[position] - waits[position]
+                more = windows[pools[engine]].slower(starts[position], busy, rows[position])
+                if more:
+                    lasting[position] += more
+                    free[engine] += more
+                    ends[position] = end = end + more
+            if queues[engine]:
+                held = flying[engine]
+                heappush(held, end)
+                if len(held) >= queues[engine]:
+                    free[engine] = max(free[engine], heappop(held))
+            return end
 
-class _Beside:
-    """The state that instructions share beyond the order on their engine: transfers, queues and the clock."""
-
-    def __init__(self, work: Work, made: _Scheduler) -> None:
-        nothing = np.zeros(work.engines.size)
-        shared = nothing if work.shared is None else work.shared
-        rows = nothing if work.rows is None or work.clock is None else work.rows
-        self.counts = ((shared > 0) | (rows > 0) | np.array(work.queues, np.bool_)[work.engines]).tolist()
-        self.lasting = np.where(shared > 0, shared, work.occupied).tolist()
-        self.later: dict[int, float] = {}  # when transfers begin that wait for what they share
-        self._made, self._pools, self._queues = made, work.pools, work.queues
-        self._shared, self._rows = shared.tolist(), rows.tolist()
-        self._waits = (nothing if work.waits is None else work.waits).tolist()
-        self._until = [0.0] * (max(work.pools, default=0) + 1)
-        self._windows = [_Windows(work.clock) for _ in self._until] if work.clock else []
-        self._flying: list[list[float]] = [[] for _ in work.in_order]  # when what has started ends
-
-    def started(self, position: int, engine: int) -> float:
-        """Return when an instruction ends that has started now."""
-        made = self._made
-        start, more = made.starts[position], 0.0
-        if self._shared[position]:
-            pool = self._pools[engine]
-            begin = self._until[pool]
-            if begin > start:
-                self.later[position], more = begin, begin - start
-            else:
-                begin = start
-            self._until[pool] = begin + self._shared[position]
-        elif self._rows[position]:
-            busy = self.lasting[position] - self._waits[position]
-            more = self._windows[self._pools[engine]].slower(start, busy, self._rows[position])
-            self.lasting[position] += more
-            made.free[engine] += more
-        made.ends[position] = end = made.ends[position] + more
-        if self._queues[engine]:
-            held = self._flying[engine]
-            heappush(held, end)
-            if len(held) >= self._queues[engine]:
-                made.free[engine] = max(made.free[engine], heappop(held))
-        return end
+        return started
 
 
 class _Windows:
