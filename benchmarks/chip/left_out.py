@@ -1,10 +1,10 @@
 """``python -m benchmarks.chip.left_out``: figures of estimates, each family and each problem left out of the choice.
 
 Laws are of profiles, and no number is fitted to these latencies. What was chosen by looking at them are structures: how
-many tiles a line fills, whether matmuls go ahead of one that waits, which loads count, which profiled time a queue of a
-legacy kernel takes. Here every combination of them estimates every kernel. The figures without a family are those of
-the combination that is the best on all other families, those without a problem of the best on all other problems. Of
-equally good ones the plainer one counts, which stands first. ``--all`` runs the kernels and stores their estimates.
+many tiles a line fills, whether matmuls go ahead of one that waits, which loads count. Here every combination of them
+estimates every kernel. The figures without a family are those of the combination that is the best on all other
+families, those without a problem of the best on all other problems. Of equally good ones the plainer one counts, which
+stands first. ``--all`` runs the kernels and stores their estimates.
 """
 
 from __future__ import annotations
@@ -54,10 +54,9 @@ def _by_distance_alone(operations: Any, flow: Any, base: int, chip: Any) -> Any:
     )
 
 
-_SPACINGS = {law: _set(durations, "SPACING", (law, law)) for law in ("sync issue", "gpsimd spacing", "scalar spacing")}
 STRUCTURES: dict[str, tuple[dict[str, Patch], ...]] = {
     "modern": (
-        {f"{count} tiles": _set(queues, "TILES", count) for count in (1, 2, 3, 4)},
+        {f"{count} tiles": _set(queues, "TILES", count) for count in (2, 3, 4)},
         {"matmuls in order": _set(timeline, "GO_AHEAD", (durations.LEFT_OUT,)), "matmuls go ahead": nullcontext},
     ),
     "legacy": (
@@ -66,10 +65,9 @@ STRUCTURES: dict[str, tuple[dict[str, Patch], ...]] = {
             "loads by distance": _set(timeline, "loaded_once", _by_distance_alone),
             "loads by distance and banks": nullcontext,
         },
-        _SPACINGS,
     ),
 }
-NOW = {"modern": "2 tiles, matmuls go ahead", "legacy": "loads by distance and banks, gpsimd spacing"}
+NOW = {"modern": "2 tiles, matmuls go ahead", "legacy": "loads by distance and banks"}
 
 
 def models(dialect: str) -> dict[str, Sequence[Patch]]:

@@ -25,8 +25,6 @@ from nkitools.timing.schedule import Clock
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma", "left out")
 TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA, LEFT_OUT = range(len(ENGINES))
 DMA_COMPLETION_NS = 1300.0  # the share of completion in the documented nanoseconds of a DMA (NKI DMA overview)
-# Between two transfers of a queue: hardware makes the descriptors of a modern kernel, software those of a legacy one.
-SPACING = "sync issue", "gpsimd spacing"
 DMA_ENGINES = 16  # of a core (nki-dma-overview)
 _PARTITIONS_PER_DMA_ENGINE = 8  # "a 4-partition load keeps 15 engines idle" (nki-dma-overview)
 
@@ -177,9 +175,8 @@ def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, k
         run = min(each.run // each.dtype.itemsize for each in layouts[:2])
         descriptors = max(1, layouts[0].elements // max(run, 1))
     packet = profiled(chip.short_name, "DMA", "DMA_PACKET", "packet")
-    queue = profiled(chip.short_name, "DMA", "DMA_DIRECT2D", SPACING[reorders])
     issue = profiled(chip.short_name, "DMA", "DMA_DIRECT2D", "sync issue")
-    if packet is None or queue is None or issue is None or not layouts:
+    if packet is None or issue is None or not layouts:
         of_descriptors = descriptors * knobs.descriptor_ns
         occupied = max(data, of_descriptors / DMA_ENGINES + knobs.dma_issue_ns)
         own = max(data * DMA_ENGINES, of_descriptors) / engines
@@ -192,8 +189,8 @@ def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, k
     own = all_engines / engines
     return Time(
         engine=DMA,
-        occupied=queue.fixed_ns if reorders else max(own, queue.fixed_ns),
-        duration=(max(own, queue.fixed_ns) if reorders else issue.fixed_ns + own) + knobs.dma_latency_ns,
+        occupied=issue.fixed_ns if reorders else max(own, issue.fixed_ns),
+        duration=(max(own, issue.fixed_ns) if reorders else issue.fixed_ns + own) + knobs.dma_latency_ns,
         shared=all_engines / DMA_ENGINES,
     )
 

@@ -12,7 +12,7 @@ from nkitools.facts.laws import profiled
 from nkitools.timing.durations import DMA, ENGINES, GPSIMD, SCALAR, TENSOR, VECTOR
 from nkitools.timing.operations import Operations
 
-TILES = 2  # that a line's loads fill in turns, in the modern dialect: of 1 to 4, the order of 95 kernels shows 2
+TILES = 2  # that a line's loads fill in turns, in the modern dialect: the fewest of which one is read as one is filled
 RINGS = 16  # transfers that are under way at once (nki-dma-overview: 16 queues)
 
 

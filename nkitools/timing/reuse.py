@@ -1,15 +1,14 @@
 """The reuse of memory on chip: a tile waits for the last reader of the tile that had its bytes before.
 
-Tensors get bytes in the order of their first writes, as long as SBUF and PSUM have room. Then each tensor takes the
-bytes of those whose last use is the longest ago. Tensors with an address stay where the author put them; the
-dependences of the run have their order.
+Tensors get bytes side by side in the order of their first writes, and from the first byte again behind the last one,
+where no other tensor needs its bytes any more. Tensors with an address stay where the author put them; the dependences
+of the run have their order.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict
 from collections.abc import Iterator
-from heapq import heappop, heappush
 
 import numpy as np
 
@@ -18,38 +17,43 @@ from nkitools.facts.generations import Generation
 from nkitools.record.columns import Columns
 from nkitools.timing.repeated import mixed
 
-_SPILLED = 8  # of a full memory the part that is made free at once
+_MANY = 1024  # uses of a tile
 
 
-def reuse_edges(columns: Columns, chip: Generation, cores: Array, fresh: Array) -> tuple[Array, Array]:
+def reuse_edges(columns: Columns, chip: Generation, cores: Array, fresh: Array, late: Array) -> tuple[Array, Array]:
     """Return pairs of instructions: the first write to a tile, and an access to the tile that had its bytes before.
 
     ``cores``: the core of each instruction, which has an SBUF and a PSUM of its own. ``fresh``: the positions of the
-    instructions with which a tile begins anew, so that it may have other bytes from there on.
+    instructions with which a tile begins anew, so that it may have other bytes from there on. ``late``: those that
+    stand before the next use of what they write; the tile needs its bytes from there on.
     """
     order = np.argsort(columns.storages, kind="stable")
     storages, positions = columns.storages[order], columns.positions[order]
-    firsts = np.flatnonzero((np.diff(storages, prepend=-1) != 0) | np.isin(positions, fresh))
+    begins = np.diff(storages, prepend=-1) != 0
+    if fresh.size:
+        begins |= np.isin(positions, fresh)
+    firsts = np.flatnonzero(begins)
     lasts = np.append(firsts[1:], storages.size) - 1
+    writes = positions[firsts]
+    needed = positions[np.where(np.isin(writes, late), np.minimum(firsts + 1, lasts), firsts)] if late.size else writes
     decides = ~_implied(columns, order, firsts)
+    decides[1:] &= (np.diff(positions) != 0) | begins[1:] | ~decides[:-1]  # an instruction decides once
     counts = np.concatenate(([0], np.cumsum(decides)))  # of the accesses that decide, before each
-    tiles: dict[tuple[str, int], list[tuple[int, int, int, int, int]]] = {}
-    for storage, begins, ends, first, last in zip(
-        *(each.tolist() for each in (storages[firsts], positions[firsts], positions[lasts])),
-        *(each.tolist() for each in (counts[firsts], counts[lasts + 1] - 1)),
-        strict=True,
+    capacities = {"SBUF": chip.sbuf_usable_bytes, "PSUM": chip.psum_partition_bytes}
+    tiles: dict[tuple[str, int], list[tuple[int, ...]]] = defaultdict(list)
+    rows = needed, positions[lasts], counts[firsts], counts[lasts + 1], writes
+    for storage, core, *row in zip(
+        storages[firsts].tolist(), cores[writes].tolist(), *map(np.ndarray.tolist, rows), strict=True
     ):
         known = columns.record.storages.get(storage)
-        if known is not None and known.memory in ("SBUF", "PSUM") and not known.has_address and not known.is_given:
-            place = known.memory, int(cores[begins])
-            tiles.setdefault(place, []).append((begins, ends, first, last, known.partition_bytes))
-    targets, sources, uses = list[int](), list[int](), positions[decides].tolist()
-    for (memory, _), found in tiles.items():
-        capacity = chip.sbuf_usable_bytes if memory == "SBUF" else chip.psum_partition_bytes
-        for first, accesses in _rotated(sorted(found), uses, capacity):
-            sources += accesses
-            targets += [first] * len(accesses)
-    return np.array(targets, np.int64), np.array(sources, np.int64)
+        if known is not None and known.memory in capacities and not known.has_address and not known.is_given:
+            tiles[known.memory, core].append((*row, known.partition_bytes))
+    waits = [each for (memory, _), found in tiles.items() for each in _placed(sorted(found), capacities[memory])]
+    waiting, begin, end = np.array(waits, np.int64).reshape(-1, 3).T
+    sizes = end - begin
+    uses = np.repeat(end - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
+    sources = np.where(uses < 0, -1 - uses, positions[decides][np.maximum(uses, 0)])
+    return np.repeat(waiting, sizes), sources
 
 
 def _implied(columns: Columns, accesses: Array, firsts: Array) -> Array:
@@ -60,7 +64,8 @@ def _implied(columns: Columns, accesses: Array, firsts: Array) -> Array:
     if not accesses.size:
         return np.zeros(0, np.bool_)
     tiles = np.repeat(np.arange(firsts.size), np.diff(firsts, append=accesses.size))
-    keys = mixed(tiles, columns.layouts[accesses], columns.byte_offsets[accesses])
+    keys = mixed(columns.layouts[accesses], columns.byte_offsets[accesses])
+    keys = (tiles.astype(np.uint64) << np.uint64(32)) | (keys >> np.uint64(32))  # nearly sorted, which is sorted sooner
     order = np.argsort(keys, kind="stable")
     writes, places = columns.writes[accesses[order]], np.arange(order.size)
     begins = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
@@ -71,34 +76,37 @@ def _implied(columns: Columns, accesses: Array, firsts: Array) -> Array:
     return found
 
 
-def _rotated(
-    tiles: list[tuple[int, int, int, int, int]], positions: list[int], capacity: int
-) -> Iterator[tuple[int, set[int]]]:
-    """Yield the first use of a tile, and the uses of one whose bytes it takes, for each such pair of one memory.
+def _placed(tiles: list[tuple[int, ...]], capacity: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the first write to a tile, and where the uses of one stand whose bytes it takes, for each pair of a memory.
 
-    A tile is its first and last use, where its uses stand, and its bytes.
-
-    Where more is alive than there is room for, some tiles are taken to be elsewhere: the last ones to be used again.
+    A tile is when it is first and last needed, where its uses begin and end, its first write, and its bytes. It takes
+    the next bytes side by side that no tile needs any more, behind those of the tile before. What finds none waits for
+    nothing. Of a tile with many uses the first one on its bytes waits for all, and the next ones for that one's write,
+    which stands as a negative number.
     """
-    alive: list[tuple[int, int, int, int]] = []  # by their last use
-    farthest: list[tuple[int, int, int]] = []  # the same by the greatest last use, with their first use and bytes
-    spilled: set[int] = set()
-    dead: deque[tuple[int, int, int]] = deque()  # those whose bytes are not taken again, by their last use
-    room = capacity
-    for begins, ends, first, last, nbytes in tiles:
-        while alive and alive[0][0] < begins:
-            _, one, other, size = heappop(alive)
-            if one not in spilled:
-                dead.append((one, other, size))
-        while room < nbytes and dead:
-            one, other, size = dead.popleft()
-            room += size
-            yield begins, set(positions[one : other + 1])
-        if room < nbytes:
-            while farthest and -farthest[0][0] >= begins and room < max(nbytes, capacity // _SPILLED):
-                _, one, size = heappop(farthest)
-                spilled.add(one)
-                room += size
-        room -= nbytes
-        heappush(alive, (ends, first, last, nbytes))
-        heappush(farthest, (-ends, first, nbytes))
+    places = [(capacity, -1, 0, 0)]  # pieces of the memory by their bytes: how many, last needed when, by which uses
+    begin = 0
+    for needed, ends, first, last, write, nbytes in tiles:
+        low = high = begin
+        room, left = 0, 2 * len(places)
+        while room < nbytes and left:
+            left -= 1
+            if high == len(places):
+                low = high = room = 0
+            piece = places[high]
+            high += 1
+            if piece[1] < needed:
+                room += piece[0]
+            else:
+                low, room = high, 0
+        if room < nbytes or not nbytes:
+            continue
+        for _, until, one, other in places[low:high]:
+            if until >= 0:
+                yield write, one, other
+        _, until, one, other = piece
+        if other - one > _MANY:
+            one, other = -1 - write, -write
+        more = [(room - nbytes, until, one, other)] if room > nbytes else []
+        places[low:high] = [(nbytes, ends, first, last), *more]
+        begin = low + 1

@@ -222,7 +222,7 @@ def _part_of(
         durations[loads_table] += loading
     by_line = model.is_profiled and not model.reorders
     late, renewals = (operations.named("memset"), operations.renewals) if by_line else (none, none)
-    reused = reuse_edges(columns, model.chip, own, renewals)
+    reused = reuse_edges(columns, model.chip, own, renewals, late)
     later, readers = ahead(operations, flow, base, own) if by_line else (none, none)
     queues = np.zeros_like(mine)
     if model.is_profiled:

@@ -102,7 +102,7 @@ def test_the_band_is_that_of_the_measured_kernels_of_the_family() -> None:
     assert said == f"the band is that of {matmul.rows} measured kernels (modern, matmul)"
     assert lower > band(trn2)[0]
     assert upper < band(trn2)[1]
-    assert family_band(trn2, "modern, matmul", 1)[:2] == (lower / OUTSIDE_FACTOR, upper * OUTSIDE_FACTOR)
+    assert family_band(trn2, "modern, matmul", 1)[:2] == pytest.approx((lower / OUTSIDE_FACTOR, upper * OUTSIDE_FACTOR))
     *wide, said = family_band(trn2, "modern, activation")
     assert tuple(wide) == band(trn2, 1)
     assert "no kernel of this family" in said
