@@ -12,7 +12,7 @@ from nkitools.facts.laws import profiled
 from nkitools.timing.durations import DMA, ENGINES, GPSIMD, SCALAR, TENSOR, VECTOR
 from nkitools.timing.operations import Operations
 
-TILES = 2  # that a line's loads fill in turns, in the modern dialect: the fewest of which one is read as one is filled
+TILES = 2  # that a line's loads fill in turns, in the modern dialect: with fewer none is filled while one is read
 RINGS = 16  # transfers that are under way at once (nki-dma-overview: 16 queues)
 
 

@@ -25,7 +25,7 @@ def reuse_edges(columns: Columns, chip: Generation, cores: Array, fresh: Array, 
 
     ``cores``: the core of each instruction, which has an SBUF and a PSUM of its own. ``fresh``: the positions of the
     instructions with which a tile begins anew, so that it may have other bytes from there on. ``late``: those that
-    stand before the next use of what they write; the tile needs its bytes from there on.
+    the compiler moves to the next use of their tile, which needs its bytes from there on.
     """
     order = np.argsort(columns.storages, kind="stable")
     storages, positions = columns.storages[order], columns.positions[order]

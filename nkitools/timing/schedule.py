@@ -162,10 +162,10 @@ class _Scheduler:
             if start == _NEVER:
                 raise ValueError("instructions wait for each other")
             engine = nexts.index(start)
-            late, now = pending[engine], waiting[engine]
+            late, now, line, head = pending[engine], waiting[engine], lines[engine], heads[engine]
             if in_order[engine]:
-                position = lines[engine][heads[engine]]
-                heads[engine] += 1
+                position = line[head]
+                heads[engine] = head = head + 1
             else:  # of those that are ready the first in the order
                 while late and late[0][0] <= start:
                     heappush(now, places[heappop(late)[1]])
@@ -182,24 +182,25 @@ class _Scheduler:
                 time = end + lag
                 if time > ready[target]:
                     ready[target], causes[target] = time, position
-                missing[target] -= 1
-                if not missing[target]:
-                    other, time = engines[target], ready[target]
-                    if not in_order[other]:
-                        heappush(pending[other], (time, target))
-                    elif lines[other][heads[other]] != target:
-                        continue
-                    if time < free[other]:
-                        time = free[other]
-                    if time < nexts[other]:  # that of this engine is found below
-                        nexts[other] = time
+                missing[target] = left = missing[target] - 1
+                if left:
+                    continue
+                other, time = engines[target], ready[target]
+                if not in_order[other]:
+                    heappush(pending[other], (time, target))
+                elif lines[other][heads[other]] != target:
+                    continue
+                if time < free[other]:
+                    time = free[other]
+                if time < nexts[other]:  # that of this engine is found below
+                    nexts[other] = time
             time, soonest = _NEVER, free[engine]
             if now:
                 time = soonest
             elif late:
                 time = late[0][0]
-            elif in_order[engine] and heads[engine] < len(lines[engine]) and not missing[lines[engine][heads[engine]]]:
-                time = ready[lines[engine][heads[engine]]]
+            elif in_order[engine] and head < len(line) and not missing[line[head]]:
+                time = ready[line[head]]
             nexts[engine] = time if time > soonest else soonest
 
     def _beside(self) -> Callable[[int, int], float]:
