@@ -93,7 +93,7 @@ class _Scheduler:
         bounds = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(work.sources, minlength=count), out=bounds[1:])
         self.bounds = bounds.tolist()
-        self.edges = list(zip(work.targets[order].tolist(), work.lags[order].tolist(), strict=True))
+        self.targets, self.lags = work.targets[order].tolist(), work.lags[order].tolist()
         self.missing = np.bincount(work.targets, minlength=count).tolist()
         self.engines = work.engines.tolist()
         self.ready = [0.0] * count
@@ -150,7 +150,7 @@ class _Scheduler:
         ``nexts``: when each engine can start an instruction next, as far as is clear.
         """
         ready, causes, missing, engines = self.ready, self.causes, self.missing, self.engines
-        bounds, edges, lines, heads = self.bounds, self.edges, self.lines, self.heads
+        bounds, targets, lags, lines, heads = self.bounds, self.targets, self.lags, self.lines, self.heads
         in_order, pending, free, starts, ends = self.work.in_order, self.pending, self.free, self.starts, self.ends
         places, of_places, waiting = self.places, self.of_places, self.waiting
         occupied, durations = self.work.occupied.tolist(), self.work.durations.tolist()
@@ -178,8 +178,8 @@ class _Scheduler:
             latest[engine] = position
             if is_beside[position]:
                 end = beside(position, engine)
-            for target, lag in edges[bounds[position] : bounds[position + 1]]:
-                time = end + lag
+            for edge in range(bounds[position], bounds[position + 1]):
+                target, time = targets[edge], end + lags[edge]
                 if time > ready[target]:
                     ready[target], causes[target] = time, position
                 missing[target] = left = missing[target] - 1
