@@ -43,5 +43,5 @@ def _call(found: Card) -> str:
 
 
 def _what(found: Card) -> str:
-    text = found.sentence
-    return text if len(text) <= 110 else text[:107].rsplit(" ", 1)[0] + " …"
+    text = found.sentence.removeprefix("Return ")
+    return text if len(text) <= 100 else text[:97].rsplit(" ", 1)[0] + " …"
