@@ -22,7 +22,7 @@ from nkitools.launch.simulate import simulate
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import KernelError
 from nkitools.serve.instruction_cards import card
-from nkitools.strategies.calls import CALLS, Tile
+from nkitools.strategies.calls import Tile, calls
 from nkitools.targets.imports import stand_in
 
 INTRODUCTION = """\
@@ -109,7 +109,7 @@ def example_of(name: str) -> str | None:
     It is made of the call that the strategies for dtypes take, else written for the page, else the shortest good
     example of a rule.
     """
-    if name in CALLS:
+    if name in calls():
         return _example_of_call(name)
     if name in EXAMPLES:
         return EXAMPLES[name]
@@ -130,7 +130,7 @@ def _works(name: str, text: str) -> bool:
 
 
 def _example_of_call(name: str) -> str:
-    call = CALLS[name]
+    call = calls()[name]
     tiles = {key: value for key, value in call.items() if isinstance(value, Tile)}
     given = [key for key, tile in tiles.items() if tile.is_read]
     written = [key for key, tile in tiles.items() if not tile.is_read]

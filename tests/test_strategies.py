@@ -19,7 +19,7 @@ from nkitools.chip.dtypes import DTYPES, UnknownDType
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.strategies import arrays, awkward_values, box_pairs, boxes, dtypes, matrix_shapes, tile_shapes
-from nkitools.strategies.calls import CALLS
+from nkitools.strategies.calls import calls
 
 quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -165,7 +165,7 @@ class TestDTypes:
         taken = {str(each) for each in drawn(dtypes("nc_matmul", operands="dst", chip="trn2"), 50)}
         assert taken == {"float32"}
 
-    @pytest.mark.parametrize("name", sorted(CALLS))
+    @pytest.mark.parametrize("name", sorted(calls()))
     def test_what_is_refused_is_refused_by_the_instruction(self, name: str) -> None:
         """Every call in the table is legal on some chip, and shrinks to float32 there."""
         assert str(smallest_of(dtypes(name, chip="trn3"), lambda _: True)) == "float32"

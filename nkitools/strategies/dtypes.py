@@ -18,7 +18,7 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.facts.generations import generation_of
 from nkitools.launch.simulate import simulate
 from nkitools.rules.finding import KernelError
-from nkitools.strategies.calls import CALLS, Tile, nl
+from nkitools.strategies.calls import Tile, calls, nl
 
 # The simplest first: what fails shrinks to it.
 _ORDER = ["float32", "bfloat16", "float16", "int32", *DTYPES]
@@ -53,9 +53,9 @@ def dtypes(
             generation_of(chip)
         return st.sampled_from(_ALL)
     name = instruction if isinstance(instruction, str) else str(getattr(instruction, "__name__", instruction))
-    if name not in CALLS:
-        raise ValueError(f"instruction: {name!r} is not among those that can be tried: {', '.join(sorted(CALLS))}")
-    call = CALLS[name]
+    if name not in calls():
+        raise ValueError(f"instruction: {name!r} is not among those that can be tried: {', '.join(sorted(calls()))}")
+    call = calls()[name]
     data = tuple(name for name, value in call.items() if isinstance(value, Tile) and value.dtype is None)
     chosen = data if operands is None else (operands,) if isinstance(operands, str) else tuple(operands)
     wrong = [each for each in chosen if not isinstance(call.get(each), Tile)]
@@ -77,7 +77,7 @@ def dtypes(
 
 @lru_cache
 def _taken(name: str, operands: tuple[str, ...], chip: str, arguments: tuple[tuple[str, Any], ...]) -> list[DType]:
-    call = {**CALLS[name], **dict(arguments)}
+    call = {**calls()[name], **dict(arguments)}
     return [dtype for dtype in _ALL if _is_taken(name, call, operands, chip, dtype)]
 
 

@@ -17,6 +17,16 @@ from tests.oracle.state import State
 
 CORPUS = [json.loads(line) for line in (Path(__file__).parent / "corpus.jsonl").read_text().splitlines()]
 ORACLE = comparison("oracle")
+
+
+def _first_step(name: str) -> dict[str, Any]:
+    """A program of the first step of an instruction that is drawn."""
+    program = next(program for seed in range(400) if (program := program_of(seed, [name]))["steps"])
+    return {**program, "steps": program["steps"][:1]}
+
+
+_alone = [step["instruction"] for program in CORPUS if len(program["steps"]) == 1 for step in program["steps"]]
+CORPUS += [_first_step(name) for name in oracle.INSTRUCTIONS if name not in _alone]
 # Of each comparison: how many programs `make soak` runs; the suite runs a hundredth.
 SOAKED = {"oracle": 100_000, "careful": 4000, "legacy": 4000, "jnp": 300}
 _PART = 5000  # programs of one test
@@ -31,11 +41,6 @@ PARTS = [
 def test_a_program_of_the_corpus_agrees(program: dict[str, Any]) -> None:
     """One for each instruction, and those that once disagreed."""
     assert disagreement(ORACLE, program) == ""
-
-
-def test_the_corpus_has_every_instruction_of_the_oracle() -> None:
-    """In some program."""
-    assert {step["instruction"] for program in CORPUS for step in program["steps"]} == set(oracle.INSTRUCTIONS)
 
 
 @pytest.mark.soak
@@ -125,7 +130,7 @@ def test_a_fault_of_one_way_is_found_and_made_small(name: str, monkeypatch: pyte
         if disagreement(against, program):
             small = shrunk(against, program)
             assert len(small["steps"]) <= len(program["steps"])
-            assert "add" in json.dumps(small["steps"])
+            assert "op=nl.add" in exact(small)
             return
     raise AssertionError("no program showed the fault")
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from enum import Enum
-from inspect import Parameter
 from typing import Any
 
 import pytest
@@ -76,64 +74,6 @@ def test_the_rules_that_the_tests_break_are_documented(name: str) -> None:
     """What a test sees refused, the docstring promises."""
     broken = {case[0] for case in REFUSED[name].values()}
     assert broken <= named_rules(INSTRUCTIONS[name].__doc__ or "")
-
-
-# The signatures of the docstrings' reference, nki.isa 0.7; tests/dialects/modern has those of each version.
-SIGNATURES = {
-    "dma_copy": "dst, src, priority=None, oob_mode=error, dge_mode=unknown, engine=unknown, name=None",
-    "tensor_copy": "dst, src, engine=unknown, name=None",
-    "memset": "dst, value, engine=unknown, name=None",
-    "iota": "dst, pattern, offset=0, channel_multiplier=0, name=None",
-    "nc_matmul": (
-        "dst, stationary, moving, is_stationary_onezero=False, is_moving_onezero=False, is_transpose=False, "
-        "accumulate=None, tile_position=(), tile_size=(), perf_mode=none, name=None"
-    ),
-    "nc_transpose": "dst, data, engine=unknown, name=None",
-    "tensor_tensor": "dst, data1, data2, op, engine=unknown, name=None",
-    "tensor_scalar": (
-        "dst, data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False, engine=unknown, name=None"
-    ),
-    "tensor_reduce": "dst, op, data, axis, negate=False, keepdims=False, name=None",
-    "activation": (
-        "dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=idle, engine=scalar, "
-        "name=None"
-    ),
-    "reciprocal": "dst, data, name=None",
-    "scalar_tensor_tensor": (
-        "dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, reduce_cmd=reset_reduce, "
-        "reduce_op=nl.add, reduce_res=None, name=None, dtype=None"
-    ),
-    "tensor_scalar_reduce": (
-        "dst, data, op0, operand0, reduce_op, reduce_res=None, reverse0=False, reduce_cmd=reset_reduce, "
-        "reduce_init=None, reduce_res_negate=False, name=None"
-    ),
-    "tensor_scalar_cumulative": "dst, src, op0, op1, imm0, imm1=None, reduce_cmd=reset_reduce, name=None",
-    "tensor_tensor_scan": "dst, data0, data1, initial, op0, op1, reverse0=False, reverse1=False, name=None",
-    "activation_reduce": "dst, op, data, reduce_op, reduce_res, bias=None, scale=1.0, name=None",
-    "activate2": (
-        "dst, op, data, imm0, imm1, op0, op1, relu_param=0.0, reverse0=False, reverse1=False, reduce_op=None, "
-        "reduce_res=None, reduce_cmd=idle, engine=scalar, name=None"
-    ),
-    "exponential": "dst, src, max_value=0.0, reduce_res=None, reduce_cmd=idle, reduce_init=0.0, name=None",
-    "bn_stats": "dst, data, name=None",
-    "bn_aggr": "dst, data, name=None",
-    "tensor_partition_reduce": "dst, op, data, name=None",
-}
-
-
-def written(parameter: Parameter) -> str:
-    """A parameter as the reference writes it."""
-    if parameter.default is parameter.empty:
-        return parameter.name
-    default = parameter.default
-    return f"{parameter.name}={default.name if isinstance(default, Enum) else repr(default)}"
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_the_signature_is_the_documented_one(name: str) -> None:
-    """Names, order and defaults."""
-    parameters = INSTRUCTIONS[name].__signature__.parameters.values()
-    assert ", ".join(written(parameter) for parameter in parameters) == SIGNATURES[name]
 
 
 @pytest.mark.parametrize("name", INSTRUCTIONS)

@@ -14,6 +14,7 @@ import numpy as np
 
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.strategies.calls import calls
 from tests.isa.issued import Tile, tile
 
 ALL_CHIPS = ("trn1", "trn2", "trn3")
@@ -348,3 +349,9 @@ call("rand_set_state", "Vector Engine", chips=NEWEST)(
     lambda r: {"src_seeds": whole(r, 3, 24, below=2**31, dtype=nl.uint32), "engine": nisa.engine.vector}
 )
 call("rand_get_state", chips=NEWER)(lambda r: {"dst": whole(r, 3, 6, below=9, dtype=nl.uint32)})
+
+
+# --- instructions that need no other tiles than usual ones ------------------------------------------------------------
+
+for name in calls().keys() - {each.instruction for each in CALLS}:
+    call(name)(lambda r, name=name: {key: real(r, *each.shape[:1], 4) for key, each in calls()[name].items()})

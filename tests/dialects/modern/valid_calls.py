@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.facts.versions import names_of
+from nkitools.strategies.calls import Tile, calls
 from tests.nki_versions import SINCE_0_7
 
 # Functions that take no argument, or none that is wrong alone.
@@ -143,8 +146,16 @@ CALLS: dict[str, Any] = {
         "n": 16,
     },
 }
+
+
+def _usual(name: str) -> dict[str, Any]:
+    """The call that the strategies know, for an instruction that needs no other one."""
+    return {key: tile(*each.shape) if isinstance(each, Tile) else each for key, each in calls()[name].items()}
+
+
+CALLS |= {name: partial(_usual, name) for name in calls() if name not in CALLS}
 # Instructions that came with NKI 0.7.
-NEWEST = {"scalar_load", "scalar_store"}
+NEWEST = {name for name, row in names_of("nki.isa").items() if row.since == "0.7"}
 # The names of all calls, as a test's parameter.
 NAMES = [pytest.param(name, marks=SINCE_0_7) if name in NEWEST else name for name in CALLS]
 
