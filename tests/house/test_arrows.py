@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +52,7 @@ room(
     "authors_code", "chip", "engines", "facts", "isa", "issue", "language", "launch", "lint", "record",
     "rules",
 )  # fmt: skip
-room("strategies", "chip", "dialects", "facts", "launch", "rules")
+room("strategies", "chip", "dialects", "facts", "issue", "launch", "rules")
 room("why", "chip", "comparison", "facts", "issue", "launch", "precision", "record", "rules")
 room("suggestions", "dialects", "edits", "facts", "issue", "lint", "rules")
 room("pallas", "authors_code", "chip", "comparison", "facts", "precision", "processes", "record", "rules")
@@ -251,3 +252,13 @@ def test_the_table_reads_imports_wherever_they_stand() -> None:
         "nkitools.launch",
         "nkitools.record",
     ]
+
+
+def test_the_picture_of_the_rooms_has_their_order() -> None:
+    """A room that another one names lies on a lower floor of the picture, or on the same floor to its right."""
+    picture = (REPOSITORY / "docs/explanation/rooms.svg").read_text(encoding="utf-8")
+    found = re.findall(r'<text x="([\d.]+)" y="(\d+)" text-anchor="middle">(\w+)</text>', picture)
+    places = {name: (int(y), float(x)) for x, y, name in found}
+    assert {name for name in BELOW if (PACKAGE / name).is_dir()} <= places.keys() | {"examples", "nkitools"}
+    pairs = [(one, other) for one in places for other in BELOW[one] & places.keys()]
+    assert [(one, other) for one, other in pairs if places[one] >= places[other]] == []
