@@ -161,16 +161,19 @@ def _name_after(instructions: list[dis.Instruction], taker: int, above: int) -> 
 
 def is_returned(code: CodeType, offset: int) -> bool:
     """Return whether the value of the instruction at ``offset`` is returned as it is: the caller names it."""
-    offsets, instructions = instructions_of(code)
-    position = bisect_right(offsets, offset)
-    return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
+    return _next(code, offset) == "RETURN_VALUE"
 
 
 def is_dropped(code: CodeType, offset: int) -> bool:
     """Return whether the value of the instruction at ``offset`` is not used: the instruction is a statement."""
+    return _next(code, offset) == "POP_TOP"
+
+
+def _next(code: CodeType, offset: int) -> str:
+    """Return the name of the instruction that follows the one at ``offset``; '' behind the last one."""
     offsets, instructions = instructions_of(code)
     position = bisect_right(offsets, offset)
-    return position < len(instructions) and instructions[position].opname == "POP_TOP"
+    return instructions[position].opname if position < len(instructions) else ""
 
 
 _PUSHES = frozenset({"PUSH_NULL", "LOAD_CONST", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"})

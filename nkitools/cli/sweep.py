@@ -15,7 +15,7 @@ import click
 from nkitools.cli.commands import FileError
 from nkitools.cli.shared_options import chips_option, json_option, set_option, sum_order_option, version_option
 from nkitools.cli.terminal import say, say_json
-from nkitools.facts.case_space import choices_of, drawn_points
+from nkitools.facts.case_space import choices_of, table_of
 from nkitools.kernel_file import KernelFile, check_settings, load, seen
 
 if TYPE_CHECKING:
@@ -115,29 +115,26 @@ def run_sweep(
     name in --set has only this value. Exit code: 0 if every case passes, 1 if one does not, 2 for a mistake in the
     command.
     """
-    from nkitools.sweeps.checked_call import Case
-    from nkitools.sweeps.sweep import check_names, checked_call, chips_of, make_engine, run_cases, surroundings
+    from nkitools.sweeps.sweep import cases_of, checked_call, make_engine, run_cases, surroundings
     from nkitools.targets.imports import stand_in
 
     file, name = seen(kernel, needs_inputs=False)
     with stand_in("always"):
         loaded = load(file)
-        cases_of = space or loaded.space
-        if cases_of is None:
+        space_of = space or loaded.space
+        if space_of is None:
             raise click.UsageError(f"{file} says no space: give it `space`, or name a TOML file, --space FILE")
         try:
-            arguments = _arguments_of(loaded, cases_of)
-            call = checked_call(loaded.kernel(name), cases_of, arguments, loaded.reference, rtol, atol)
-            check_settings(loaded, call.kernel, settings, {*choices_of(cases_of), *loaded.case_names()})
-            points = drawn_points(_fixed(cases_of, settings), sample, seed)
-            check_names(call, points[0])
-            chips = chips_of(call.kind, chips)
+            arguments = _arguments_of(loaded, space_of)
+            call = checked_call(loaded.kernel(name), space_of, arguments, loaded.reference, rtol, atol)
+            check_settings(loaded, call.kernel, settings, {*choices_of(space_of), *loaded.case_names()})
+            cases = cases_of(call, _fixed(space_of, settings), chips, sample, seed)
             surroundings(call.kind)  # an option that means nothing is no result of a case
             where = make_engine(engine, workers, timeout, int(memory * 2**30), address)
         except (ValueError, ImportError) as error:
             raise click.UsageError(str(error)) from None
         with progress_line() as progress, told_in_a_line(store):
-            found = run_cases(call, [Case(point, each) for point in points for each in chips], where, store, progress)
+            found = run_cases(call, cases, where, store, progress)
     if as_json:
         say_json(_plain(found), allow_nan=False, default=str)
     else:
@@ -188,8 +185,6 @@ def failure_line(row: dict[str, Any]) -> str:
 
 def _arguments_of(file: KernelFile, space: Any) -> Any:
     """Return FILE's function of a case; None if the space has the arguments."""
-    from nkitools.facts.case_space import table_of
-
     if not isinstance(space, dict) and "arguments" in table_of(space):
         return None
     if file.arguments is None:

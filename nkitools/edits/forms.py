@@ -9,8 +9,8 @@ from itertools import combinations
 
 from nkitools.edits.kinds import kind
 from nkitools.edits.names import Names
-from nkitools.edits.remedies import REMEDIES, says_closed, sign_of
-from nkitools.edits.source import Edit, Source, callee, last_word, replaced
+from nkitools.edits.remedies import REMEDIES, sign_of
+from nkitools.edits.source import Edit, Source, callee, last_word, replaced, says_closed, tensor_of
 
 _FUNCTIONS = ("exp", "log", "square", "abs", "rsqrt", "reciprocal", "negative")
 _NO_TENSOR = ("ndarray", "zeros", "ones", "full", "arange", "load", "store", "ds", "program_id", "num_programs")
@@ -202,11 +202,7 @@ def one_more_function(source: Source, node: ast.expr) -> Iterator[Edit]:
 def _is_tensor(names: Names, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return names.room(node) == "nl" and callee(node) not in _NO_TENSOR
-    return _base(node) in names.tensors
-
-
-def _base(node: ast.AST) -> str:
-    return last_word(node.value) if isinstance(node, ast.Subscript) else last_word(node)
+    return tensor_of(node) in names.tensors
 
 
 @kind("keyword-of-another", "a keyword that another call has", ast.Call, REMEDIES)

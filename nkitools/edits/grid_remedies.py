@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from nkitools.edits.kinds import kind
 from nkitools.edits.names import Names
-from nkitools.edits.remedies import REMEDIES, says_closed
-from nkitools.edits.source import FUNCTIONS, Edit, Source, callee, replaced
+from nkitools.edits.remedies import REMEDIES
+from nkitools.edits.source import FUNCTIONS, Edit, Source, callee, replaced, says_closed
 
 _AXES = range(3)
 

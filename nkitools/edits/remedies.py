@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from nkitools.edits.kinds import Kind, kind
 from nkitools.edits.names import Names
-from nkitools.edits.source import Edit, Source, callee, last_word, replaced, room
+from nkitools.edits.source import Edit, Source, callee, last_word, replaced, room, says_closed, tensor_of
 
 REMEDIES: dict[str, Kind] = {}
 
@@ -100,7 +100,7 @@ def other_operand(source: Source, node: ast.expr) -> Iterator[Edit]:
     if not is_operand(source, node):
         return
     names = Names.of(source, node)
-    mine, tensor = source.says(node), _tensor(node)
+    mine, tensor = source.says(node), tensor_of(node)
     tensors = names.tensors_before(node.lineno)
     others = [*names.operands, *tensors]
     if isinstance(node, ast.Name) and mine in tensors:
@@ -115,10 +115,6 @@ def other_operand(source: Source, node: ast.expr) -> Iterator[Edit]:
 
 def _base(operand: str) -> str:
     return operand.partition("[")[0]
-
-
-def _tensor(node: ast.expr) -> str:
-    return last_word(node.value) if isinstance(node, ast.Subscript) else last_word(node)
 
 
 def is_operand(source: Source, node: ast.expr) -> bool:
@@ -255,12 +251,6 @@ def other_sign(source: Source, node: ast.AST) -> Iterator[Edit]:
 def sign_of(op: ast.operator) -> str:
     """Return the sign of an operator; '' of one that no edit exchanges."""
     return _SIGNS.get(type(op), "")
-
-
-def says_closed(source: Source, node: ast.expr) -> str:
-    """Return an expression as it is written, in brackets where it may need them."""
-    text = source.says(node)
-    return f"({text})" if isinstance(node, ast.BinOp | ast.IfExp | ast.Compare | ast.BoolOp | ast.UnaryOp) else text
 
 
 @kind("one-more-factor", "a sum or product lacks a part", ast.expr, REMEDIES)

@@ -251,3 +251,14 @@ def room(call: ast.AST) -> str:
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
     """Return a keyword of a call; None if it is not given."""
     return next((each for each in call.keywords if each.arg == name), None)
+
+
+def tensor_of(node: ast.AST) -> str:
+    """Return the name of a tensor or of a part of it: ``x`` of ``x`` and of ``x[0:4]``; empty for anything else."""
+    return last_word(node.value if isinstance(node, ast.Subscript) else node)
+
+
+def says_closed(source: Source, node: ast.expr) -> str:
+    """Return an expression as it is written, in brackets where it may need them."""
+    text = source.says(node)
+    return f"({text})" if isinstance(node, ast.BinOp | ast.IfExp | ast.Compare | ast.BoolOp | ast.UnaryOp) else text

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import faulthandler
 import math
-import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -22,8 +21,8 @@ from _pytest.runner import runtestprotocol
 
 from nkitools.field.outcomes import Outcome, Seen
 from nkitools.platforms import limit_address_space, limit_processor_time
-from nkitools.processes import FunctionChild
 from nkitools.processes import Limits as ChildLimits
+from nkitools.processes import PipedChild
 from nkitools.record.run_listeners import attend_runs
 
 # A test that waits takes no processor time: it ends after so many times its limit.
@@ -52,11 +51,10 @@ class _Process:
 
     def __init__(self, item: pytest.Item, limits: Limits) -> None:
         self._test = item.nodeid
-        self.receiver, sender = multiprocessing.Pipe(duplex=False)
         sys.stdout.flush()
         sys.stderr.flush()
-        self._child = FunctionChild(_run, item, limits, sender, limits=limits.of_child())
-        sender.close()
+        self._child = PipedChild(_run, item, limits, limits=limits.of_child())
+        self.receiver = self._child.pipe
 
     def end(self) -> Outcome:
         """Return the outcome of the test, whose process has said it or is gone."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
-from types import FrameType, ModuleType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +26,12 @@ from nkitools.launch.signatures import bind, signature_of
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import entries_of, is_internal, site_at
 from nkitools.rules.finding import refuse
+
+
+def _placed(reporter: Reporter, entry: TracebackType) -> AbstractContextManager[None]:
+    """Place the reports inside the block where an error has passed."""
+    frame = entry.tb_frame
+    return reporter.placed(site_at(frame.f_code, entry.tb_lineno, entry.tb_lasti), frame)
 
 
 def check_use(
@@ -45,12 +52,12 @@ def check_use(
     name = error.name or ""
     known = hasattr(np.ndarray, name) or _in_place_of(name)
     if isinstance(error.obj, NkiTensor) and not hasattr(error.obj, name) and known:
-        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+        with _placed(reporter, entry):
             message = f"{describe(error.obj)} has no attribute `{name}`"
             refuse("NK601", message, about=(error.obj,), remedy=_in_place_of(name))
     wrong = attribute_misuse(error.obj, name)
     if wrong is not None:
-        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+        with _placed(reporter, entry):
             refuse(wrong.rule, wrong.message, remedy=wrong.remedy)
     if not hasattr(NkiTensor, name):
         return
@@ -70,7 +77,7 @@ def check_use(
         return
     kind = type(error.obj).__name__
     kind = "None" if error.obj is None else "an array.array" if kind == "array" else f"a {kind}"
-    with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+    with _placed(reporter, entry):
         message = f"the kernel uses its argument `{argument}` as a tensor (.{name}), and it is called with {kind}"
         refuse("NK609", message, remedy=_remedy(argument, cast("Argument", error.obj)))
 
@@ -92,14 +99,14 @@ def check_call(error: TypeError, reporter: Reporter) -> None:
     entry = authors[-1]
     wrong = misuse_at(entry.tb_frame, entry.tb_lasti)
     if wrong is not None:
-        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+        with _placed(reporter, entry):
             refuse(wrong.rule, wrong.message, remedy=wrong.remedy)
     if twice is None or entry is not entries[-1]:
         return
     instruction = _instruction(entry.tb_frame, twice[1])
     if instruction is not None:
         plain = TypeError(str(error))  # without the frames of the other
-        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+        with _placed(reporter, entry):
             instruction.refuse_call(plain)
 
 

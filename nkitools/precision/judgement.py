@@ -19,6 +19,7 @@ from nkitools.comparison.dtype_table import tolerance_of
 from nkitools.comparison.form import must_hold_numbers, unlike_form, unlike_nan
 from nkitools.comparison.rule import Rule
 from nkitools.record.explained_errors import ExplainedError
+from nkitools.record.run import Run
 
 _MOST_TIED = 0.01  # of the elements: more are no rounding of some choices
 _ROUNDING = 2.0**-21  # of tied values: some roundings to float32, as values that are computed have had several
@@ -184,3 +185,14 @@ def _undecided(explained: ExplainedError, found: Rule, bound: Rule, expected: Ar
         f"may be derived for {explained.dtype}. State a tolerance that fits {dtype}: rtol={rtol:g}, and an atol of as "
         f"much of the output's root mean square.\n{numbers} Here that atol is {rtol * root_mean_square(expected):.1g}."
     )
+
+
+def known_errors(run: Run) -> dict[str, ExplainedError]:
+    """Return the explained errors of a run by the names of its outputs; {} if the run cannot be repeated for them.
+
+    Runs of ranks, of a device and of another kind of kernel cannot.
+    """
+    try:
+        return {each.name: each for each in run.tolerance().outputs}
+    except ValueError:
+        return {}

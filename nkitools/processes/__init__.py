@@ -33,6 +33,7 @@ __all__ = [
     "Limits",
     "Lost",
     "Output",
+    "PipedChild",
     "TimedOut",
     "checked_seconds",
     "log_file",
@@ -259,6 +260,25 @@ class FunctionChild(Guarded):
         self._guard.join(seconds)
         self._guard.kill()
         self._guard.join()
+
+
+class PipedChild(FunctionChild):
+    """A `FunctionChild` whose function gets, behind its other arguments, the end of a pipe; ``pipe`` is the other one.
+
+    ``pipe`` ends when the child does.
+    """
+
+    def __init__(self, function: Callable[..., object], *arguments: Any, **how: Any) -> None:
+        from multiprocessing import Pipe
+
+        self.pipe, there = Pipe()
+        with there:
+            super().__init__(function, *arguments, there, **how)
+
+    def close(self) -> None:
+        """End the child and all that it has started, if they run; close the pipe."""
+        super().close()
+        self.pipe.close()
 
 
 def _guard(control: socket.socket, limits: Limits, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from nkitools.comparison.form import RETURNS_NONE, NothingCompared
-from nkitools.precision.judgement import Judged, judged
+from nkitools.precision.judgement import Judged, judged, known_errors
 from nkitools.precision.runs import arrays_in
 from nkitools.precision.tied_choices import TiedChoices
 from nkitools.pytest_plugin.wrong_blocks import add_wrong_blocks
@@ -114,12 +114,7 @@ def _numbers(value: Any) -> Array | None:
 def _explained(run: Run) -> Callable[[str], ExplainedError | None]:
     """Return a function that returns the explained error of an output or argument; None if unknown."""
 
-    @cache
-    def known() -> dict[str, ExplainedError]:
-        try:
-            return {each.name: each for each in run.tolerance().outputs}
-        except ValueError:  # of ranks, of a device, of another kind of kernel
-            return {}
+    known = cache(partial(known_errors, run))
 
     def explained(name: str) -> ExplainedError | None:
         places = [place for place, value in leaves(run.outputs) if as_array(value) is not None]

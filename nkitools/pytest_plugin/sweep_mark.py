@@ -65,16 +65,12 @@ def _cases(
     atol: float | None = None,
     mutates: str | Sequence[str] = (),
 ) -> list[MarkedCase]:
-    from nkitools.facts.case_space import drawn_points
-    from nkitools.sweeps.checked_call import Case
-    from nkitools.sweeps.sweep import check_names, checked_call, chips_of
+    from nkitools.sweeps.sweep import cases_of, checked_call
 
     if isinstance(space, (str, os.PathLike)):  # beside the file of the kernel's tests, wherever pytest is started
         space = _beside(arguments or reference or kernel, space)
     call = checked_call(kernel, space, arguments, reference, rtol, atol, mutates)
-    points = drawn_points(space, sample, seed)
-    check_names(call, points[0])
-    return [MarkedCase(call, Case(point, chip), store) for point in points for chip in chips_of(call.kind, chips)]
+    return [MarkedCase(call, case, store) for case in cases_of(call, space, chips, sample, seed)]
 
 
 def _beside(function: Any, path: str | os.PathLike[str]) -> str | os.PathLike[str]:

@@ -385,11 +385,6 @@ class Rows(Counters):
             first += len(edges) - 1
             start += edges[-1] // _WORD
 
-    def row_numbers(self) -> list[int]:
-        """Return a number for each instruction: equal if plan, site and operands are equal."""
-        known: dict[bytes, int] = {}
-        return [known.setdefault(packed, len(known)) for _, packed in self.packed_rows(0, self.count)]
-
     def written_by(self, packed: bytes) -> tuple[bool, ...]:
         """Return for each operand of a packed row whether it is an output."""
         return self.plans[plan_of(_unpacked(packed[:_WORD])[0])].plan.written

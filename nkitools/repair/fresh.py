@@ -71,24 +71,22 @@ def has_codes(given: Arguments) -> bool:
 
 
 def _holds_numbers(array: Array) -> bool:
-    if array.dtype.names is not None or array.dtype.kind in "biu" or array.size < 2:
-        return False
-    numbers = array.astype(np.float64).reshape(-1)
-    if not np.isfinite(numbers).all():
-        return False
-    some = numbers[: 1 << 14]
+    some = _floats(array)[: 1 << 14]
     return not (some == np.rint(some)).all() and np.unique(some).size > min(_FEW, some.size // 2)
 
 
 def _holds_whole_numbers(array: Array) -> bool:
     """Return whether a float array holds one number everywhere, or many numbers, such as those of a range."""
-    if array.dtype.names is not None or array.dtype.kind in "biu" or array.size < 2:
-        return False
-    numbers = array.astype(np.float64).reshape(-1)[: 1 << 14]
-    if not np.isfinite(numbers).all():
-        return False
+    numbers = _floats(array.reshape(-1)[: 1 << 14])
     many = np.unique(numbers).size
     return (many == 1 and bool(numbers[0])) or many > 4 * _FEW
+
+
+def _floats(array: Array) -> Array:
+    """Return the elements of an array of floats as float64; none if one is not finite, and of other arrays."""
+    is_float = array.dtype.names is None and array.dtype.kind not in "biu" and array.size > 1
+    numbers = array.astype(np.float64).reshape(-1) if is_float else np.zeros(0)
+    return numbers if np.isfinite(numbers).all() else numbers[:0]
 
 
 def _shuffled(array: Array, rng: np.random.Generator) -> Array:

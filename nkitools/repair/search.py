@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from io import StringIO
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from nkitools.chip.numerics import Array
 from nkitools.edits.remedies import SOLVED, UNKNOWN
 from nkitools.platforms import alarm, available_cores, workers_context
-from nkitools.processes import FunctionChild, Limits
+from nkitools.processes import Limits, PipedChild
 from nkitools.repair.case import Case
 from nkitools.repair.ranking import unlikely
 from nkitools.repair.solved import solved
@@ -214,15 +213,14 @@ def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterat
     """Try the edits in forks of this process, which hold the kernel and its arguments already."""
     if "jax" in sys.modules:  # a reference that calls it would hang in a fork, which has none of its threads
         hunt.verification.prepare()
-    pipes: dict[Any, FunctionChild] = {}
+    children: list[PipedChild] = []
     try:
         for first in range(workers):
-            mine, theirs = Pipe(duplex=False)
-            with theirs, warnings.catch_warnings():
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about forks of a process with threads: the forks use none
                 limits = Limits(memory=_MEMORY, file_size=1)
-                pipes[mine] = FunctionChild(_work, hunt, first, workers, theirs, limits=limits)
-        open_pipes = list(pipes)
+                children.append(PipedChild(_work, hunt, first, workers, limits=limits))
+        open_pipes = [each.pipe for each in children]
         while open_pipes:
             ready: list[Any] = wait(open_pipes, timeout=max(0.0, min(0.2, end - time.monotonic())))
             for pipe in ready:
@@ -236,9 +234,8 @@ def _in_children(hunt: Hunt, end: float, workers: int, result: Result) -> Iterat
                     yield said
             yield None
     finally:
-        for pipe, child in pipes.items():
+        for child in children:
             child.close()
-            pipe.close()
 
 
 def _work(hunt: Hunt, first: int, step: int, pipe: Connection) -> None:

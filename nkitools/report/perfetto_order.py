@@ -125,10 +125,7 @@ class _Events:
         self.packets.event(self.packets.end, (position + 1) * STEP, track)
 
     def _print(self, one: Print) -> None:
-        track = self.track_of(one.program, "device prints")
-        event = self.packets.event(self.packets.instant, one.issued * STEP, track, one.prefix)
-        annotate(event, "at", f"{one.file}:{one.line}")
-        annotate(event, "value", one.text())
+        self.packets.add_print(one, one.issued * STEP, self.track_of(one.program, "device prints"))
 
 
 _FIRST = ("loops", "device prints")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nkitools.record.instruction_record import InstructionRecord
+    from nkitools.record.prints.device_print import Print
 
 ENGINE_TRACKS = {
     "tensor": "Tensor Engine",
@@ -73,6 +74,12 @@ class Packets:
         if description:
             descriptor.description = description
         return descriptor
+
+    def add_print(self, one: Print, nanoseconds: int, track: int) -> None:
+        """Add a device print with its line and its value."""
+        event = self.event(self.instant, nanoseconds, track, one.prefix)
+        annotate(event, "at", f"{one.file}:{one.line}")
+        annotate(event, "value", one.text())
 
     def event(self, kind: int, nanoseconds: int, track: int, name: str = "") -> Any:
         """Return a new event on a track."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from nkitools.record.columns import Columns
 from nkitools.record.instruction_reader import instructions_between
-from nkitools.report.perfetto_packets import ENGINE_TRACKS, Packets, annotate, describe
+from nkitools.report.perfetto_packets import ENGINE_TRACKS, Packets, describe
 from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT
 from nkitools.timing.estimate import estimated
 from nkitools.timing.schedule import NO_CAUSE
@@ -166,6 +166,4 @@ class _TimeTrace:
                 continue
             position = base + min(printed.issued, record.count - 1)
             track = self._track(int(self.cores[position]), "device prints")
-            event = self.packets.event(self.packets.instant, int(self.starts[position]), track, printed.prefix)
-            annotate(event, "at", f"{printed.file}:{printed.line}")
-            annotate(event, "value", printed.text())
+            self.packets.add_print(printed, int(self.starts[position]), track)

@@ -19,9 +19,10 @@ from nkitools.kernel_file import Asked, BadRequest, asked
 from nkitools.kernel_settings import without_settings
 from nkitools.launch.kept_arguments import changes_fail
 from nkitools.launch.simulate import simulate
-from nkitools.precision.judgement import Judged, judged
+from nkitools.precision.judgement import Judged, judged, known_errors
 from nkitools.precision.runs import copied
 from nkitools.precision.tied_choices import TiedChoices
+from nkitools.record.explained_errors import ExplainedError
 from nkitools.record.saved.encoding import leaves
 from nkitools.report.findings import with_suggestions
 from nkitools.report.run_json import described
@@ -31,7 +32,6 @@ from nkitools.serve.read_files import files_read
 from nkitools.targets.imports import stand_in
 
 if TYPE_CHECKING:
-    from nkitools.record.explained_errors import ExplainedError
     from nkitools.record.run import Run
 
 Plain = dict[str, Any]
@@ -113,7 +113,7 @@ def compared(request: Plain) -> Plain:
         if not every:
             return {"error": f"{run.kernel} returns no array: nothing is compared", "findings": findings}
         rule = stated_rule(request.get("rtol"), request.get("atol"))
-        explained = cache(partial(_explained, run))
+        explained = cache(lambda: list(known_errors(run).values()))
         pairs = zip(every, wanted, strict=True)
         ties = TiedChoices(function, tuple(args), dict(kwargs))
         found = [
@@ -145,14 +145,7 @@ def _verdict(run: Run, found: list[Judged]) -> Plain:
     return {"agrees": agrees, **why, "rtol": rtol, "atol": atol, "outputs": rows}
 
 
-def _explained(run: Run) -> tuple[ExplainedError, ...]:
-    try:
-        return run.tolerance().outputs
-    except ValueError:
-        return ()
-
-
-def _of_output(explained: Callable[[], tuple[ExplainedError, ...]], place: int) -> ExplainedError | None:
+def _of_output(explained: Callable[[], list[ExplainedError]], place: int) -> ExplainedError | None:
     return explained()[place] if place < len(explained()) else None
 
 

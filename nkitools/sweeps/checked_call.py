@@ -19,7 +19,7 @@ from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.signatures import named_arguments
 from nkitools.precision.difference import Difference, exact
-from nkitools.precision.judgement import Judged, judged
+from nkitools.precision.judgement import Judged, judged, known_errors
 from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of, with_full
 from nkitools.precision.tied_choices import TiedChoices
@@ -155,7 +155,7 @@ class CheckedCall:
         full = run_half(launch, "full", args, kwargs) if self.mutates else None
         truth = None if self.reference is None else partial(self.truth, case)
         results = results_of(precise, full or precise, truth, args, kwargs, matches_kinds=True)
-        explain = cache(partial(_explained, precise.run))  # dear: the kernel runs five times more
+        explain = cache(partial(known_errors, precise.run))  # dear: the kernel runs five times more
         judgements = self._judgements(results, TiedChoices(truth, args, kwargs), explain)
         is_plain = all(each is not None and each.outcome == "pass" for each in judgements)
         if full is None and not (is_plain and not explain.cache_info().misses):
@@ -335,14 +335,6 @@ def _kept(result: Result, judgement: Judged | None) -> Result:
 
 def _named(known: Callable[[], dict[str, ExplainedError]], name: str) -> ExplainedError | None:
     return known().get(name)
-
-
-def _explained(run: Run) -> dict[str, ExplainedError]:
-    """Return the explained error of each output by name; {} if the run cannot be repeated."""
-    try:
-        return {each.name: each for each in run.tolerance().outputs}
-    except ValueError:
-        return {}
 
 
 def _most(differences: Iterable[Difference | None]) -> float | None:

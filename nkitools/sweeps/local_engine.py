@@ -12,13 +12,12 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from nkitools.facts.options import with_options
 from nkitools.platforms import available_cores
-from nkitools.processes import FunctionChild, Limits
+from nkitools.processes import Limits, PipedChild
 
 Task = TypeVar("Task")
 
@@ -53,8 +52,7 @@ class InProcess:
 
 @dataclass
 class _Worker:
-    process: FunctionChild
-    pipe: Connection
+    process: PipedChild
     task: Any = None
     attempt: int = 0
     began: float = 0.0
@@ -91,13 +89,13 @@ class LocalEngine:
                 busy = [each for each in workers if each.task is not None]
                 if not busy:
                     return
-                ready = wait([each.pipe for each in busy], timeout=_LOOK)
+                ready = wait([each.process.pipe for each in busy], timeout=_LOOK)
                 for worker in busy:
-                    ended = _received(worker) if worker.pipe in ready else self._overdue(worker)
+                    ended = _received(worker) if worker.process.pipe in ready else self._overdue(worker)
                     if ended is None:
                         continue
                     if ended.reason:
-                        _end(worker)
+                        worker.process.close()
                         workers.remove(worker)
                         is_done = False
                     if ended.reason == "lost" and worker.attempt + 1 < ATTEMPTS:
@@ -107,14 +105,12 @@ class LocalEngine:
                     yield ended
         finally:
             for worker in workers:
-                _end(worker)
+                worker.process.close()
 
     def _start(self, function: Callable[[Task], Any]) -> _Worker:
-        mine, theirs = Pipe()
         # A fork has what this process has imported. JAX has threads, which a fork would leave behind.
         limits, has_threads = Limits(memory=self.memory), "jax" in sys.modules
-        with theirs:
-            return _Worker(FunctionChild(_serve, function, theirs, limits=limits, has_threads=has_threads), mine)
+        return _Worker(PipedChild(_serve, function, limits=limits, has_threads=has_threads))
 
     def _overdue(self, worker: _Worker) -> Ended[Any] | None:
         seconds = time.monotonic() - worker.began
@@ -125,13 +121,13 @@ class LocalEngine:
 
 def _send(worker: _Worker, task: Any) -> None:
     with suppress(BrokenPipeError, ConnectionResetError):  # a worker that is gone: its pipe ends at the next look
-        worker.pipe.send(task)
+        worker.process.pipe.send(task)
 
 
 def _received(worker: _Worker) -> Ended[Any]:
     seconds = time.monotonic() - worker.began
     try:
-        is_result, value = worker.pipe.recv()
+        is_result, value = worker.process.pipe.recv()
     except (EOFError, OSError):
         end = worker.process.wait(_END_SECONDS)
         code = None if end is None else end.status
@@ -142,11 +138,6 @@ def _received(worker: _Worker) -> Ended[Any]:
     if is_result:
         return Ended(worker.task, value, seconds=seconds)
     raise RuntimeError(f"a worker has failed:\n{value}")
-
-
-def _end(worker: _Worker) -> None:
-    worker.process.close()
-    worker.pipe.close()
 
 
 def _serve(function: Callable[[Any], Any], pipe: Connection) -> None:

@@ -122,9 +122,7 @@ def sweep(
     that does not fit, and ImportError without Ray for ``"ray"``.
     """
     call = checked_call(kernel, space, arguments, reference, rtol, atol, mutates)
-    points = drawn_points(space, sample, seed)
-    cases = [Case(values, chip) for values in points for chip in chips_of(call.kind, chips)]
-    check_names(call, points[0])
+    cases = cases_of(call, space, chips, sample, seed)
     found = run_cases(call, cases, make_engine(engine, workers, timeout, memory, address), store)
     if found.each_time:
         warnings.warn(f"{found.kernel}: {not_reused(found)}", StoreWarning, stacklevel=2)
@@ -171,6 +169,18 @@ def chips_of(kind: str, chips: str | Sequence[str] | None) -> tuple[str, ...]:
     for chip in given:
         generation_of(chip, "chips")
     return given or (resolve_chip(),)
+
+
+def cases_of(
+    call: CheckedCall, space: Space, chips: str | Sequence[str] | None, sample: int | None, seed: int
+) -> list[Case]:
+    """Return the cases of a space on each chip.
+
+    ValueError for an unknown chip, and for a name that every row already has, or that changes nothing.
+    """
+    points = drawn_points(space, sample, seed)
+    check_names(call, points[0])
+    return [Case(point, chip) for point in points for chip in chips_of(call.kind, chips)]
 
 
 def check_names(call: CheckedCall, values: Mapping[str, Any]) -> None:

@@ -9,14 +9,13 @@ import weakref
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any
 
 from nkitools.facts.options import with_options
 from nkitools.kernel_file import BadRequest
-from nkitools.processes import FunctionChild, Limits
+from nkitools.processes import Limits, PipedChild
 
 _END_SECONDS = 5.0  # in which a child must end once its pipe is closed
 _pipes: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -43,19 +42,16 @@ class Answerer:
     def __init__(self, make: Callable[[], Any], memory: int, *, is_here: bool = False) -> None:
         self._make, self._limits, self.is_here = make, Limits(memory=memory), is_here
         self._object: Any = None
-        self._child: FunctionChild | None = None
-        self._pipe: Connection | None = None
+        self._child: PipedChild | None = None
 
     def start(self) -> None:
         """Start the process, which makes the object at the first question."""
         if self.is_here or self._child is not None:
             return
-        self._pipe, there = Pipe()
-        with there:
-            has_threads = "jax" in sys.modules  # JAX has threads, which a fork would leave behind
-            serve = with_options(partial(_serve, self._make))
-            self._child = FunctionChild(serve, there, limits=self._limits, has_threads=has_threads)
-        _pipes.add(self._pipe)
+        has_threads = "jax" in sys.modules  # JAX has threads, which a fork would leave behind
+        serve = with_options(partial(_serve, self._make))
+        self._child = PipedChild(serve, limits=self._limits, has_threads=has_threads)
+        _pipes.add(self._child.pipe)
 
     def ask(self, name: str, *args: Any, seconds: float) -> Any:
         """Call a method of the object, and return its result. Raises `Gone` if no answer comes.
@@ -65,15 +61,16 @@ class Answerer:
         if self.is_here:
             return self._asked_here(name, args)
         self.start()
-        assert self._pipe is not None
+        assert self._child is not None
+        child = self._child
         try:
-            self._pipe.send((name, args))
-            if not self._pipe.poll(max(seconds, 0.0)):
+            child.pipe.send((name, args))
+            if not child.pipe.poll(max(seconds, 0.0)):
                 self.close()
                 raise Gone(f"it did not end within {seconds:.3g} s", is_time=True)
-            kind, value = self._pipe.recv()
+            kind, value = child.pipe.recv()
         except (EOFError, OSError):
-            end = None if self._child is None else self._child.wait(_END_SECONDS)
+            end = child.wait(_END_SECONDS)
             self.close()
             raise Gone("its process was lost" if end is None else end.words()) from None
         if kind == "answer":
@@ -91,10 +88,9 @@ class Answerer:
 
     def close(self) -> None:
         """End the process."""
-        if self._child is not None and self._pipe is not None:
+        if self._child is not None:
             self._child.close()
-            self._pipe.close()
-        self._child = self._pipe = None
+        self._child = None
 
 
 def _serve(make: Callable[[], Any], pipe: Connection) -> None:
