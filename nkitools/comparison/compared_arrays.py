@@ -48,10 +48,7 @@ class ComparedArrays:
     @cached_property
     def distance(self) -> Array:
         """The absolute differences, 0 of equal elements; NaN or infinite where one of the two is no finite number."""
-        first, second = numbers_of(self.actual), numbers_of(self.expected)
-        with np.errstate(all="ignore"):
-            same = (first == second) | (np.isnan(first) & np.isnan(second))
-            return np.where(same, 0.0, np.abs(first - second))
+        return distances(self.actual, self.expected)
 
     @property
     def first(self) -> tuple[int, ...]:
@@ -138,6 +135,17 @@ def shown(array: Array, index: tuple[int, ...]) -> str:
 
 def _uncomparable(first: Array, second: Array, message: str) -> ComparedArrays:
     return ComparedArrays(first, second, np.zeros(0, np.bool_), message=message)
+
+
+def distances(actual: Array, expected: Array) -> Array:
+    """Return the absolute differences of two arrays of one shape, as `ComparedArrays.distance`.
+
+    TypeError or ValueError for elements that are no numbers.
+    """
+    first, second = numbers_of(actual), numbers_of(expected)
+    with np.errstate(all="ignore"):
+        same = (first == second) | (np.isnan(first) & np.isnan(second))
+        return np.where(same, 0.0, np.abs(first - second))
 
 
 def _differing(first: Array, second: Array, rtol: float, atol: float, *, equal_nan: bool) -> Array:

@@ -31,7 +31,7 @@ from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.record.beside_rows import ascending
-from nkitools.record.columns import programs_at
+from nkitools.record.columns import program_numbers
 from nkitools.record.record import Record, StorageRecord
 
 if TYPE_CHECKING:
@@ -277,12 +277,10 @@ class Liveness:
         """For each tile the number of the program that touches it first; each program has a core of its own."""
         record = self._record
         owners = np.zeros(self.tiles.ids.size, np.int64)
-        numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
-        if len(numbers) > 1:
+        if len(record.programs) > 1:
             tiles, positions, _, _ = self._uses
             firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
-            program = np.array([numbers[each] for _, each in record.programs])
-            owners[tiles[firsts]] = program[programs_at(record, positions[firsts])]
+            owners[tiles[firsts]] = program_numbers(record, positions[firsts])
         return owners
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.history.epochs import Program
-from nkitools.record.columns import Columns, programs_at
+from nkitools.record.columns import Columns, program_numbers
 from nkitools.record.dataflow.accesses import Accesses, distinct, row_lengths
 from nkitools.record.dataflow.elements import Forms
 from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
@@ -50,8 +50,7 @@ def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]
     accesses = Accesses(record, columns, as_run=True)
     accesses.take(np.flatnonzero(np.isin(accesses.storages, shared)))
     written = (accesses.kinds & (WRITES | MAY_WRITE)) != 0
-    numbers = {program: number for number, (_, program) in enumerate(record.programs)}
-    programs = np.array([numbers[program] for _, program in record.programs])[programs_at(record, accesses.positions)]
+    programs = program_numbers(record, accesses.positions)
     stretches = np.searchsorted([meeting.position for meeting in record.meetings], accesses.positions, "right")
     for storage in np.unique(accesses.storages[written]).tolist():
         mine = np.flatnonzero(accesses.storages == storage)

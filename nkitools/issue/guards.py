@@ -190,9 +190,7 @@ def lanes_of_copy(dst: NkiTensor, src: NkiTensor) -> str:
 def bank(check: Check, dst: NkiTensor) -> None:
     """NK106: the Tensor Engine writes into one PSUM bank (NeuronCore-v4: anywhere in PSUM)."""
     chip = check.chip
-    span = sum((size - 1) * stride for size, stride in zip(dst.shape[1:], dst.layout.strides[1:], strict=True))
-    span += dst.dtype.itemsize
-    first = dst.layout.free_offset
+    first, span = dst.layout.free_offset, dst.layout.reach
     if chip.one_bank_matmul and first + span > chip.psum_bank_bytes:
         message = (
             f"`dst`, {describe(dst)}, spans {span} bytes of a PSUM partition from byte {first} of its bank; "

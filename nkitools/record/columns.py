@@ -175,6 +175,12 @@ def adds(plan: RecordedPlan) -> bool:
     return bool(not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh)
 
 
+def program_numbers(record: Record, positions: Array) -> Array:
+    """Return the number of the program that issued each instruction, in the order of the programs' indices."""
+    numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
+    return np.array([numbers[each] for _, each in record.programs])[programs_at(record, positions)]
+
+
 def programs_at(record: Record, positions: Array) -> Array:
     """Return the index in ``record.programs`` of the program that issued each instruction; -1 if unknown."""
     begun = np.array([position for position, _ in record.programs], np.int64)

@@ -6,7 +6,7 @@ dependences are computed when they are first used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
@@ -15,6 +15,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.facts.light_classes import dataclass
 from nkitools.record import rows
+from nkitools.record.beside_rows import Transfer
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.dataflow.last_accesses import (
@@ -142,19 +143,13 @@ class Dependences:
         return kinds
 
     def _received(self) -> list[Edges]:
-        """Return the edges from senders to receivers of collectives and sendrecv: each member's n-th meeting is the
-        same one.
-        """
-        meetings: dict[tuple[tuple[int, ...], int], dict[int, int]] = {}
-        received: list[tuple[tuple[tuple[int, ...], int], int, tuple[int, ...]]] = []
-        times: dict[tuple[tuple[int, ...], int], int] = {}
-        if not any(record.beside.transfers for record in self._records):
-            return []
-        for record, base in zip(self._records, self.bases, strict=False):
-            for each in record.beside.transfers:
-                turn = times[each.members, each.member] = times.get((each.members, each.member), -1) + 1
-                meetings.setdefault((each.members, turn), {})[each.member] = base + each.position
-                received.append(((each.members, turn), base + each.position, each.senders))
+        """Return the edges from senders to receivers of collectives and sendrecv."""
+        meetings: dict[Exchange, dict[int, int]] = {}
+        received: list[tuple[Exchange, int, tuple[int, ...]]] = []
+        for meeting, number, each in transfers_in(self._records):
+            position = self.bases[number] + each.position
+            meetings.setdefault(meeting, {})[each.member] = position
+            received.append((meeting, position, each.senders))
         pairs = [
             (position, meetings[meeting][sender])
             for meeting, position, senders in received
@@ -162,6 +157,22 @@ class Dependences:
             if sender in meetings[meeting]
         ]
         return [Edges(*np.array(pairs, np.int64).T)] if pairs else []
+
+
+Exchange = tuple[tuple[int, ...], int]
+"""A meeting in which programs exchange data: its members, and how many meetings of theirs came before."""
+
+
+def transfers_in(records: Sequence[Record]) -> Iterator[tuple[Exchange, int, Transfer]]:
+    """Yield what was received in meetings, each with its meeting and the number of its record.
+
+    The n-th meeting of a member is the n-th one of all.
+    """
+    times: dict[tuple[tuple[int, ...], int], int] = {}
+    for number, record in enumerate(records):
+        for each in record.beside.transfers:
+            turn = times[each.members, each.member] = times.get((each.members, each.member), -1) + 1
+            yield (each.members, turn), number, each
 
 
 def _within(record: Record) -> _Found:

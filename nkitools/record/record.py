@@ -53,6 +53,11 @@ class StorageRecord:
     elements: tuple[int, ...] = ()  # along each dimension of a grid whose tiles lie side by side in it
     fingerprint: int = field(default=0, init=False, repr=False, compare=False)  # of the other facts, once asked for
 
+    @property
+    def first_byte(self) -> int:
+        """Return where the storage begins in the memory that it shares."""
+        return self.start_partition * self.partition_bytes + self.start_byte
+
 
 class Meeting(NamedTuple):
     """Programs that waited for each other. It orders their accesses to ``storage``; -1: to all storages."""

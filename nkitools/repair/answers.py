@@ -13,7 +13,7 @@ import numpy as np
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.numerics import Array
 from nkitools.comparison.bounds import root_mean_square
-from nkitools.comparison.compared_arrays import numbers_of
+from nkitools.comparison.compared_arrays import distances
 from nkitools.comparison.form import NothingCompared
 from nkitools.comparison.rule import Rule
 from nkitools.launch.tracebacks import AuthorsTraceback
@@ -284,15 +284,13 @@ def _doubt(case: Case, got: Sequence[Array], narrow: Bisection) -> str:
         if one.shape != other.shape:
             return ""
         try:
-            first, second = numbers_of(one), numbers_of(other)
+            far = distances(one, other)
         except (TypeError, ValueError):
             return ""
         if one.dtype.kind in "biu":
-            if not np.array_equal(first, second):
+            if far.any():
                 return ""
             continue
-        with np.errstate(all="ignore"):
-            far = np.where((first == second) | (np.isnan(first) & np.isnan(second)), 0.0, np.abs(first - second))
         worst = max(worst, float(np.nan_to_num(far, nan=np.inf).max(initial=0.0)) / (root_mean_square(other) or 1.0))
     if worst > (_LITTLE_OF_PRECISION if narrow.kind == "precision" else _LITTLE):
         return ""

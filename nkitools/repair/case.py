@@ -11,7 +11,7 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.comparison.bounds import bound_of, most_relative
-from nkitools.comparison.compared_arrays import compared
+from nkitools.comparison.compared_arrays import compared, distances, numbers_of
 from nkitools.comparison.rule import Rule
 from nkitools.facts import options
 from nkitools.launch.programs import run_launch
@@ -182,13 +182,10 @@ def error_of(got: Sequence[Array], want: Sequence[Array]) -> float:
         if one.shape != other.shape:
             return float("inf")
         try:
-            first, second = one.astype(np.float64), other.astype(np.float64)
+            far, second = distances(one, other), numbers_of(other)
         except (TypeError, ValueError):
             continue
-        with np.errstate(all="ignore"):
-            scale = float(np.abs(second[np.isfinite(second)]).max(initial=0.0)) or 1.0
-            same = (first == second) | (np.isnan(first) & np.isnan(second))
-            far = np.where(same, 0.0, np.abs(first - second)) / scale
+        far = far / (float(np.abs(second[np.isfinite(second)]).max(initial=0.0)) or 1.0)
         worst = max(worst, float(np.nan_to_num(far, nan=np.inf, posinf=np.inf).max(initial=0.0)))
     return worst
 

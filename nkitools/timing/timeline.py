@@ -13,7 +13,7 @@ from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
 from nkitools.facts.laws import profiled
 from nkitools.facts.versions import LEGACY, versions_of
-from nkitools.record.columns import Columns, programs_at
+from nkitools.record.columns import Columns, program_numbers
 from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balance, clock_of, times
 from nkitools.timing.forwarded import forwarded
 from nkitools.timing.knobs import Knobs
@@ -252,11 +252,10 @@ def _cores_of(columns: Columns, *, reorders: bool) -> tuple[Array, int]:
     The programs of a legacy grid run on one core, one after the other.
     """
     record, count = columns.record, columns.plans.size
-    numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
-    if reorders or len(numbers) < 2:
+    programs = len({each for _, each in record.programs})
+    if reorders or programs < 2:
         return np.zeros(count, np.int64), 1
-    program = np.array([numbers[each] for _, each in record.programs])
-    return program[programs_at(record, np.arange(count))], len(numbers)
+    return program_numbers(record, np.arange(count)), programs
 
 
 def _times_on(which: Array, found: Sequence[Time], engines: Array) -> tuple[Array, Array]:

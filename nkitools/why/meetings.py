@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nkitools.issue.element_maps import From
+from nkitools.record.dependences import Exchange, transfers_in
 from nkitools.record.record import Record
 
 Node = tuple[int, int]
@@ -16,12 +17,9 @@ class Meetings:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
-        turns: dict[tuple[tuple[int, ...], int], int] = {}
-        met: dict[tuple[tuple[int, ...], int], list[Node]] = {}
-        for number, record in enumerate(records):
-            for each in record.beside.transfers:
-                turn = turns[each.members, each.member] = turns.get((each.members, each.member), -1) + 1
-                met.setdefault((each.members, turn), []).append((number, each.position))
+        met: dict[Exchange, list[Node]] = {}
+        for meeting, number, each in transfers_in(records):
+            met.setdefault(meeting, []).append((number, each.position))
         self._others = {node: nodes for nodes in met.values() for node in nodes}
 
     def origin(self, node: Node, source: From) -> Node | None:

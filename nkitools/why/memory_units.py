@@ -43,9 +43,7 @@ class Memories:
     def _origin(self, storage: int) -> int:
         """Return the byte of its memory at which a storage begins."""
         known = self.record.storages.get(storage)
-        if known is None or known.place < 0:
-            return 0
-        return known.start_partition * known.partition_bytes + known.start_byte
+        return 0 if known is None or known.place < 0 else known.first_byte
 
     def storages_of(self, memory: Memory) -> list[int]:
         """Return the storages that lie in a memory."""

@@ -127,7 +127,7 @@ class Accesses:
         """Return for each access the memory that its storage shares with others, and its view's first byte there."""
         storages, which = np.unique(self.storages, return_inverse=True)
         known = [self.record.storages.get(each) for each in storages.tolist()]
-        shared = [(-1, 0) if each is None or each.place < 0 else (each.place, _origin(each)) for each in known]
+        shared = [(-1, 0) if each is None or each.place < 0 else (each.place, each.first_byte) for each in known]
         places, origins = np.array(shared, np.int64).reshape(-1, 2)[which.reshape(-1)].T
         return np.where(places < 0, self.storages, places), self.byte_offsets + origins
 
@@ -178,10 +178,6 @@ class Accesses:
             View(LAYOUTS[layout], start, None if part < 0 else self.parts[part])
             for layout, start, part in zip(layouts.tolist(), starts.tolist(), parts.tolist(), strict=True)
         ]
-
-
-def _origin(storage: StorageRecord) -> int:
-    return storage.start_partition * storage.partition_bytes + storage.start_byte
 
 
 def _begins(values: Array) -> Array:

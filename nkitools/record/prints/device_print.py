@@ -253,8 +253,4 @@ def _without(value: Array, mask: Array | None) -> Array:
 
 
 def _same(first: Array, second: Array) -> bool:
-    if first.shape != second.shape or first.dtype != second.dtype:
-        return False
-    if first.dtype.names or first.dtype.kind in "iub":
-        return bool((first == second).all())
-    return bool(((first == second) | (np.isnan(first) & np.isnan(second))).all())
+    return first.dtype == second.dtype and np.array_equal(first, second, equal_nan=not first.dtype.names)

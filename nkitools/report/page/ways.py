@@ -42,10 +42,7 @@ def memories_of(records: Sequence[tuple[int, Record]], storages: Iterable[Hashab
     Storages with an address share a memory with all others of it in their record; every other one is a memory itself.
     """
     places = {
-        (base, storage): (
-            (base, "place", known.place),
-            known.start_partition * known.partition_bytes + known.start_byte,
-        )
+        (base, storage): ((base, "place", known.place), known.first_byte)
         for base, record in records
         for storage, known in record.storages.items()
         if known.place >= 0

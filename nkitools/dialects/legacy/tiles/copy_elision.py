@@ -22,9 +22,9 @@ from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile
 from nkitools.facts.kept import Kept
 from nkitools.isa.move import tensor_copy
+from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME
-from nkitools.issue.guards import MAX_DIMENSIONS
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.overwritten import report_lost
 from nkitools.record.open_instruction import OpenInstruction
@@ -113,7 +113,7 @@ def _may_write(opened: OpenInstruction | None, dst: NkiTensor, value: NkiTensor)
     return (
         _is_open(opened, value)
         and dst.buffer in _REACHES.get(opened.plan.engine, ())
-        and len(dst.shape) <= MAX_DIMENSIONS
+        and len(dst.shape) <= guards.MAX_DIMENSIONS
     )
 
 
@@ -136,13 +136,7 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
     if dst.dtype is not product.dtype:
         message = f"`dst`, {describe(dst)}, must be {product.dtype} to accumulate matrix products"
         check.fail("NK303", message, dst, argument="dst")
-    chip = check.chip
-    span = sum((size - 1) * stride for size, stride in zip(dst.shape[1:], dst.layout.strides[1:], strict=True))
-    several_banks = chip.moving_fmax_float32 * 4 > chip.psum_bank_bytes
-    if not several_banks and dst.layout.free_offset + span + dst.dtype.itemsize > chip.psum_bank_bytes:
-        check.fail(
-            "NK106", f"`dst`, {describe(dst)}, does not lie in one PSUM bank of {chip.psum_bank_bytes} bytes", dst
-        )
+    guards.bank(check, dst)
 
     def compute(destination: Array, values: Array) -> None:
         destination += values.astype(destination.dtype, copy=False)
