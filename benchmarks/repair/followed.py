@@ -7,7 +7,6 @@ someone who saw the source and the message alone; no edits where the message doe
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import re
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from nkitools.rules.finding import Finding, KernelError
 from nkitools.serve.repaired_file import repaired
 from nkitools.serve.simulated_file import answered
 from nkitools.suggestions.lint_interface import Dialects
+from tests.loading import loaded
 
 HERE = Path(__file__).parent
 _ORDER = ("edit", "error", "warning", "hint")  # an edit is looked for where no rule but these explains the values:
@@ -145,7 +145,7 @@ def _of_answer(answer: Plain, path: Path) -> list[Said]:
 def _of_jax(path: Path) -> tuple[list[Said], bool]:
     import nkitools.pallas
 
-    module = _loaded(path)
+    module = loaded(path)
     try:
         run = nkitools.pallas.check(module.kernel, *module.inputs, reference=module.reference)
     except Exception as error:
@@ -165,7 +165,7 @@ def _of_operator(stem: str, text: str, folder: Path) -> tuple[list[Said], bool]:
     from nkitools.customop.errors import BuildError
 
     name = f"{stem}_{abs(hash(text)):x}"
-    facts = _loaded(HERE / "kernels" / f"{stem}.py")
+    facts = loaded(HERE / "kernels" / f"{stem}.py")
     source, shapes = folder / f"{name}.cpp", folder / f"{name}_shape.cpp"
     source.write_text(text, encoding="utf-8")
     register = '#include "torchneuron/register.h"\n'
@@ -218,15 +218,6 @@ def _edit(path: Path) -> list[Said]:
             "\n".join(edit["diff"]),
         )
     ]
-
-
-def _loaded(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _said(finding: Finding) -> Said:

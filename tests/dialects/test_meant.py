@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import nkitools
 from nkitools.facts.invented_names import meanings
 from nkitools.suggestions.lint_interface import explained
+from tests.loading import loaded
 
 X = np.linspace(0.5, 2.0, 128 * 64, dtype=np.float32).reshape(128, 64)
 _HEADS = {
@@ -65,11 +65,7 @@ def run(tmp_path: Path) -> Callable[[str, str], Any]:
     def made(dialect: str, line: str) -> Any:
         path = tmp_path / f"invented_{dialect}.py"
         path.write_text(_HEADS[dialect] + _BODY.format(line=line))
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = loaded(path)
         return nkitools.simulate(module.kernel, X).outputs
 
     return made

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import nkitools
 from nkitools.edits.candidates import candidates_in
 from nkitools.edits.in_place import in_place
 from nkitools.edits.source import Source
+from tests.loading import loaded
 
 MODERN = """import nki
 import nki.isa as nisa
@@ -59,12 +58,7 @@ def module_of(folder: Path, text: str) -> Any:
     """Execute a file of the author's."""
     file = folder / "author.py"
     file.write_text(text)
-    spec = importlib.util.spec_from_file_location("author", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(file, "author")
 
 
 @pytest.mark.parametrize("text", [MODERN, LEGACY], ids=["modern", "legacy"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from tests.loading import loaded
 
 X = np.ones((8, 4), np.float32)
 HEAD = """\
@@ -153,11 +153,7 @@ def test_what_the_source_shows_is_found_once(tmp_path: Path, comment: str) -> No
     lines = [f"def body(i):\n    state.count += 1{comment}", "nl.fori_loop(0, 2, body)", "return x"]
     path = tmp_path / "with_source.py"
     path.write_text(HEAD + textwrap.indent("\n".join(lines), "    "))
-    spec = importlib.util.spec_from_file_location("with_source", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(path, "with_source")
     run = nkitools.simulate(module.kernel, X.copy(), module.State(), nki_version="0.7", rules="report")
     wanted = [] if comment else [path.read_text().splitlines().index("        state.count += 1") + 1]
     assert [each.line for each in run.findings if each.rule == "NK622"] == wanted

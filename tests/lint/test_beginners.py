@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import nkitools
 from nkitools.lint.engine import lint
 from nkitools.rules.finding import KernelError
 from nkitools.suggestions.lint_interface import Dialects
+from tests.loading import loaded
 
 HERE = Path(__file__).parent / "beginners"
 _ARGUMENTS = {
@@ -37,11 +37,7 @@ def marked(path: Path) -> set[tuple[int, str]]:
 def shown(name: str) -> set[tuple[int, str]]:
     """Return what lint and a run with rules="report" show of a kernel."""
     path = HERE / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"beginners_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module: Any = loaded(path, f"beginners_{name}")
     arguments = [np.ones(shape, np.float32) for shape in _ARGUMENTS[name]]
     with nkitools.collect_runs() as runs, suppress(KernelError, TypeError, ValueError):
         nkitools.simulate(getattr(module, name), *arguments, rules="report")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +19,7 @@ from nkitools.suggestions.lint_interface import Dialects
 from tests.dialects.modern.python_under_tracing.loops import LOOPS as PYTHON_LOOPS
 from tests.dialects.modern.test_python_under_tracing import kernel_of
 from tests.lint.linted import LEGACY, MODERN, findings, places
+from tests.loading import loaded
 
 OLD = """\
 import nki
@@ -449,21 +448,12 @@ def _followed(text: str, found: list[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _loaded(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_a_kernel_of_which_each_line_was_followed_computes_the_same(path: Path, tmp_path: Path) -> None:
     """Written to the letter the lines make a modern kernel, which runs without an error."""
     new = tmp_path / f"{path.stem}_new.py"
     new.write_text(_followed(path.read_text(), migration([path], Dialects())))
-    old, modern = (_loaded(each) for each in (path, new))
+    old, modern = (loaded(each) for each in (path, new))
     expected = nkitools.simulate(old.kernel, *old.inputs).outputs
     run = nkitools.simulate(modern.kernel, *modern.inputs, nki_version="0.7")
     np.testing.assert_allclose(run.outputs, expected, rtol=1e-5, atol=1e-6)

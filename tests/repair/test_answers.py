@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from nkitools.repair.trials import trials_of
 from nkitools.why.targets import Expected
 from nkitools.why.traced_calls import Call
 from tests import cases
+from tests.loading import loaded
 
 pytestmark = pytest.mark.process
 
@@ -67,12 +67,7 @@ def kernel_of(folder: Path, text: str) -> Any:
     """The kernel of a file of the author's."""
     file = folder / "author.py"
     file.write_text(text)
-    spec = importlib.util.spec_from_file_location("author", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
+    return loaded(file, "author").kernel
 
 
 MISTAKES = [

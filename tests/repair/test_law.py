@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +20,7 @@ from nkitools.repair.answers import Answer, answer_of
 from nkitools.why.targets import Expected
 from nkitools.why.traced_calls import Call
 from tests import cases
+from tests.loading import loaded
 from tests.soak import commit_of
 
 KERNELS = Path(gallery.__file__).parent
@@ -44,12 +43,7 @@ def kernel_of(example: gallery.Example, text: str, folder: Path) -> Any:
     module, _, name = example.place.partition(":")
     path = folder / f"{abs(hash(text)):x}.py"
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(f"kernels.{module}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded: ModuleType = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    found = getattr(loaded, name)
+    found = getattr(loaded(path, f"kernels.{module}"), name)
     return found[example.programs] if example.programs else found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import nkitools
 from nkitools.repair.answers import Answer, bisect
 from tests import cases
+from tests.loading import loaded
 from tests.repair.mistakes import right_kernels
 from tests.repair.mistakes.planted import MISTAKES, Mistake
 from tests.repair.mistakes.references import CASES
@@ -59,11 +59,7 @@ def assert_right(mistake: Mistake, found: Answer, directory: Path) -> None:
     assert found.trial is not None
     case, path = CASES[mistake.kernel], directory / "mended.py"
     path.write_text(found.trial.text)
-    spec = importlib.util.spec_from_file_location("mended", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(path, "mended")
     given = [np.flip(each, axis=0).copy() * np.float32(0.75) for each in case.inputs()]
     outputs = nkitools.simulate(getattr(module, mistake.kernel), *given).outputs
     want = case.reference(*(each.astype(np.float64) for each in given))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from tests.dialects.modern.python_under_tracing.objects import OBJECTS
 from tests.dialects.modern.python_under_tracing.scalars import SCALARS
 from tests.dialects.modern.python_under_tracing.values import VALUES
 from tests.lint.linted import findings
+from tests.loading import loaded
 
 CASES = {**OBJECTS, **FUNCTIONS, **VALUES, **CONTROL, **LOOPS, **BODIES, **SCALARS, **LONG_SCALARS}
 X = np.random.default_rng(7).integers(-8, 9, (128, 64)).astype(np.float32)
@@ -48,12 +48,7 @@ def language(version: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def kernel_of(path: Path) -> Any:
     """Import a file and return its kernel."""
-    spec = importlib.util.spec_from_file_location("traced_case", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
+    return loaded(path, "traced_case").kernel
 
 
 def places(found: list[Finding], version: str) -> list[tuple[str, int]]:

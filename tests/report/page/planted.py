@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from tests.loading import loaded
 
 KERNELS = Path(__file__).parents[3] / "kernels" / "nki"
 
@@ -52,11 +53,7 @@ def module_of(name: str, directory: Path) -> tuple[ModuleType, int]:
     at = source.index(planted.right)
     path = directory / planted.file
     path.write_text(source.replace(planted.right, planted.wrong))
-    spec = importlib.util.spec_from_file_location(f"planted_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(path, f"planted_{name}")
     return module, source.count("\n", 0, at) + 1
 
 

@@ -33,16 +33,14 @@ def _named(function: Function, name: str, doc: str) -> Function:
     return marked
 
 
-def _binary(name: str, doc: str) -> Function:
+def _binary(name: str, doc: str, default: ResultDType = None, of: str = "of the promoted dtype") -> Function:
     def function(
-        x: Operand, y: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword
+        x: Operand, y: Operand, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword
     ) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
-    return _named(
-        function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
-    )
+    return _named(function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, {of}.")
 
 
 def _remainder(name: str, doc: str) -> Function:
@@ -54,14 +52,7 @@ def _remainder(name: str, doc: str) -> Function:
     return _named(function, name, f"{doc} {sentence} Only NKI 0.6 says that chips lack it (nkitools.language.modulo).")
 
 
-def _comparison(name: str, doc: str) -> Function:
-    def function(
-        x: Operand, y: Operand, *, dtype: DTypeLike = bool, mask: MaskLike = None, **kwargs: Keyword
-    ) -> Tensor:
-        check_keywords(f"nl.{name}", kwargs)
-        return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
-
-    return _named(function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of dtype bool.")
+_comparison = partial(_binary, default=bool, of="of dtype bool")
 
 
 def _unary(name: str, doc: str, default: ResultDType = None) -> Function:
