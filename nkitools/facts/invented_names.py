@@ -26,7 +26,6 @@ from nkitools.facts.tsv import rows_of
 
 _TABLE = Path(__file__).with_name("invented_names.tsv")
 _PLACE = re.compile(r"\{(\w+)(?:=([^}]*))?\}")
-_SECOND = ("y",)
 # What people put around the name of a meaning: the tensor_ of tensor_add, the _arith of tensor_tensor_arith.
 _BEFORE = ("tensor_", "vector_", "scalar_", "elementwise_", "nc_", "tile_", "dma_")
 _BEHIND = ("_arith", "_op", "_tile", "_tiles", "_tensor", "_scalar", "_bitvec", "_inplace", "_sbuf", "_")

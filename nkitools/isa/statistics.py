@@ -21,7 +21,6 @@ from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
 
 TRIPLE = 3  # count, mean, variance * count
 _ACROSS = ("add", "maximum", "bitwise_or", "bitwise_and")
-_MEANS = ("average", "mean")
 
 
 @instruction
