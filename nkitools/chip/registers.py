@@ -25,7 +25,8 @@ class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
     write the register before it is read (NK401). ``frozen``: no instruction may write it (NK601), as the counter of a
     dynamic loop.
 
-    A register bounds loops (``nl.dynamic_range``, ``while register:``) and addresses elements (``scalar_offset=``,
+    A register bounds loops (``nl.fori_loop``, ``nl.while_loop``; before NKI 0.7, which refuses them as NK608, also
+    ``nl.dynamic_range`` and ``while register:``) and addresses elements (``scalar_offset=``,
     ``nl.ds``, an index). Python does not see the value: converting it and comparing it with a number or another
     register is refused (NK602, before NKI 0.7 NK601), and so is its truth value anywhere but in ``while register:``
     (NK602). ``+``, ``-`` and ``*`` with integers, registers and 32-bit scalars give new registers, and so do

@@ -468,7 +468,9 @@ class NkiTensor(NotAValue, StridedView):
         ``index``: an integer tensor (partitions, K) in SBUF. Offset i, an element of a partition, is
         ``index[i % group, i // group]``, equal for all partitions; ``group`` is 32 on the Tensor Engine, else 16, and
         further rows repeat the first ones (NK607).
-        ``num_elem``: how many offsets count, at most ``group * K`` (NK402); None: the size of ``index``. Offsets are
+        ``num_elem``: how many offsets count, at most ``group * K`` (NK402), with fewer partitions than a group at most
+        one for each partition; more than ``index`` has is NK109. None: all of ``index``, which fits a tensor of at most
+        one group of partitions. Offsets are
         read, and checked, when an instruction uses the view (NK401, NK402); no other view is made of it (NK609).
         Errors: NK109, NK201, NK301, NK607 (a tensor that is not contiguous), NK609.
         """

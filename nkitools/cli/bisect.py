@@ -65,9 +65,10 @@ def find_first_wrong(
     FILE has the arguments, `inputs`, and the right results: `reference`, an array or a function of the arguments, or
     `expect`, or both. `expect` is a dictionary of functions by the names of tensors in the kernel; each takes the
     arguments and, by keyword, the loop counters that it names. With --against the command shows the first difference
-    from another kernel or run, and tries no edit. Edits run in separate processes, which write no files; FILE changes
-    only with --apply. Exit code: 0 if nothing differs; 1 if something does, with or without an edit found, and if
-    the kernel ends with an error; 2 for a mistake in the command.
+    from another kernel or run, and tries no edit. Edits run in separate processes, which write no files; on macOS,
+    and for a JAX function that NumPy cannot evaluate, they run in the command's own process, which does not stop them
+    from writing. FILE changes only with --apply. Exit code: 0 if nothing differs; 1 if something does, with or without
+    an edit found, and if the kernel ends with an error; 2 for a mistake in the command.
     """
     from nkitools.targets.imports import stand_in
     from nkitools.why.traced_calls import Call

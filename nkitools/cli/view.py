@@ -55,8 +55,8 @@ def view_run(
 
     RUN is a file of `nkitools run --save` or run.save(); a Python script, which is run with its ARGS; or a directory
     of `pytest --nki-report`, which gets an index.html inside. Other pages go into the current directory, one for each
-    run: RUN.html, of several runs RUN-1.html, RUN-2.html, ... Exit code: that of the script; 1 if it runs no kernel; 2
-    for a mistake in the command.
+    run: RUN.html, of several runs RUN-1.html, RUN-2.html, ... Exit code: that of the script; if that is 0
+    and no kernel ran, 1; 2 for a mistake in the command.
     """
     if args and (run.is_dir() or run.suffix != ".py"):
         if args[0].startswith("-"):

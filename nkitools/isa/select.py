@@ -136,7 +136,7 @@ def range_select(
     indices lie within 2**24. The operators: equal, less, less_equal, greater, greater_equal. ``bound0``, ``bound1``:
     float32 (partitions, 1). ``on_true_tile``: a float dtype; ``dst`` has as many elements per partition. Memory: SBUF
     or PSUM. ``on_false_value`` is FP32_MIN (-3.4028235e+38) and no other, which a float ``dst`` of fewer bits holds as
-    minus infinity.
+    minus infinity, float8_e4m3fn as NaN and an integer ``dst`` as its least value (NK304).
     The maximum (``reduce_op`` has no other) is that of all float32 values of ``dst``, before the cast, and goes into
     the Vector Engine's reduce registers: ``reset_reduce`` starts from minus infinity, ``reduce`` goes on from them,
     ``reset`` only resets; after ``idle`` their state is unknown, as nisa.select_reduce and nisa.exponential have it

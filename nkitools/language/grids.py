@@ -103,7 +103,9 @@ class NkiGrid(NotAValue):
         """Return whether ``data`` can be the selection: a view of ``element_shape`` with one step for each dimension.
 
         It cannot if a slice leaves gaps between tiles of several elements. In a grid that nl.alloc_tiles or
-        nl.alloc_blocks made in SBUF or PSUM it also cannot if the selection has several rows of tiles.
+        nl.alloc_blocks made in SBUF or PSUM it also cannot if the selection has several rows of tiles, if it has
+        an untiled dimension without an integer index, and for most selections of several tiles of three or more
+        dimensions.
         """
         return self._backing.view(self._axes) is not None
 

@@ -275,7 +275,7 @@ def _activated(name: str, sentence: str, noted: str = "") -> OfOne:
 
 
 exp = _activated("exp", "Return ``e ** x``.")
-_OTHERS = "others give NK305, a warning, or NK404 if the result is not finite."
+_OTHERS = "other finite ones give NK305, a warning, or NK404 if the result is not finite; inf and NaN give none."
 log = _activated("log", f"Return the natural logarithm, valid for ``x`` from 2**-64 to 2**64; {_OTHERS}")
 sqrt = _activated("sqrt", f"Return the square root, valid for 0 and for ``x`` from 2**-116 to 2**118; {_OTHERS}")
 # On the GpSimd Engine, for its precision, and so not out of PSUM: release notes of NKI 0.5.

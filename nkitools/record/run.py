@@ -135,7 +135,8 @@ def load_run(path: str | os.PathLike[str], *, most_bytes: int = 4 << 30) -> Run:
     """Return the run that ``run.save(path)`` has written.
 
     It has the same outputs, prints, findings, instructions and sources (as they were when the run was saved). Arrays of
-    torch and jax become NumPy's; other objects among the outputs become namespaces of their fields, or their texts.
+    torch and jax become NumPy's; other objects among the outputs become namespaces of their fields, or
+    objects with their class (``of``) and their ``text``.
     `Run.tolerance` needs the kernel itself, and raises ValueError. Raises `SavedRunError` (a ValueError) if the file is
     no complete saved run that this version can read, or has more than ``most_bytes`` of arrays (by default 4 GiB),
     OSError if the file cannot be read.
