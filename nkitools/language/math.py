@@ -134,7 +134,7 @@ def _binary(name: str, sentence: str, values: str = "") -> OfTwo:
     def function(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
         return binary(name, x, y, dtype)
 
-    return _described(function, name, sentence, values or f"{_EXACT} An exact result wraps around. Any other {_CAST}")
+    return _described(function, name, sentence, values or ARITHMETIC)
 
 
 def _comparison(name: str, sign: str) -> OfTwo:
@@ -144,7 +144,7 @@ def _comparison(name: str, sign: str) -> OfTwo:
         return result
 
     asserted = "An ``assert`` of the result passes if no element is 0; any other use of its truth value is NK602."
-    return _described(function, name, f"Return 1 where ``x {sign} y``, else 0. {asserted}", _EXACT)
+    return _described(function, name, f"Return 1 where ``x {sign} y``, else 0. {asserted}", EXACT)
 
 
 _SIZES = (
@@ -157,10 +157,11 @@ _CAST = (
     "integer result is rounded to the nearest integer, halves to the even one, and saturates (NK304). A bool result is "
     "True where the value is not 0."
 )
-_EXACT = (
+EXACT = (
     f"{_FLOAT32} (a wrong integer or truth value is NK307), but exactly if both are int32 or uint32 tiles in SBUF and "
     "the result is int32 or uint32."
 )
+ARITHMETIC = f"{EXACT} An exact result wraps around. Any other {_CAST}"
 _PROMOTED = (
     "The result is a new tile in SBUF. ``dtype``: of the result, by default that of the tile. By default two different "
     "dtypes give the float of a float and an integer, else one that holds the values of both, at most float32 "
@@ -191,7 +192,7 @@ power = _described(
     _power,
     "power",
     "Return ``x ** y``. A number as ``y`` works in simulation only (NK615, a warning).",
-    f"Two tiles are both in SBUF (NK206), unless one is a float32 column (partitions, 1). {_EXACT} An {_CAST}",
+    f"Two tiles are both in SBUF (NK206), unless one is a float32 column (partitions, 1). {EXACT} An {_CAST}",
 )
 add = _binary("add", "Return ``x + y``.")
 subtract = _binary("subtract", "Return ``x - y``.")
@@ -214,21 +215,21 @@ less = _comparison("less", "<")
 less_equal = _comparison("less_equal", "<=")
 greater = _comparison("greater", ">")
 greater_equal = _comparison("greater_equal", ">=")
-_TRUE = "NaN is not 0."
-logical_and = _binary("logical_and", "Return 1 where both ``x`` and ``y`` are not 0, else 0.", _TRUE)
-logical_or = _binary("logical_or", "Return 1 where ``x`` or ``y`` or both are not 0, else 0.", _TRUE)
-logical_xor = _binary("logical_xor", "Return 1 where exactly one of ``x`` and ``y`` is not 0, else 0.", _TRUE)
-_BITS = (
+NAN_IS_TRUE = "NaN is not 0."
+logical_and = _binary("logical_and", "Return 1 where both ``x`` and ``y`` are not 0, else 0.", NAN_IS_TRUE)
+logical_or = _binary("logical_or", "Return 1 where ``x`` or ``y`` or both are not 0, else 0.", NAN_IS_TRUE)
+logical_xor = _binary("logical_xor", "Return 1 where exactly one of ``x`` and ``y`` is not 0, else 0.", NAN_IS_TRUE)
+BITS = (
     "Operands and result are integers or bools (NK301); uint32 with a signed dtype needs ``dtype``. Operands, also a "
     "number, get the width of the result's dtype: narrower ones are extended, signed ones by their sign; wider ones "
     "lose the upper bits. A bool result is True where a bit of its byte is set."
 )
-_SHIFTED = f"{_BITS} A shift by that width or more, also by a negative number, gives 0."
-bitwise_and = _binary("bitwise_and", "Return ``x & y``.", _BITS)
-bitwise_or = _binary("bitwise_or", "Return ``x | y``.", _BITS)
-bitwise_xor = _binary("bitwise_xor", "Return ``x ^ y``.", _BITS)
-left_shift = _binary("left_shift", "Return ``x << y``; bits beyond the width are lost.", _SHIFTED)
-right_shift = _binary("right_shift", "Return ``x >> y``, filled with zeros, also of negative ``x``.", _SHIFTED)
+SHIFTED = f"{BITS} A shift by that width or more, also by a negative number, gives 0."
+bitwise_and = _binary("bitwise_and", "Return ``x & y``.", BITS)
+bitwise_or = _binary("bitwise_or", "Return ``x | y``.", BITS)
+bitwise_xor = _binary("bitwise_xor", "Return ``x ^ y``.", BITS)
+left_shift = _binary("left_shift", "Return ``x << y``; bits beyond the width are lost.", SHIFTED)
+right_shift = _binary("right_shift", "Return ``x >> y``, filled with zeros, also of negative ``x``.", SHIFTED)
 
 
 def tile_function(
@@ -324,14 +325,13 @@ reciprocal = token("reciprocal")(
         lambda dst, x: _reciprocal(dst=dst, data=x),
     )
 )
+INVERTED = (
+    "``x`` and the result are integers or bools (NK301). ``x`` gets the width of the result's dtype first: a narrower "
+    "``x`` is extended, a signed one by its sign. A bool result is always True, since all bits of its byte are "
+    "inverted; nl.logical_not negates bools."
+)
 invert = token("invert")(
-    _scalar(
-        "invert",
-        "Return ``~x``, all bits inverted.\n\n``x`` and the result are integers or bools (NK301). ``x`` gets the width "
-        "of the result's dtype first: a narrower ``x`` is extended, a signed one by its sign. A bool result is always "
-        "True, since all bits of its byte are inverted; nl.logical_not negates bools. nisa.tensor_scalar takes "
-        "``op0=nl.invert``.",
-    )
+    _scalar("invert", f"Return ``~x``, all bits inverted.\n\n{INVERTED} nisa.tensor_scalar takes ``op0=nl.invert``.")
 )
 negative = _scalar("negative", f"Return ``-x``.\n\n{CAST}{_NOTED}", -1.0, "multiply")
 logical_not = _scalar("logical_not", "Return 1 where ``x`` is 0, else 0; NaN is not 0.", 1.0, "logical_xor")

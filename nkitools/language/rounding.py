@@ -71,10 +71,10 @@ def _above_floor(x: NkiTensor) -> None:
     scalar_tensor_tensor(dst=x, data=x, op0=_LESS, operand0=0.0, op1=_ADD, operand1=x)
 
 
-_TILE = (
+WHOLE = (
     "Infinities and NaN stay, NaN with a warning (NK304); the sign of a zero may be lost. A tile of integers is "
     "copied. An integer ``dtype`` saturates (NK304)."
 )
-floor = tile_function("floor", f"Return the largest whole number that is not above ``x``.\n\n{_TILE}", floor_into)
-ceil = tile_function("ceil", f"Return the smallest whole number that is not below ``x``.\n\n{_TILE}", ceil_into)
-trunc = tile_function("trunc", f"Return ``x`` without its fraction: rounded towards zero.\n\n{_TILE}", trunc_into)
+floor = tile_function("floor", f"Return the largest whole number that is not above ``x``.\n\n{WHOLE}", floor_into)
+ceil = tile_function("ceil", f"Return the smallest whole number that is not below ``x``.\n\n{WHOLE}", ceil_into)
+trunc = tile_function("trunc", f"Return ``x`` without its fraction: rounded towards zero.\n\n{WHOLE}", trunc_into)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -20,114 +21,157 @@ from nkitools.dialects.legacy.tiles.reductions import arranged, reduce, reduce_i
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
+from nkitools.language import math as tiles
+from nkitools.language import rounding, trigonometry
 from nkitools.language.reductions import mean_into
 from nkitools.language.select import where_into
 
 Function = Callable[..., Tensor]
 
 
+_TILE_ERRORS = "NK301, NK402, NK603, NK604, NK609, NK611, NK612"  # of every function of tiles
+_MASK = "Elements that ``mask`` leaves out are undefined."
+_PROMOTED = (
+    "the float of a float and an integer, else a dtype with the range of both; a Python int counts as int32, a float "
+    "as float32"
+)
+
+
 def _named(function: Function, name: str, doc: str) -> Function:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc} Errors: NK101, NK109, NK201, NK301, NK602 to NK604, NK609."
+    function.__doc__ = f"{doc} {_TILE_ERRORS}."
     marked: Function = token(name)(function) if name in OPERATORS or name in ACTIVATIONS else function
     return marked
 
 
-def _binary(name: str, doc: str, default: ResultDType = None, of: str = "of the promoted dtype") -> Function:
+def _sentence(function: Function) -> str:
+    """Return the first sentence about a function of NKI 0.6, which computes the same."""
+    return re.split(r"(?<=[.])\s", str(function.__doc__))[0]
+
+
+def _of_two(name: str, sentence: str, values: str, of: str = _PROMOTED) -> str:
+    more = " NK206," if name == "power" else ""
+    return (
+        f"{sentence}\n\n``x``, ``y``: two tiles in SBUF or PSUM, or a tile and a number. Shapes broadcast, partitions "
+        f"too. {values}\nThe result is a new SBUF tile. ``dtype``: of the result, by default {of}. {_MASK}\n"
+        f"Errors: NK101, NK102, NK107 to NK110, NK201,{more}"
+    )
+
+
+def _binary(
+    like: Function, sentence: str = "", values: str = tiles.ARITHMETIC, default: ResultDType = None, of: str = _PROMOTED
+) -> Function:
+    name = like.__name__
+
     def function(
         x: Operand, y: Operand, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword
     ) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
-    return _named(function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, {of}.")
+    return _named(function, name, _of_two(name, sentence or _sentence(like), values, of))
 
 
-def _remainder(name: str, doc: str) -> Function:
+def _remainder(name: str, sign: str) -> Function:
     def function(x: Operand, y: Operand, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
-    sentence = "Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
-    return _named(function, name, f"{doc} {sentence} Only NKI 0.6 says that chips lack it (nkitools.language.modulo).")
+    sentence = f"Return the remainder of ``x / y`` with the sign of ``{sign}``."
+    values = "A remainder by zero is NaN, in an integer result 0. NKI 0.6 says that no chip has it, SDK 2.26 does not."
+    return _named(function, name, _of_two(name, sentence, values))
 
 
-_comparison = partial(_binary, default=bool, of="of dtype bool")
+_comparison = partial(_binary, values=tiles.EXACT, default=bool, of="bool")
+_logical = partial(_comparison, values=tiles.NAN_IS_TRUE)
 
 
-def _unary(name: str, doc: str, default: ResultDType = None) -> Function:
+def _unary(like: Function, sentence: str = "", values: str = tiles.CAST, default: ResultDType = None) -> Function:
+    name = like.__name__
+
     def function(x: Tensor, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.unary(name, x, dtype=dtype, mask=mask))
 
-    return _named(function, name, f"{doc} The result is in SBUF, of the input's dtype unless ``dtype`` is given.")
+    of = "that of ``x``" if default is None else "bool"
+    doc = (
+        f"{sentence or _sentence(like)}\n\n``x``: a tile in SBUF or PSUM. {values}\nThe result is a new SBUF tile of "
+        f"the shape of ``x``. ``dtype``: of the result, by default {of}. {_MASK}\n"
+        "Errors: NK101, NK107, NK108, NK110, NK201,"
+    )
+    return _named(function, name, doc)
 
 
-add = _binary("add", "``x + y``.")
-subtract = _binary("subtract", "``x - y``.")
-multiply = _binary("multiply", "``x * y``.")
-divide = _binary("divide", "``x / y``, of integers float32.")
-maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
-minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
-power = _binary("power", "``x ** y``.")
-mod = _remainder("mod", "The remainder of ``x / y`` with the sign of ``y``, as Python's ``%`` has it.")
-fmod = _remainder("fmod", "The remainder of ``x / y`` with the sign of ``x``.")
-bitwise_and = _binary("bitwise_and", "``x & y`` of integers.")
-bitwise_or = _binary("bitwise_or", "``x | y`` of integers.")
-bitwise_xor = _binary("bitwise_xor", "``x ^ y`` of integers.")
-left_shift = _binary("left_shift", "``x << y`` of integers.")
-right_shift = _binary("right_shift", "``x >> y`` of integers, filling with zeros.")
+add = _binary(tiles.add)
+subtract = _binary(tiles.subtract)
+multiply = _binary(tiles.multiply)
+divide = _binary(tiles.divide, "Return ``x / y``.", tiles.CAST, of="float32 for two integers, else as for nl.add")
+maximum = _binary(tiles.maximum)
+minimum = _binary(tiles.minimum)
+_IN_SBUF = "Two tiles must both be in SBUF (NK206), unless one is a float32 column (partitions, 1)."
+power = _binary(tiles.power, "Return ``x ** y``.", f"{_IN_SBUF} {tiles.ARITHMETIC}")
+mod = _remainder("mod", "y")
+fmod = _remainder("fmod", "x")
+bitwise_and = _binary(tiles.bitwise_and, values=tiles.BITS)
+bitwise_or = _binary(tiles.bitwise_or, values=tiles.BITS)
+bitwise_xor = _binary(tiles.bitwise_xor, values=tiles.BITS)
+left_shift = _binary(tiles.left_shift, values=tiles.SHIFTED)
+right_shift = _binary(tiles.right_shift, values=tiles.SHIFTED)
 
-equal = _comparison("equal", "Whether ``x == y``.")
-not_equal = _comparison("not_equal", "Whether ``x != y``.")
-less = _comparison("less", "Whether ``x < y``.")
-less_equal = _comparison("less_equal", "Whether ``x <= y``.")
-greater = _comparison("greater", "Whether ``x > y``.")
-greater_equal = _comparison("greater_equal", "Whether ``x >= y``.")
-logical_and = _comparison("logical_and", "Whether both are not 0.")
-logical_or = _comparison("logical_or", "Whether one is not 0.")
-logical_xor = _comparison("logical_xor", "Whether exactly one is not 0.")
+equal = _comparison(tiles.equal)
+not_equal = _comparison(tiles.not_equal)
+less = _comparison(tiles.less)
+less_equal = _comparison(tiles.less_equal)
+greater = _comparison(tiles.greater)
+greater_equal = _comparison(tiles.greater_equal)
+logical_and = _logical(tiles.logical_and)
+logical_or = _logical(tiles.logical_or)
+logical_xor = _logical(tiles.logical_xor)
 
-exp = _unary("exp", "``e ** x``.")
-log = _unary("log", "The natural logarithm.")
-sqrt = _unary("sqrt", "The square root.")
-rsqrt = _unary("rsqrt", "``1 / sqrt(x)``.")
-tanh = _unary("tanh", "The hyperbolic tangent.")
-sigmoid = _unary("sigmoid", "``1 / (1 + exp(-x))``.")
-relu = _unary("relu", "``max(x, 0)``.")
-gelu = _unary("gelu", "``x * Phi(x)`` with the normal distribution function.")
-gelu_dx = _unary("gelu_dx", "The derivative of gelu.")
-gelu_apprx_tanh = _unary("gelu_apprx_tanh", "Gelu with the tanh approximation.")
-gelu_apprx_sigmoid = _unary("gelu_apprx_sigmoid", "Gelu as ``x * sigmoid(1.702 x)``.")
-silu = _unary("silu", "``x * sigmoid(x)``.")
-silu_dx = _unary("silu_dx", "The derivative of silu.")
-softplus = _unary("softplus", "``log(1 + exp(x))``.")
-mish = _unary("mish", "``x * tanh(softplus(x))``.")
-erf = _unary("erf", "The error function.")
-erf_dx = _unary("erf_dx", "The derivative of the error function.")
-square = _unary("square", "``x * x``.")
-sign = _unary("sign", "-1, 0 or 1.")
-sin = _unary("sin", "The sine.")
-cos = _unary("cos", "The cosine.")
-tan = _unary("tan", "The tangent.")
-arctan = _unary("arctan", "The inverse tangent.")
-floor = _unary("floor", "The largest integer that is not above ``x``.")
-ceil = _unary("ceil", "The smallest integer that is not below ``x``.")
-trunc = _unary("trunc", "``x`` rounded towards zero.")
-abs = _unary("abs", "``|x|``.")
-reciprocal = _unary("reciprocal", "``1 / x``.")
-invert = _unary("invert", "``~x`` of integers.")
-negative = _unary("negative", "``-x``.")
-logical_not = _unary("logical_not", "Whether ``x`` is 0; of dtype bool.", default=bool)
+exp = _unary(tiles.exp)
+log = _unary(tiles.log)
+sqrt = _unary(tiles.sqrt)
+rsqrt = _unary(
+    tiles.rsqrt, "Return ``1 / sqrt(x)``, valid for ``x`` from 2**-87 to 2**97 (others give NK305 or NK404, warnings)."
+)
+tanh = _unary(tiles.tanh)
+sigmoid = _unary(tiles.sigmoid)
+relu = _unary(tiles.relu)
+gelu = _unary(tiles.gelu)
+gelu_dx = _unary(tiles.gelu_dx)
+gelu_apprx_tanh = _unary(tiles.gelu_apprx_tanh)
+gelu_apprx_sigmoid = _unary(tiles.gelu_apprx_sigmoid)
+silu = _unary(tiles.silu)
+silu_dx = _unary(tiles.silu_dx)
+softplus = _unary(tiles.softplus)
+mish = _unary(tiles.mish)
+erf = _unary(tiles.erf)
+erf_dx = _unary(tiles.erf_dx)
+square = _unary(tiles.square)
+sign = _unary(tiles.sign)
+sin = _unary(trigonometry.sin, "Return the sine of ``x`` in radians; beyond -pi to pi it gives NK305, a warning.")
+cos = _unary(trigonometry.cos)
+tan = _unary(trigonometry.tan)
+arctan = _unary(tiles.arctan)
+floor = _unary(rounding.floor, values=rounding.WHOLE)
+ceil = _unary(rounding.ceil, values=rounding.WHOLE)
+trunc = _unary(rounding.trunc, values=rounding.WHOLE)
+abs = _unary(tiles.abs)
+reciprocal = _unary(tiles.reciprocal)
+invert = _unary(tiles.invert, values=tiles.INVERTED)
+negative = _unary(tiles.negative)
+logical_not = _unary(tiles.logical_not, "Return 1 where ``x`` is 0, else 0.", tiles.NAN_IS_TRUE, default=bool)
 
 
 def where(
     condition: Tensor, x: Operand, y: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword
 ) -> Tensor:
-    """``x`` where ``condition`` is not 0, else ``y``: tiles or numbers, at least one of the two a tile.
+    """Return ``x`` where ``condition`` is not 0, else ``y``, as a new SBUF tile; NaN is not 0.
 
-    Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype. Errors: NK101, NK109, NK201, NK301,
-    NK604, NK609.
+    ``condition``: a tile of any dtype. ``x``, ``y``: tiles or numbers, at least one a tile (NK609). The shapes of all
+    three broadcast, partitions too. ``dtype``: of the result, by default as for nl.add. Elements that ``mask`` leaves
+    out are undefined.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
     """
     what = "nl.where"
     checked(what, kwargs, condition=condition)
@@ -142,6 +186,13 @@ def where(
 
     write_lanes(into, dst, (condition, x, y), lanes)
     return Tensor.made(dst, lanes)
+
+
+_ALONG = (
+    "``x``: a tile in SBUF or PSUM. ``axis``: one or several free dimensions, which the result lacks; dimension 0 is "
+    "NK112. A result without free dimensions gets one of size 1."
+)
+_REDUCED_MASK = "Elements that ``mask`` leaves out do not take part; it must leave a box of ``x`` (NK604)."
 
 
 def _reduction(name: str, operator: str, doc: str) -> Function:
@@ -159,19 +210,26 @@ def _reduction(name: str, operator: str, doc: str) -> Function:
         return reduce(f"nl.{name}", partial(reduce_into, operator=operator), x, axis, kind, mask, keepdims)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc} along free dimensions. Errors: NK112, NK201, NK301, NK604, NK609."
+    function.__doc__ = (
+        f"Return the {doc} along ``axis`` as a new SBUF tile; an integer result saturates (NK304).\n\n{_ALONG} "
+        "``keepdims=True`` keeps them with size 1. ``dtype``: of the result, by default that of ``x``. "
+        f"{_REDUCED_MASK}\nErrors: NK101, NK107, NK108, NK110, NK112, NK201, {_TILE_ERRORS}."
+    )
     marked: Function = token(operator)(function)
     return marked
 
 
-sum = _reduction("sum", "add", "The sum")
-max = _reduction("max", "maximum", "The maximum")
-min = _reduction("min", "minimum", "The minimum")
-prod = _reduction("prod", "multiply", "The product")
+sum = _reduction("sum", "add", "sum")
+max = _reduction("max", "maximum", "largest element (NaN if one is NaN)")
+min = _reduction("min", "minimum", "smallest element (NaN if one is NaN)")
+prod = _reduction("prod", "multiply", "product")
 
 
 def all(x: Tensor, axis: Axes, *, dtype: DTypeLike = bool, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """Return whether all elements are not 0 along free dimensions. Errors: NK112, NK201, NK604, NK609."""
+    """Return 1 where no element along ``axis`` is 0, else 0, as a new SBUF tile; NaN is not 0.
+
+    ``axis``, ``mask`` and errors: as for nl.sum. ``dtype``: of the result, by default bool.
+    """
     checked("nl.all", kwargs, x=x)
     into = partial(reduce_into, operator="logical_and")
     return reduce("nl.all", into, x, axis, result_type(dtype, "nl.all", x), mask, False)
@@ -186,7 +244,11 @@ def mean(
     keepdims: bool = False,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return the mean along free dimensions; float32 for integers. Errors: NK112, NK201, NK301, NK604, NK609."""
+    """Return the mean along ``axis`` as a new SBUF tile.
+
+    ``dtype``: of the result, by default float32 for integers, else that of ``x``. ``axis``, ``keepdims``, ``mask`` and
+    errors: as for nl.sum.
+    """
     checked("nl.mean", kwargs, x=x)
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.mean", x)
 
@@ -197,7 +259,10 @@ def mean(
 
 
 def var(x: Tensor, axis: Axes, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """Return the variance along free dimensions: the mean squared distance from the mean. Errors: as nl.mean."""
+    """Return the variance along ``axis``, with the divisor n, as a new SBUF tile.
+
+    ``axis``, ``dtype``, ``mask`` and errors: as for nl.mean. The result lacks the dimensions of ``axis``.
+    """
     check_keywords("nl.var", kwargs)
     centred = subtract(x, mean(x, axis, dtype=np.float32, mask=mask, keepdims=True), dtype=np.float32, mask=mask)
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.var", x)

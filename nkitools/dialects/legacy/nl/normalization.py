@@ -29,9 +29,13 @@ def softmax(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s); ``compute_dtype`` is another ``dtype``.
+    """Return ``exp(x - max) / sum(exp(x - max))``, computed in float32; maximum and sum go along ``axis``.
 
-    Errors: NK112, NK201, NK301, NK604, NK609.
+    ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (others: NK112).
+    The result is a new SBUF tile of the shape of ``x``. ``dtype``: of the result; ``compute_dtype`` counts if it is not
+    given, and else nothing; by default that of ``x``. Elements that ``mask`` leaves out do not take part and are
+    undefined; it must leave a box of ``x`` (NK604).
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
     """
     checked("nl.softmax", kwargs, x=x)
     axes = reduction_axes("nl.softmax", x, axis)
@@ -58,12 +62,14 @@ def rms_norm(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``x / sqrt(sum(x ** 2) / n + epsilon) * w`` along free dimensions: a new SBUF tile of the shape of ``x``.
+    """Return ``x / sqrt(sum(x ** 2) / n + epsilon) * w`` as a new SBUF tile of the shape of ``x``.
 
-    ``w`` broadcasts to ``x``, partitions too. ``dtype`` and ``compute_dtype``, either of them, set the dtype of the
-    result and of every tile on the way; without them the result has that of ``x`` and the others are float32, which the
-    reference does not say. How AWS composes it is not published.
-    Errors: NK101, NK109, NK112, NK201, NK301, NK604, NK609.
+    ``axis``: one or several free dimensions, along which the sum goes. ``n``: a number above 0, usually that of the
+    summed elements. ``epsilon``: a number, at least 0. ``w``: a tile that broadcasts to ``x``, partitions too.
+    ``dtype``, or else ``compute_dtype``, is the dtype of the result and of all tiles in between; without both the
+    result has that of ``x``, and the others are float32 (the reference does not say). Elements that ``mask`` leaves out
+    do not take part and are undefined; it must leave a box of ``x`` (NK604).
+    Errors: NK101, NK102, NK107 to NK110, NK112, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
     """
     what = "nl.rms_norm"
     checked(what, kwargs, x=x, w=w)
