@@ -12,10 +12,12 @@ from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.indexing.mesh_grids import Grid, mgrid
 from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
 from nkitools.dialects.legacy.semantics import LEGACY
-from nkitools.dialects.legacy.tiles.dtypes import element_type
+from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number
+from nkitools.dialects.legacy.tiles.elementwise import not_a_tile
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.dialects.public import find, publish
 from nkitools.language.programs import legacy_tile_size as tile_size
+from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:
     from nkitools.dialects.legacy.aws_names.limits import *
@@ -36,28 +38,40 @@ if TYPE_CHECKING:
 
 
 def static_cast(input_data: Operand | Array, dtype: DTypeLike) -> Any:
-    """Return a number, an array or a tile in another dtype. Errors: NK301."""
+    """Return a copy of a tile, an array or a number in another dtype.
+
+    A tile becomes a new SBUF tile, rounded to the nearest and saturated; a number or an array is cast as NumPy does it:
+    cut off, and a number becomes a NumPy scalar. Errors: NK201, NK301, NK609.
+    """
     kind = element_type(dtype)
     if isinstance(input_data, Tensor):
         return input_data.astype(kind)
+    if not is_number(input_data) and not isinstance(input_data, (np.ndarray, list, tuple)):
+        not_a_tile("nl.static_cast", "input_data", input_data)
     return np.asarray(input_data).astype(kind.dtype)[()]
 
 
 def finfo(dtype: DTypeLike) -> Any:
-    """Limits of a floating-point dtype, as NumPy's finfo has them. Errors: NK301."""
-    return ml_dtypes.finfo(element_type(dtype).dtype)  # type: ignore[no-untyped-call]
+    """Return the limits of a floating-point dtype as NumPy's ``finfo`` has them. Errors: NK301 (another dtype)."""
+    kind = element_type(dtype)
+    if not kind.is_float:
+        refuse("NK301", f"nl.finfo: {kind} is no floating-point dtype")
+    return ml_dtypes.finfo(kind.dtype)  # type: ignore[no-untyped-call]
 
 
 def gemm_grid() -> Grid:
-    """Return the indices of a tile of a matrix product's result, and of its moving operand: (128, 512).
+    """Return ``nl.mgrid[0:128, 0:512]``: the indices of a moving operand, or of a product, on the Tensor Engine.
 
-    The reference says "tile definition" and no more; a grid of nl.mgrid is what such a name gives.
+    The sizes are nl.tile_size's. The reference says "tile definition" and no more.
     """
     return mgrid[0 : tile_size.gemm_stationary_fmax, 0 : tile_size.gemm_moving_fmax]
 
 
 def gemm_stationary_grid() -> Grid:
-    """Return the indices of a tile of a matrix product's stationary operand: (128, 128). As nl.gemm_grid."""
+    """Return ``nl.mgrid[0:128, 0:128]``: the indices of a stationary operand on the Tensor Engine.
+
+    The sizes are nl.tile_size's. The reference says "tile definition" and no more.
+    """
     return mgrid[0 : tile_size.pmax, 0 : tile_size.gemm_stationary_fmax]
 
 

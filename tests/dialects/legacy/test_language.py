@@ -196,3 +196,26 @@ def test_keywords_beyond_the_reference() -> None:
         assert finding.rule == "NK609"
         assert "does not know the keyword argument" in finding.message
     assert refusal(lambda x: nisa.nc_matmul(nl.load(x), nl.load(x), perf_mode="fast"), x).rule == "NK607"
+
+
+@pytest.mark.parametrize(
+    ("call", "rule"),
+    [
+        (lambda _x, _tile: nl.shared_identity_matrix((2, 3)), "NK609"),  # type: ignore[arg-type]
+        (lambda _x, _tile: nl.shared_constant(np.zeros((0, 3), np.float32)), "NK609"),
+        (lambda _x, tile: nl.broadcast_to(tile, shape=16), "NK109"),
+        (lambda _x, tile: nl.expand_dims(tile, 1.0), "NK609"),
+        (lambda _x, tile: nisa.nc_matmul(tile, tile, tile_position=3, tile_size=3), "NK609"),
+        (lambda _x, _tile: nl.static_cast("2", nl.int32), "NK609"),
+        (lambda _x, _tile: nl.finfo(nl.int32), "NK301"),
+        (lambda x, _tile: x[nl.ds(1.5, 2)], "NK609"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_refused_by_name(call: Any, rule: str) -> None:
+    """What is no shape, axis, number, array or position is a finding, not an error of Python's."""
+
+    def kernel(x: Any) -> Any:
+        call(x, nl.load(x))
+        return x
+
+    assert refusal(kernel, random(16, 8)).rule == rule

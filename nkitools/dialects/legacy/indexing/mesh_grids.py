@@ -18,9 +18,10 @@ def _line(first: int, end: int, step: int) -> Index:
 
 
 def arange(*args: int) -> Index:
-    """``nl.arange(end)``, ``nl.arange(first, end[, step])``: an index of one dimension.
+    """Return the index of the positions ``first``, ``first + step``, ... before ``end``, as an axis of a tile.
 
-    An index of a tensor has at least two: add them with ``[:, None]`` or ``[None, :]``. Errors: NK603, NK609.
+    It is called as ``nl.arange(end)`` or ``nl.arange(first, end[, step])``. To index a tensor it needs a second
+    dimension: ``nl.arange(128)[:, None]`` or ``[None, :]``. Errors: NK603 (no position), NK609.
     """
     numbers = [whole(arg) for arg in args]
     if not 1 <= len(args) <= 3 or None in numbers:

@@ -204,12 +204,13 @@ def jit(func: Callable[P, Any], mode: str = "auto", **kwargs: Keyword) -> Kernel
 @overload
 def jit(func: None = None, mode: str = "auto", **kwargs: Keyword) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
 def jit(func: Callable[P, Any] | None = None, mode: str = "auto", **kwargs: Keyword) -> Any:
-    """Make a function a kernel, with or without keywords.
+    """Return ``func`` as a kernel; without ``func`` a decorator, for ``@nki.jit(mode=...)``.
 
-    ``mode``: ``auto jax torchxla baremetal benchmark simulation``, which here all run the simulator, or ``trace``.
-    ``simulation`` does as `simulate_kernel`; the others round each value to its dtype, as the chip does.
-    The kernel's inputs are immutable (NK406) except those annotated ``nt.mutable_tensor``. ``platform_target`` picks
-    the chip; keywords of the compiler and the profiler change nothing; others are refused (NK609).
+    ``mode``: ``auto``, ``jax``, ``torchxla``, ``baremetal``, ``benchmark``, ``simulation`` or ``trace``, another is
+    NK609. All run the simulator. ``simulation`` computes as `simulate_kernel` does; the others round each value to its
+    dtype, as the chip does. Arguments are immutable (NK406), except those annotated ``nt.mutable_tensor`` and all under
+    ``trace``. ``platform_target`` names the chip. Keywords of AWS's compiler and profiler change nothing; others are
+    NK609.
     """
     with AuthorsTraceback():
         if mode not in MODES:
@@ -218,26 +219,33 @@ def jit(func: Callable[P, Any] | None = None, mode: str = "auto", **kwargs: Keyw
 
 
 def trace(func: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
-    """Return a kernel, or a helper of kernels, that takes its outputs by reference and returns nothing."""
+    """Return ``func`` as a kernel, or a helper of kernels, that may write its outputs into its arguments.
+
+    A call runs the simulator and returns what ``func`` returns. Keywords are those of nki.jit (NK609).
+    """
     return _decorated("trace", func, "trace", kwargs)
 
 
 def baremetal(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
-    """Return a kernel that runs on the local device; without one on the simulator, which is said once on stderr."""
+    """Return ``kernel`` as a kernel that runs on the simulator, not on a device; a line on stderr says so once.
+
+    It may write its outputs into its arguments, unless it is an nki.jit kernel. Keywords are those of nki.jit (NK609).
+    """
     return _decorated("baremetal", kernel, "baremetal", kwargs)
 
 
 def benchmark(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
-    """Return a kernel that is measured on the local device; without a device it is simulated, unmeasured.
+    """Return ``kernel`` as a kernel that runs on the simulator, which measures no time; a line on stderr says so once.
 
-    A call whose result nothing takes is not simulated if the kernel was simulated before with the same settings, on
-    arguments of the same shapes, dtypes and numbers: it would only measure.
+    Its ``benchmark_result`` raises NoDevice if a latency is asked for. A call whose result is not used does nothing if
+    ``kernel`` is an nki.jit kernel that was simulated before with the same settings, on arguments of the same shapes,
+    dtypes and numbers. All else is as for nki.baremetal.
     """
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
 
 def profile(func: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
-    """Return a kernel that is profiled on the local device; without a device it is simulated, without a profile."""
+    """Return ``func`` as a kernel that runs on the simulator, which makes no profile; all else as nki.benchmark."""
     return _decorated("profile", func, "profile", kwargs)
 
 

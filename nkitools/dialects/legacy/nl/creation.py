@@ -118,10 +118,12 @@ def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None)
 
 
 def ndarray(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:
-    """Return a new tensor (in SBUF by default), not initialised.
+    """Return a new tensor, in SBUF by default, whose elements are undefined.
 
-    ``buffer``: a memory, or a place in SBUF or PSUM (``nki.compiler.sbuf.mod_alloc(...)``).
-    Errors: NK106, NK108, NK110, NK208, NK301, NK402, NK609, NK612, NK614.
+    ``buffer``: a memory, or a place in SBUF or PSUM (``nki.compiler.sbuf.mod_alloc(...)``). In SBUF and PSUM a shape
+    of one dimension becomes a column (NK621, a hint); dimensions in front of an nl.par_dim are block dimensions (NK612,
+    a warning). A tensor in shared HBM is made in the kernel's own body, not in a function that it calls (NK208).
+    Errors: NK106, NK108, NK110, NK207, NK208, NK301, NK402, NK609, NK611, NK614.
     """
     check_keywords("nl.ndarray", kwargs)
     return _new("nl.ndarray", shape, dtype, buffer, name)
@@ -130,9 +132,11 @@ def ndarray(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name:
 def full(
     shape: Shape, fill_value: float, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
 ) -> Tensor:
-    """Return a new tensor on chip, filled with a number.
+    """Return a new tile, in SBUF by default, filled with the number ``fill_value``.
 
-    Errors: NK101, NK107, NK110, NK205, NK301, NK609, NK612, NK614.
+    ``buffer``: nl.sbuf or nl.psum; HBM is NK205, a place that the author allocated NK614. A number beyond an integer
+    ``dtype`` saturates (NK304). Dimensions in front of an nl.par_dim are block dimensions (NK612, a warning).
+    Errors: NK101, NK107, NK110, NK205, NK301, NK609, NK611, NK614.
     """
     check_keywords("nl.full", kwargs)
     if not is_number(fill_value):
@@ -141,13 +145,17 @@ def full(
 
 
 def zeros(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:
-    """Return a new tensor of zeros on chip. Errors: as nl.full."""
+    """Return a new tensor of zeros, in SBUF by default.
+
+    All is as for nl.full, but HBM is possible as well (NK621, a hint): such a tensor is zero when the kernel begins.
+    One in shared HBM is made in the kernel's own body, not in a function that it calls (NK208).
+    """
     check_keywords("nl.zeros", kwargs)
     return _new("nl.zeros", shape, dtype, buffer, name, 0)
 
 
 def ones(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:
-    """Return a new tensor of ones on chip. Errors: as nl.full."""
+    """Return a new tile of ones, in SBUF by default; all else as nl.full."""
     check_keywords("nl.ones", kwargs)
     return _new("nl.ones", shape, dtype, buffer, name, 1)
 
@@ -155,7 +163,7 @@ def ones(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: st
 def zeros_like(
     a: Tensor, dtype: ResultDType = None, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
 ) -> Tensor:
-    """Return zeros of the shape of ``a`` (by default also its dtype), in SBUF by default. Errors: as nl.full."""
+    """Return a new tile of zeros of the shape of ``a``, by default in SBUF and of its dtype; all else as nl.full."""
     check_keywords("nl.zeros_like", kwargs)
     check_tile("nl.zeros_like", "a", a)
     return _new("nl.zeros_like", a.shape, a.element if dtype is None else dtype, buffer, name, 0)
@@ -164,20 +172,21 @@ def zeros_like(
 def empty_like(
     a: Tensor, dtype: ResultDType = None, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
 ) -> Tensor:
-    """Return a new tensor of the shape of ``a`` (by default also its dtype), in SBUF by default.
-
-    Errors: as nl.ndarray.
-    """
+    """Return a new tensor of the shape of ``a``, by default in SBUF and of its dtype; all else as nl.ndarray."""
     check_keywords("nl.empty_like", kwargs)
     check_tile("nl.empty_like", "a", a)
     return _new("nl.empty_like", a.shape, a.element if dtype is None else dtype, buffer, name)
 
 
 def shared_constant(constant: Array, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """Return a tensor in HBM that holds a NumPy array's values. Errors: NK301, NK609."""
+    """Return a tensor in private HBM with the shape and values of a NumPy array.
+
+    ``dtype``: of the tensor, by default that of the array. Errors: NK301, NK609, NK611.
+    """
     check_keywords("nl.shared_constant", kwargs)
-    if not isinstance(constant, np.ndarray) or constant.ndim == 0:
-        refuse("NK609", f"nl.shared_constant takes a NumPy array, it is given {type(constant).__name__}")
+    if not isinstance(constant, np.ndarray) or constant.ndim == 0 or constant.size == 0:
+        message = "nl.shared_constant takes a NumPy array of at least one dimension and element, it is given "
+        refuse("NK609", f"{message}{type(constant).__name__} {getattr(constant, 'shape', '')}")
     kind = element_type(constant.dtype if dtype is None else dtype)
     storage = current_core("nl.shared_constant").allocate(constant.shape, kind, MemoryRegion.private_hbm)
     np.copyto(storage.array, cast(constant, kind))
@@ -187,7 +196,7 @@ def shared_constant(constant: Array, dtype: ResultDType = None, **kwargs: Keywor
 
 
 def shared_identity_matrix(n: int, dtype: DTypeLike = np.uint8, **kwargs: Keyword) -> Tensor:
-    """Return the identity matrix of ``n`` rows in HBM. Errors: NK301, NK609."""
+    """Return the identity matrix of ``n`` rows and columns in private HBM. Errors: NK301, NK609, NK611."""
     check_keywords("nl.shared_identity_matrix", kwargs)
-    (size,) = checked_shape(n, "nl.shared_identity_matrix")
+    (size,) = checked_shape((n,), "nl.shared_identity_matrix")
     return shared_constant(np.eye(size, dtype=np.float32), dtype)

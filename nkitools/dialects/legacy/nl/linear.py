@@ -41,9 +41,11 @@ def _two_dimensional(what: str, **tiles: Tensor) -> None:
 
 
 def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of 2-D SBUF tiles as a float32 tile in PSUM.
+    """Return ``x @ y``, or ``x.T @ y`` with ``transpose_x=True``, as a new float32 tile in PSUM.
 
-    Errors: NK102 to NK106, NK110, NK201, NK302, NK604, NK609.
+    ``x``, ``y``: 2-D tiles in SBUF; the product has up to 128 rows. ``mask`` chooses partitions of the operands, those
+    that it leaves out do not take part; ``x[mask]`` (only with ``transpose_x=True``) and ``y[mask]`` choose elements.
+    Errors: NK101 to NK105, NK107, NK108, NK110, NK201, NK301, NK302, NK402, NK603, NK604, NK609, NK611, NK612.
     """
     check_keywords("nl.matmul", kwargs)
     _two_dimensional("nl.matmul", x=x, y=y)
@@ -164,9 +166,11 @@ def transposed(x: NkiTensor) -> NkiTensor:
 
 
 def transpose(x: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """Return a new SBUF tile with partition and free dimension of ``x`` (2-D, up to 128 x 128) swapped.
+    """Return ``x`` transposed, as a new SBUF tile.
 
-    Errors: NK101, NK104, NK110, NK201, NK301, NK604, NK609.
+    ``x``: a 2-D tile of up to 128 x 128 in SBUF; up to 32 x 32 also in PSUM. ``dtype``: of the result, by default that
+    of ``x``. What ``mask`` leaves out is undefined in the result; it must leave a box of ``x`` (NK604).
+    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
     """
     check_keywords("nl.transpose", kwargs)
     _two_dimensional("nl.transpose", x=x)
@@ -197,9 +201,12 @@ def nc_matmul(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``stationary.T @ moving`` as a float32 tile in PSUM. Errors: those of nkitools.isa.matmul.nc_matmul, NK604.
+    """Return ``stationary.T @ moving``, a product of tiles in SBUF, as a new float32 tile in PSUM.
 
-    ``perf_mode="double_row_gen3"`` is undocumented, but AWS's own test passes it.
+    Its shape: the product of the free sizes of ``stationary``, then the free sizes of ``moving``. ``mask`` chooses
+    partitions of both, those that it leaves out do not take part; ``stationary[mask]`` and ``moving[mask]`` choose
+    elements. ``perf_mode="double_row_gen3"`` is undocumented, but AWS's own test passes it; others are NK607. All else
+    is as for nkitools.isa.matmul.nc_matmul. Errors: its own, NK402, NK603, NK604, NK607, NK612.
     """
     mode = kwargs.pop("perf_mode", None)
     check_keywords("nisa.nc_matmul", kwargs)
@@ -212,8 +219,8 @@ def nc_matmul(
         is_stationary_onezero=bool(is_stationary_onezero),
         is_moving_onezero=bool(is_moving_onezero),
         is_transpose=bool(is_transpose),
-        tile_position=tuple(tile_position),
-        tile_size=tuple(tile_size),
+        tile_position=tuple(tile_position) if isinstance(tile_position, list) else tile_position,
+        tile_size=tuple(tile_size) if isinstance(tile_size, list) else tile_size,
         **options,
     )
 
@@ -232,9 +239,12 @@ def nc_transpose(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Partition and free dimension swapped: in PSUM by the Tensor Engine, in SBUF by the Vector Engine.
+    """Return ``data`` with its partition and free dimensions swapped, as a new tile.
 
-    With a mask only the part that it leaves is transposed. Errors: those of nkitools.isa.matmul.nc_transpose, NK604.
+    ``engine``: the Tensor Engine by default, whose result is in PSUM; that of the Vector Engine is in SBUF, and so is a
+    result of another ``dtype`` than ``data``'s. Free dimensions become one. What ``mask`` leaves out is undefined in
+    the result; it must leave a box of ``data`` (NK604).
+    Errors: those of nkitools.isa.matmul.nc_transpose, NK402, NK603, NK604, NK612.
     """
     what = "nisa.nc_transpose"
     checked(what, kwargs, data=data)

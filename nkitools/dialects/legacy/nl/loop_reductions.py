@@ -42,13 +42,13 @@ def loop_reduce(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``x`` to be combined with what its destination holds: ``b[...] = nl.loop_reduce(x, np.add, loop_indices=[k])``.
+    """Return ``x`` for an assignment that combines: ``b[...] = nl.loop_reduce(x, op, [k])`` makes ``b`` ``op(b, x)``.
 
-    "The destination tile is also the rhs input to op": the assignment is ``b[...] = op(b, x)``, and so is
-    ``b = nl.loop_reduce(x, ...)`` where ``b`` is a tile of ``x``'s shape already. The destination holds the start value
-    when the loop begins, or has never been written and takes the first ``x``. ``loop_indices``: one or several loop
-    counters. ``dtype``: of the combined values, before they are cast to that of the destination.
-    Errors: NK101, NK109, NK201, NK306, NK604, NK609.
+    Where the variable ``b`` holds a tile of the shape of ``x`` already, ``b = nl.loop_reduce(x, ...)`` gives it a new
+    SBUF tile with ``op(b, x)``. If ``b[...]`` was never written, it becomes ``x``. ``op``: an operator of two operands,
+    such as np.add. ``loop_indices``: one or several loop counters; they change nothing. ``dtype``: of the combined
+    values, before they are cast to that of ``b``. Elements that ``mask`` leaves out stay as they are.
+    Errors: NK101, NK109, NK201, NK301, NK306, NK604, NK609.
     """
     what = "nl.loop_reduce"
     checked(what, kwargs, x=x)
@@ -136,13 +136,14 @@ def all_reduce(
     asynchronous: bool = False,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``x`` reduced over the programs along axes of the launch grid: every one of them gets the result, in SBUF.
+    """Return ``x`` reduced by ``op`` over the programs along axes of the launch grid: in each of them a new SBUF tile.
 
-    ``program_axes``: axes of the grid, or what nl.program_id gave for them, as AWS's kernels have it. The tiles are
-    combined in the order of the programs, in float32 where they are of floats; how they travel, and what that costs, is
-    not published. ``parallel_reduce`` "consumes additional memory" and changes nothing else. ``asynchronous=True`` is
-    refused (NK607): what it wants awaited, nki.sync_thread, is documented nowhere.
-    Errors: NK201, NK306, NK504, NK604, NK607, NK609, NK611.
+    ``op``: an operator of two operands, such as np.add. ``program_axes``: one or several axes of the grid, or values
+    of nl.program_id for them, as in AWS's kernels. The tiles are combined in the order of the programs, those of floats
+    in float32; a program waits for the others (NK504 if one never comes). ``dtype``: of the result, by default that of
+    ``x``. Elements that ``mask`` leaves out are undefined. ``parallel_reduce`` changes nothing.
+    ``asynchronous=True`` is refused (NK607), since nki.sync_thread, which would wait, is documented nowhere.
+    Errors: NK101, NK201, NK301, NK306, NK504, NK604, NK607, NK609, NK611.
     """
     what = "nl.all_reduce"
     checked(what, kwargs, x=x)

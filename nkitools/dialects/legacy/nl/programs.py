@@ -32,12 +32,18 @@ class ProgramId(int):
 
 
 def program_id(axis: int) -> int:
-    """Return the number of the running program along ``axis`` of the launch grid. Errors: NK609, NK611."""
+    """Return the index of the running program along ``axis`` of the launch grid; without a grid 0.
+
+    Errors: NK609 (an axis below 0, or one that the grid does not have), NK611.
+    """
     return ProgramId.along(axis)
 
 
 def num_programs(axes: Axes | None = None) -> int:
-    """Return the number of programs along ``axes`` of the launch grid, by default of all. Errors: NK609, NK611."""
+    """Return the number of programs along ``axes`` of the launch grid, by default in all; without a grid 1.
+
+    ``axes``: an int, or ints, whose sizes are multiplied. Errors: NK609 (as for nl.program_id), NK611.
+    """
     return programs.num_programs(axes)
 
 
@@ -62,19 +68,26 @@ def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
 
 
 def affine_range(*args: int, **kwargs: Keyword) -> LoopRange:
-    """Return a range whose iterations do not depend on each other, sums aside. Errors: NK501, NK609."""
+    """Return the integers of Python's ``range``, for a loop whose iterations do not depend on each other.
+
+    Two iterations that write the same elements are an error (NK501); sums by ``+=`` and nl.loop_reduce are none.
+    Errors: NK501, NK609.
+    """
     check_keywords("nl.affine_range", kwargs)
     return _range("affine_range", args)
 
 
 def sequential_range(*args: int, **kwargs: Keyword) -> LoopRange:
-    """Return a range whose iterations may depend on each other. Errors: NK609."""
+    """Return the integers of Python's ``range``, for a loop whose iterations may depend on each other.
+
+    Errors: NK609.
+    """
     check_keywords("nl.sequential_range", kwargs)
     return _range("sequential_range", args)
 
 
 def static_range(*args: int) -> LoopRange:
-    """Return a range that the compiler unrolls. Errors: NK609."""
+    """Return the integers of Python's ``range``, for a loop that AWS's compiler unrolls. Errors: NK609."""
     return _range("static_range", args)
 
 
@@ -86,7 +99,10 @@ class NcDim(int):
 
 
 def nc(cores: int) -> NcDim:
-    """Return a dimension of ``cores`` physical NeuronCores; ``nl.nc(2) * 4`` is one of 8 programs. Errors: NK609."""
+    """Return ``cores``, an integer of at least 1, as a dimension of a launch grid over physical NeuronCores.
+
+    It computes like an int: ``kernel[nl.nc(2) * 4]`` has 8 programs. They run one after the other. Errors: NK609.
+    """
     number = whole(cores)
     if number is None or number < 1:
         refuse("NK609", f"nl.nc takes a number of cores, it is given {cores!r}")
@@ -94,7 +110,7 @@ def nc(cores: int) -> NcDim:
 
 
 def spmd_dim(*sizes: int) -> int:
-    """Return a dimension of a launch grid made of several: as many programs as their product. Errors: NK609."""
+    """Return the product of ``sizes``, integers or nl.nc(...), as one dimension of a launch grid. Errors: NK609."""
     numbers = [number for size in sizes if (number := whole(size)) is not None]
     if not sizes or len(numbers) != len(sizes):
         refuse("NK609", f"nl.spmd_dim takes integers and nl.nc(...), it is given {sizes!r}")

@@ -28,6 +28,7 @@ from nkitools.engines.operators import token
 from nkitools.isa.move import dma_copy, fill
 from nkitools.issue.guards import HBM
 from nkitools.language.broadcast import broadcast
+from nkitools.language.creation import checked_shape
 from nkitools.language.programs import current_generation, print_tensor, print_values, printed_values
 from nkitools.language.transfer import OF_A_ROW
 from nkitools.rules.finding import report
@@ -82,10 +83,10 @@ def check_in_hbm(what: str, role: str, tile: Tensor, other: Any = None) -> None:
 
 
 def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """Return a new SBUF tile with the values of an HBM tensor (1-D becomes a column); with a mask only its lanes are
-    read.
+    """Return a new SBUF tile with the values and the shape of a tensor in HBM; one dimension becomes a column.
 
-    Errors: NK101, NK107, NK201, NK301, NK402, NK604, NK609.
+    ``dtype``: of the tile, by default that of ``src``. Elements that ``mask`` leaves out are not read, and undefined.
+    Errors: NK101, NK201, NK301, NK402, NK603, NK604, NK609, NK611.
     """
     check_keywords("nl.load", kwargs)
     check_tile("nl.load", "src", src)
@@ -117,9 +118,11 @@ def _check_partitions(src: Tensor, tile: NkiTensor, remedy: str) -> None:
 
 
 def store(dst: Tensor, value: Operand, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
-    """Copy a tile (from PSUM by way of SBUF) or a number into an HBM tensor; with a mask only its lanes are written.
+    """Copy a tile or a number, which fills it, into a tensor in HBM; return nothing.
 
-    Errors: NK109, NK201, NK402, NK406, NK604, NK609.
+    ``value``: a tile in SBUF or PSUM, of the shape of ``dst`` or one that broadcasts to it, cast to its dtype.
+    Elements that ``mask`` leaves out are not written.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK402, NK406, NK603, NK604, NK609, NK611, NK612.
     """
     check_keywords("nl.store", kwargs)
     check_tile("nl.store", "dst", dst)
@@ -156,7 +159,11 @@ def _in_sbuf(value: Tensor, dst: Tensor, lanes: Lanes | None) -> Any:
 
 @token("copy")
 def copy(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """Return a copy of a tile, in SBUF. Errors: NK201, NK301, NK604, NK609."""
+    """Return a copy of a tile in SBUF or PSUM, as a new SBUF tile.
+
+    ``dtype``: of the copy, by default that of ``src``. Elements that ``mask`` leaves out are undefined.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
+    """
     check_keywords("nl.copy", kwargs)
     check_tile("nl.copy", "src", src)
     lanes = lanes_of(mask, src.shape, "nl.copy")
@@ -166,27 +173,33 @@ def copy(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
 
 
 def broadcast_to(src: Tensor, *, shape: Sequence[int], **kwargs: Keyword) -> Tensor:
-    """``src`` broadcast to ``shape`` as NumPy does it, partitions too; ``src`` itself where it has that shape.
+    """Return ``src`` broadcast to ``shape`` by NumPy's rules; ``src`` itself if that is its shape.
 
-    Errors: NK109.
+    The result is a view, but a new SBUF tile if ``src`` is a tile of one partition that becomes several. A tile keeps
+    its number of dimensions (NK109).
+    Errors: NK101, NK109, NK402, NK603, NK609, NK612.
     """
     check_keywords("nl.broadcast_to", kwargs)
     check_tile("nl.broadcast_to", "src", src)
-    found: Tensor = src if src.shape == tuple(shape) else src.broadcast_to(shape)
+    found: Tensor = src if src.shape == checked_shape(shape, "nl.broadcast_to") else src.broadcast_to(shape)
     return found
 
 
 def expand_dims(data: Tensor, axis: int) -> Tensor:
-    """Return a view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
+    """Return a view with a new dimension of size 1 at ``axis`` of the result; -1 is its last dimension.
+
+    NK109: an ``axis`` beyond the result, and axis 0 of a tile. Errors: NK109, NK402, NK603, NK609, NK612.
+    """
     check_tile("nl.expand_dims", "data", data)
     expanded: Tensor = data.expand_dims(axis)
     return expanded
 
 
 def device_print(prefix: str, x: Tensor, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
-    """Print a tensor: it becomes a record of the run; lanes that a mask leaves out are masked in it.
+    """Print a tensor's values after ``prefix``, and add them to the prints of the run; return nothing.
 
-    A mask that leaves no lane prints nothing. Errors: NK402, NK604, NK609, NK611.
+    Elements that ``mask`` leaves out are masked in the print; if it leaves none, nothing is printed.
+    Errors: NK402, NK603, NK604, NK609, NK611, NK612.
     """
     check_keywords("nl.device_print", kwargs)
     current_core("nl.device_print")

@@ -34,7 +34,10 @@ class ParDim(int):
 
 
 def par_dim(size: int) -> ParDim:
-    """Mark a dimension of a shape as the partition dimension. Errors: NK609."""
+    """Return ``size`` marked as the partition dimension of a shape, as in ``(4, nl.par_dim(128), 512)``.
+
+    It computes like an int. Dimensions in front of it are block dimensions (NK612). Errors: NK609.
+    """
     number = whole(size)
     if number is None:
         refuse("NK609", f"nl.par_dim takes an integer, it is given {size!r}")

@@ -15,7 +15,7 @@ from nkitools.rules.finding import report
 
 def expanded(tensor: NkiTensor, axis: int | Sequence[int]) -> NkiTensor:
     """``tensor`` with new dimensions of size 1 at ``axis`` (an int or ints, positions in the result)."""
-    axes = (axis,) if isinstance(axis, int) else axis
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = tensor.ndim + len(axes)
     for each in sorted(each % ndim if isinstance(each, int) and -ndim <= each < ndim else each for each in axes):
         tensor = tensor.expand_dim(each)

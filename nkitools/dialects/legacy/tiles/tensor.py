@@ -63,10 +63,11 @@ def _updater(what: str) -> Callable[[Any, Any], Any]:
 class Tensor(PythonForms):
     """A tensor in HBM, or a tile in SBUF or PSUM whose first dimension is the partition dimension.
 
-    An index that leaves the tensor is an error only when it is used without a mask that excludes those positions
-    (NK402): until then the tensor has an `Access` in place of a view. ``lanes``: the elements that the call which made
-    this tile wrote (None: all). ``opened``: the last instruction of that call. ``skipped_at``: the position of the
-    record when a load skipped its whole tile, else -1.
+    The result of an index that reaches beyond the tensor, or that other tiles choose, has an ``access``, which
+    describes its positions, in place of a view. Positions outside of the tensor are an error (NK402) only when it is
+    used without a mask that excludes them. Of a tile that a call returned: ``lanes`` are the elements that the call
+    wrote (None: all), ``opened`` its last instruction, ``skipped_at`` the position of the record if it is a load that
+    skipped the whole tile (else -1).
     """
 
     __slots__ = ("access", "base", "element", "lanes", "opened", "shape", "skipped_at")
@@ -88,10 +89,9 @@ class Tensor(PythonForms):
 
     @classmethod
     def beyond(cls, access: Access | RowAccess | OffsetAccess | DividedAccess) -> Tensor:
-        """Return a tile that becomes a view where it is used.
+        """Return a tile with the positions that ``access`` describes; they become a view when the tile is used.
 
-        Some of its positions lie outside of the tensor, which is good for calls whose mask leaves those out, or a tile
-        chooses what it addresses.
+        They may lie outside of the tensor, for calls whose mask leaves those out, or be chosen by another tile.
         """
         result = Tensor(access.tensor)
         result.access = access
@@ -100,7 +100,7 @@ class Tensor(PythonForms):
 
     @classmethod
     def made(cls, tensor: NkiTensor, lanes: Lanes | None = None) -> Tensor:
-        """Return the result of a call: a whole tile; the last instruction issued wrote its ``lanes``."""
+        """Return ``tensor`` as the result of a call whose last instruction wrote its elements ``lanes`` (None: all)."""
         result = Tensor(tensor)
         result.lanes = lanes
         if lanes is not None:
@@ -112,15 +112,18 @@ class Tensor(PythonForms):
 
     @property
     def tensor(self) -> NkiTensor | None:
-        """The view, or None for a tile that is partly outside."""
+        """The view; None for a tile with an ``access``."""
         return self.base if self.access is None else None
 
     def resolved(self) -> NkiTensor:
-        """Return the view that instructions work on. Errors: NK402."""
+        """Return the view that instructions work on. Errors: NK402 (positions outside), NK603 (chosen by tiles)."""
         return self.base if self.access is None else self.access.view()
 
     def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
-        """Return the part that belongs to a box of a tile of ``shape``. Errors: NK402, NK604."""
+        """Return the view of a box of this tile, which is an operand of a call on tiles of ``shape``.
+
+        ``box``: first and end position in each dimension; dimensions of size 1 broadcast. Errors: NK402, NK603, NK604.
+        """
         if self.access is None:
             return part(self.base, shape, box)
         if self.shape != shape:
@@ -128,12 +131,15 @@ class Tensor(PythonForms):
         return self.access.view(box)
 
     def reaches(self, box: Box) -> bool:
-        """Return whether a box of the tile lies within the tensor."""
+        """Return True if all positions of a box of the tile lie within the tensor, else False."""
         return self.access is None or self.access.violation(box) is None
 
     @property
     def is_fresh(self) -> bool:
-        """Return whether the run's last instruction made this tile, so that an assignment takes over its writes."""
+        """True while the last instruction of the run is the one that wrote this tile as the result of a call.
+
+        An assignment of the tile is then no copy: that instruction writes to the destination instead.
+        """
         core = CORE.get()
         return core is not None and self.opened is not None and core.record.open is self.opened
 
@@ -141,17 +147,17 @@ class Tensor(PythonForms):
 
     @property
     def storage(self) -> Any:
-        """The storage behind the view."""
+        """The storage that holds the elements."""
         return self.base.storage
 
     @property
     def buffer(self) -> MemoryRegion:
-        """The memory that the tensor lives in."""
+        """Memory of the tensor: nl.sbuf, nl.psum, nl.private_hbm (the same as nl.hbm) or nl.shared_hbm."""
         return self.base.buffer
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Data type of the elements, as NumPy's dtype."""
+        """Data type of the elements, a NumPy dtype."""
         return shown(self.element)
 
     @property
@@ -202,24 +208,41 @@ class Tensor(PythonForms):
         return self
 
     def astype(self, dtype: DTypeLike) -> Tensor:
-        """Return a copy of the tile in another dtype. Errors: NK201, NK301."""
+        """Return a copy of a tile in SBUF or PSUM in another dtype, as a new SBUF tile.
+
+        Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK402, NK603, NK611, NK612.
+        """
         return Tensor.made(reshaping.converted_value(self.resolved(), element_type(dtype)))
 
     def broadcast_to(self, shape: Shape) -> Tensor:
-        """Return the tile broadcast as NumPy does it: a view, except that partitions are copied. Errors: NK109."""
+        """Return the tensor broadcast to ``shape`` by NumPy's rules.
+
+        The result is a view, but a new SBUF tile if one partition becomes several. A tile keeps its number of
+        dimensions (NK109). Errors: NK101, NK109, NK402, NK603, NK609, NK612.
+        """
         return Tensor(broadcast(self.resolved(), shape))
 
     def expand_dims(self, axis: int | Sequence[int]) -> Tensor:
-        """Return a view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
+        """Return a view with a new dimension of size 1 at ``axis`` of the result, or several at several positions.
+
+        NK109: a position that the result does not have, and position 0 of a tile. Errors: NK109, NK402, NK603, NK609,
+        NK612.
+        """
         return Tensor(reshaping.expanded(self.resolved(), axis))
 
     def reshape(self, shape: Shape, *more: int) -> Tensor:
-        """Return a view of the same elements in another shape; on chip the partition dimension stays. Errors: NK109."""
+        """Return a view of the same elements in another shape, a tuple or several integers.
+
+        A tile keeps the size of its first dimension (NK109). Errors: NK109, NK402, NK603, NK609, NK612.
+        """
         sizes: Any = (shape, *more) if more else shape
         return Tensor(reshaping.reshaped(self.resolved(), sizes))
 
     def view(self, dtype: DTypeLike) -> Tensor:
-        """Return the same bytes as another dtype. Errors: NK109, NK301."""
+        """Return a view of the same bytes as another dtype; another width changes the size of the last dimension.
+
+        Errors: NK109 (a last dimension that does not divide, or has gaps), NK301, NK402, NK603.
+        """
         return Tensor(self.resolved().view(element_type(dtype)))
 
     # --- operators -------------------------------------------------------------------------------------------------
