@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def get_nc_version() -> Any:
-    """Return the generation of the running chip (outside a kernel: of the chip that a launch would use).
+    """Return the generation of the chip as a member of nisa.nc_version; outside of a kernel, of the chip of a launch.
 
-    SDK 2.26 has no name for NeuronCore-v4: its name in NKI 0.6 is returned, which compares with the others.
+    For NeuronCore-v4, which SDK 2.26 does not name, it is the member of NKI 0.6; it compares with the others.
     """
     generation = current_generation()
     return (nc_version if generation.in_legacy_dialect else modern_versions)(generation.version)
@@ -46,7 +46,7 @@ def builtin_custom_op(
     dsts: Sequence[Tensor],
     **kwargs: Keyword,
 ) -> NoReturn:
-    """Refused (NK607): it calls a function of a library built for the GpSimd Engine, and the reference says no more."""
+    """Raise NK607: a function of a library that is built for the GpSimd Engine cannot run here."""
     not_modelled(
         f"nisa.builtin_custom_op calls `{function_name}` of the library {lib_file_name} on the GpSimd Engine; the "
         "simulator cannot run such code",

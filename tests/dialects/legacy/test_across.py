@@ -174,3 +174,14 @@ def test_programs_that_reduce_something_else_wait_in_vain() -> None:
 def test_what_is_refused(call: Any, rule: str) -> None:
     """Operators, counters, axes and shapes that are not possible are refused by rule."""
     assert refusal(stored(call), random(8, 6)).rule == rule
+
+
+def test_programs_reduce_tiles_on_chip_only() -> None:
+    """A tensor in HBM is refused, of several programs as of one."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((2, 8, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(result[nl.program_id(0)], nl.all_reduce(x, np.add, 0))
+        return result
+
+    assert refusal(kernel, random(8, 6), grid=(2,)).rule == "NK201"

@@ -184,6 +184,12 @@ I_P, I_F = nl.arange(16)[:, None], nl.arange(8)[None, :]
             "NK609",
         ),
         (
+            lambda t, r: nisa.tensor_scalar_reduce(
+                data=t, op0=nl.add, operand0=1, reduce_op=nl.subtract, reduce_res=r, reverse0=True
+            ),
+            "NK609",
+        ),
+        (
             lambda t, r: nisa.tensor_scalar_reduce(data=t, op0=nl.add, operand0=1, reduce_op=nl.power, reduce_res=r),
             "NK306",
         ),

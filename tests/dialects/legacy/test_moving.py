@@ -117,6 +117,7 @@ def test_dma_copy_takes_the_modes_of_its_time(mode: Any) -> None:
     ("call", "rule", "said"),
     [
         (lambda t: nisa.dma_transpose(t, axes=(0, 1)), "NK609", "axes"),
+        (lambda t: nisa.dma_transpose(t, axes=1), "NK609", "axes"),
         (lambda t: nisa.dma_transpose(t.reshape((16, 1, 2, 2, 2))), "NK110", "2, 3 or 4"),
         (lambda t: nisa.dma_transpose(t, dge_mode=7), "NK609", "dge_mode"),
         (lambda t: nisa.dma_transpose(t, buffer=nl.psum), "NK201", "buffer"),

@@ -10,7 +10,7 @@ from nkitools.facts.generations import TABLES
 
 
 class engine(IntEnum):  # noqa: N801 - the name is the API's
-    """The engines of a NeuronCore."""
+    """The engines of a NeuronCore; unknown leaves the choice to the compiler."""
 
     tensor = 1
     vector = 5
@@ -21,7 +21,7 @@ class engine(IntEnum):  # noqa: N801 - the name is the API's
 
 
 class reduce_cmd(IntEnum):  # noqa: N801
-    """Commands to an engine's reduce registers."""
+    """Commands to an engine's reduce registers: leave them, zero them, add to them, or zero them and add."""
 
     idle = 0
     reset = 1
@@ -30,7 +30,7 @@ class reduce_cmd(IntEnum):  # noqa: N801
 
 
 class dge_mode(IntEnum):  # noqa: N801
-    """The generator of DMA descriptors; three of the values are others than in NKI 0.6."""
+    """Where DMA descriptors come from: none, software, hardware, or the compiler's choice (unknown)."""
 
     none = 0
     swdge = 1
@@ -39,14 +39,14 @@ class dge_mode(IntEnum):  # noqa: N801
 
 
 class oob_mode(IntEnum):  # noqa: N801
-    """The effect of an out-of-bounds indirect access."""
+    """What a row out of bounds does in an access by an index tile: it is an error (NK402), or it is skipped."""
 
     error = 0
     skip = 1
 
 
 class nc_version(IntEnum):  # noqa: N801
-    """NeuronCore generations."""
+    """NeuronCore generations that SDK 2.26 names; members compare like their numbers."""
 
     vars().update({each.short_name: each.version for each in TABLES if each.in_legacy_dialect})
 

@@ -20,6 +20,7 @@ from nkitools.isa.move import tensor_copy
 from nkitools.isa.reduce import tensor_reduce
 from nkitools.isa.scan import tensor_tensor_scan as _tensor_tensor_scan
 from nkitools.issue.plan import Operand as EngineOperand
+from nkitools.rules.finding import refuse
 
 
 def scalar_tensor_tensor(
@@ -35,10 +36,11 @@ def scalar_tensor_tensor(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return ``(data <op0> operand0) <op1> operand1``: a number or (partitions, 1) vector, then a tile of ``data``'s
-    shape.
+    """Return ``(data <op0> operand0) <op1> operand1`` as a new tile of ``data``'s shape.
 
-    The result has ``data``'s dtype. Errors: those of nkitools.isa.fused.scalar_tensor_tensor, NK604.
+    ``operand0``: a number or a (partitions, 1) vector; ``operand1``: a tile of as many elements as ``data``.
+    ``reverse0``, ``reverse1``: swap the sides of an operator. ``dtype``, ``mask`` and memory of the result: as for
+    nisa.activation. Errors: those of nkitools.isa.fused.scalar_tensor_tensor, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.scalar_tensor_tensor"
     check_tile(what, "operand1", operand1)
@@ -61,10 +63,12 @@ def tensor_tensor_scan(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``result[i] = (data0[i] <op0> result[i - 1]) <op1> data1[i]`` in each partition, from ``initial`` on.
+    """Return the new tile with ``result[i] = (data0[i] <op0> result[i - 1]) <op1> data1[i]`` in each partition.
 
-    The result has the promoted dtype of the two tiles. Under a mask the scan begins at the first element that it
-    leaves. Errors: those of nkitools.isa.scan.tensor_tensor_scan, NK604.
+    ``initial``, a number or a (partitions, 1) vector, stands for the element before the first. ``reverse0``,
+    ``reverse1``: swap the sides of an operator. ``dtype``: of the result, by default as for nl.add of the tiles.
+    ``mask`` must leave a box (NK604), at whose first element the scan begins. Memory: as for nisa.activation.
+    Errors: those of nkitools.isa.scan.tensor_tensor_scan, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.tensor_tensor_scan"
     check_tiles(what, data0=data0, data1=data1)
@@ -87,12 +91,13 @@ def tensor_scalar_reduce(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return ``data <op0> operand0``, and its reduction along all free dimensions into ``reduce_res``, in place.
+    """Return ``data <op0> operand0``, and write its reduction along all free dimensions into ``reduce_res``.
 
-    ``reduce_op``: add, subtract, multiply, max or min. NKI 0.6 has no ``subtract``; the reference does not say which
-    elements it subtracts from which, and here it is as in nisa.tensor_reduce: the first minus all the others, by an
-    instruction of its own.
-    Errors: those of nkitools.isa.fused.tensor_scalar_reduce, NK604.
+    ``operand0``: a number or a float32 (partitions, 1) vector. ``reduce_op``: np.add, subtract (the first element minus
+    all others; the reference does not say), multiply, max or min. ``reduce_res``: a (partitions, 1) tile.
+    ``reverse0=True`` is refused (NK609). ``mask`` must leave a box of ``data`` (NK604). ``dtype`` and memory of the
+    result: as for nisa.activation.
+    Errors: those of nkitools.isa.fused.tensor_scalar_reduce, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.tensor_scalar_reduce"
     dst, lanes = new_result(what, data, dtype, mask, kwargs)
@@ -108,8 +113,10 @@ def tensor_scalar_reduce(
 def _reduce_by_subtracting(
     dst: NkiTensor, data: NkiTensor, op0: OperatorToken, operand0: EngineOperand, reduce_res: NkiTensor, reverse0: bool
 ) -> None:
-    """Reduce the results in float32, before they are cast."""
+    """Reduce the results in float32, before they are cast. NK609 for ``reverse0``, as in the instruction."""
+    if reverse0:
+        refuse("NK609", "nisa.tensor_scalar_reduce: `reverse0` is documented as not supported")
     results = new_tile(data.shape, float32)
-    _elementwise.tensor_scalar(dst=results, data=data, op0=op0, operand0=operand0, reverse0=reverse0)
+    _elementwise.tensor_scalar(dst=results, data=data, op0=op0, operand0=operand0)
     tensor_reduce(dst=reduce_res, op=OPERATORS["subtract"], data=results, axis=tuple(range(1, results.ndim)))
     tensor_copy(dst=dst, src=results)

@@ -33,12 +33,13 @@ def local_gather(
     *,
     mask: MaskLike = None,
 ) -> Tensor:
-    """``src_buffer`` at one list of indices for each 16 partitions, ``num_elem_per_idx`` elements from each on.
+    """Return ``num_elem_per_idx`` elements of ``src_buffer`` from each index on, by one list for each 16 partitions.
 
-    The result has the dtype of ``src_buffer`` and the shape (partitions, *free dimensions of ``index``, 16,
-    num_elem_per_idx), as AWS's example annotates it; where only some of the indices are valid, (partitions,
-    num_valid_indices, num_elem_per_idx), which no document says. A mask may choose partitions only (NK604).
-    Errors: those of nkitools.isa.gather.local_gather, NK604.
+    ``index``: a uint16 tile; element f of partition p of the 16 is index 16 * f + p of their list, and counts elements.
+    The result is a new SBUF tile of ``src_buffer``'s dtype and the shape (partitions, *free dimensions of ``index``,
+    16, num_elem_per_idx), as in AWS's example; with fewer ``num_valid_indices`` (partitions, num_valid_indices,
+    num_elem_per_idx), which no document says. ``mask`` chooses partitions only (NK604).
+    Errors: those of nkitools.isa.gather.local_gather, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.local_gather"
     check_tiles(what, src_buffer=src_buffer, index=index)
@@ -80,10 +81,11 @@ def nc_stream_shuffle(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> None:
-    """``dst`` partition i becomes ``src`` partition ``shuffle_mask[i]`` in each quadrant of 32, in place.
+    """Copy ``src`` partition ``shuffle_mask[i]`` to ``dst`` partition i, in each quadrant of 32 partitions.
 
-    255 leaves a partition as it was, and so does ``mask``, which applies to ``dst``. ``dtype``, where given, is that of
-    ``dst``. Errors: those of nkitools.isa.gather.nc_stream_shuffle, NK301, NK604.
+    ``shuffle_mask``: 32 integers; 255 leaves a partition of ``dst`` as it was. Elements of ``dst`` that ``mask`` leaves
+    out stay as they were. ``dtype``: None or that of ``dst`` (NK301).
+    Errors: those of nkitools.isa.gather.nc_stream_shuffle, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.nc_stream_shuffle"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, src=src)
@@ -116,10 +118,12 @@ def _shuffle_lanes(src: Tensor, dst: Tensor, entries: Sequence[int], lanes: Lane
 def gather_flattened(
     data: Tensor, indices: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
 ) -> Tensor:
-    """``data[p, indices[p, i]]`` with flattened free dimensions: a new SBUF tile of the shape of ``indices`` (uint32).
+    """Return ``data[p, indices[p, i]]``, free dimensions flattened, as a new SBUF tile of the shape of ``indices``.
 
-    An index beyond a partition, which "will return garbage", is refused when the kernel runs (NK402). A mask applies to
-    ``indices``. Errors: those of nkitools.isa.gather.nc_n_gather, NK110, NK604.
+    ``data``, ``indices``: tiles of 2 to 4 dimensions (NK110) in SBUF; ``indices`` of uint32. An index beyond a
+    partition, which "will return garbage", is NK402. ``dtype``: of the result, by default ``data``'s. ``mask`` chooses
+    elements of ``indices``; those of the result that it leaves out are undefined.
+    Errors: those of nkitools.isa.gather.nc_n_gather, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nl.gather_flattened"
     checked(what, kwargs, data=data, indices=indices)

@@ -54,9 +54,11 @@ def memset(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return a new tile filled with a number; its first dimension is the partition dimension.
+    """Return a new tile of ``shape`` and ``dtype``, filled with the number ``value``, on ``engine``.
 
-    Errors: those of the instruction, NK604.
+    The first size is that of the partition dimension. A float is rounded for an integer ``dtype``. Elements that
+    ``mask`` leaves out are undefined. The result is in SBUF, with ``buffer=nl.psum`` in PSUM.
+    Errors: those of nkitools.isa.move.memset, NK604, NK609.
     """
     memory = memory_of("nisa.memset", kwargs)
     if not is_number(value):
@@ -70,7 +72,12 @@ def memset(
 
 
 def iota(expr: Index | NonAffine | int, dtype: ResultDType, *, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """Return a new SBUF tile with the values of an index expression. Errors: those of the instruction, NK603, NK604."""
+    """Return a new SBUF tile of ``dtype`` with the values of an index expression.
+
+    ``expr``: an affine expression of nl.arange or nl.mgrid with at least two dimensions (NK603), whose shape is that of
+    the tile; or an integer, for a tile of one element. Elements that ``mask`` leaves out are undefined.
+    Errors: those of nkitools.isa.move.iota, NK603, NK604, NK609.
+    """
     memory = memory_of("nisa.iota", kwargs)
     if isinstance(expr, NonAffine):
         expr.refuse()
@@ -102,10 +109,11 @@ def tensor_copy_dynamic_src(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return a copy, in SBUF, of a tile that an offset moves: ``src[i_p, offset[0, i] + i_f]``.
+    """Return a copy of a tile in SBUF or PSUM whose index may have an offset that is known when the kernel runs.
 
-    The offset is an integer in SBUF and lies within each partition; it is read when the copy runs. Errors: those of
-    nkitools.isa.move.tensor_copy, NK402, NK603, NK604.
+    Such a ``src`` is ``tile[i_p, offset[0, i] + i_f]``: the offset, an integer in SBUF, moves it within each partition.
+    ``dtype``, ``mask`` and memory of the result: as for nisa.activation.
+    Errors: those of nkitools.isa.move.tensor_copy, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.tensor_copy_dynamic_src"
     memory = memory_of(what, kwargs)
@@ -125,9 +133,11 @@ def tensor_copy_dynamic_dst(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> None:
-    """Copy ``src`` into a tile that an offset moves, in place: ``dst[i_p, offset[0, i] + i_f]``.
+    """Copy ``src`` to a tile whose index may have an offset that is known when the kernel runs; return nothing.
 
-    ``dtype``, where given, is that of ``dst``. Errors: as tensor_copy_dynamic_src.
+    Such a ``dst`` is ``tile[i_p, offset[0, i] + i_f]``, as in nisa.tensor_copy_dynamic_src. ``dtype``: None or that of
+    ``dst`` (NK301). Elements of ``dst`` that ``mask`` leaves out stay as they were.
+    Errors: those of nkitools.isa.move.tensor_copy, NK402, NK603, NK604, NK609, NK612.
     """
     lanes = in_place_lanes("nisa.tensor_copy_dynamic_dst", dst, mask, dtype, kwargs, src=src)
     write_by(partial(_move.tensor_copy, engine=translated(engine)), _Moved(dst), lanes, src=src)
@@ -166,11 +176,13 @@ def dma_copy(
     oob_mode: oob_modes = oob_modes.error,
     dge_mode: dge_modes = dge_modes.unknown,
 ) -> None:
-    """``dst = src`` by DMA, in place, on the lanes of the mask; with ``dst_rmw_op=np.add``, ``dst += src``.
+    """Copy ``src`` to ``dst`` by DMA, both in HBM or SBUF; with ``dst_rmw_op=np.add`` add it to ``dst``.
 
-    Rows that an addition names more than once get all that is added to them, one after the other ("the compiler
-    automatically adds synchronization"); it goes with oob_mode=error only.
-    Errors: those of nkitools.isa.move.dma_copy and nkitools.isa.dma.dma_compute, NK306, NK402, NK406, NK604, NK609.
+    Elements that ``mask`` leaves out are not written. ``oob_mode``: an index tile's row out of bounds is NK402 or, with
+    ``skip``, left out. An addition goes with ``oob_mode=error`` only (NK609); a row that its index tile names several
+    times gets all that is added to it.
+    Errors: those of nkitools.isa.move.dma_copy and nkitools.isa.dma.dma_compute but NK505, NK402, NK406, NK603, NK604,
+    NK612.
     """
     what = "nisa.dma_copy"
     check_tiles(what, dst=dst, src=src)
@@ -195,9 +207,10 @@ def dma_transpose(
 ) -> Tensor:
     """Return a new SBUF tile with the dimensions of ``src`` (HBM or SBUF) permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0).
 
-    ``dge_mode``: with ``none`` and ``swdge``, which SDK 2.26 documents here and NKI 0.6 does not, no rule beyond those
-    of ``unknown`` is known. A ``dtype`` other than ``src``'s takes a copy on chip. Errors: those of
-    nkitools.isa.dma.dma_transpose, NK603, NK604.
+    ``axes``: None or that permutation. ``dtype``: of the result, by default ``src``'s. What ``mask`` leaves out is
+    undefined in the result; it must leave a box of ``src`` (NK604). A further keyword is ``dge_mode``, of which
+    ``none`` and ``swdge`` are as ``unknown``. ``src`` without index tiles (NK603).
+    Errors: those of nkitools.isa.dma.dma_transpose, NK402, NK603, NK604, NK609, NK612.
     """
     mode: Any = kwargs.pop("dge_mode", dge_modes.unknown)
     memory = memory_of("nisa.dma_transpose", kwargs)
@@ -228,7 +241,9 @@ def transposed_by_dma(
             facts={"code": "err_indirect_indices_are_not_supported_with_nki_api"},
         )
     order = AXES.get(len(src.shape), tuple(range(len(src.shape))))
-    given = None if axes is None else tuple(axis if (n := whole(axis)) is None else n for axis in axes)
+    given: Any = axes
+    if isinstance(axes, (list, tuple)):
+        given = tuple(axis if (n := whole(axis)) is None else n for axis in axes)
     lanes = box_lanes(what, mask, src.shape)
     dst = value_tile(tuple(src.shape[axis] for axis in order), src.element)
     chosen = translated(mode if mode is dge_modes.hwdge or not isinstance(mode, dge_modes) else dge_modes.unknown)
@@ -239,9 +254,10 @@ def transposed_by_dma(
 
 
 def load_transpose2d(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """Return a new SBUF tile [P, F] of an HBM tensor [F, P], P up to 128; a mask chooses among the elements of ``src``.
+    """Return a tensor [F, P] in HBM, with P up to 128, transposed: a new SBUF tile [P, F].
 
-    Errors: those of nkitools.isa.dma.dma_transpose, NK110, NK201, NK603, NK604.
+    ``dtype`` and ``mask``: as for nisa.dma_transpose.
+    Errors: those of nkitools.isa.dma.dma_transpose, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nl.load_transpose2d"
     checked(what, kwargs, src=src)

@@ -31,8 +31,9 @@ from nkitools.isa.search import FOUND, SEARCHED_DIMENSIONS
 def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """Return the 8 largest values of each partition as a (partitions, 8) tile, in descending order.
 
-    ``src``: 8 to 16384 elements per partition, in up to five dimensions. Errors: those of nkitools.isa.search.max8,
-    NK604.
+    ``src``: 8 to 16384 elements per partition, in up to five dimensions. ``dtype``: of the result, by default
+    ``src``'s. ``mask`` must leave a box of ``src`` (NK604), of at least 8 elements. Memory: as for nisa.activation.
+    Errors: those of nkitools.isa.search.max8, NK402, NK603, NK604, NK609, NK612.
     """
     memory, lanes = taken("nisa.max8", mask, kwargs, src=src)
 
@@ -45,11 +46,12 @@ def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwa
 def nc_find_index8(
     *, data: Tensor, vals: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
 ) -> Tensor:
-    """Return the first index in its partition of ``data`` of each of the 8 ``vals``: a (partitions, 8) tile of uint32.
+    """Return where ``data`` has each of the 8 ``vals`` of its partition first, as a new (partitions, 8) tile of uint32.
 
-    ``dtype`` may be uint16. A mask applies to ``data``; indices still count from the first element of the whole tile,
-    which the mask must leave (NK604). For values that are missing the result is "undefined" in SDK 2.26, and all ones
-    here, as in NKI 0.6. Errors: those of nkitools.isa.search.nc_find_index8, NK604.
+    ``dtype`` may be uint16. Indices count the elements of a partition from 0; of equal ``vals`` the second gets the
+    second place, and so on. A value that is not there gives all ones ("undefined" in SDK 2.26). ``mask`` applies to
+    ``data``; it must leave the first elements of partitions, in a box (NK604). Memory: as for nisa.activation.
+    Errors: those of nkitools.isa.search.nc_find_index8, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.nc_find_index8"
     memory, lanes = taken(what, mask, kwargs, data=data, vals=vals)
@@ -74,12 +76,13 @@ def nc_match_replace8(
 ) -> Tensor:
     """Return ``data`` with the first occurrence of each of its partition's 8 ``vals`` replaced by the number ``imm``.
 
-    ``dst_idx`` takes the places, in place. A mask is "applied to the data tensor", and the result is "the modified data
-    tensor": what the mask leaves out is there as it was (doubt: on the chip it may be undefined, as it is after other
-    calls under a mask; AWS's example stores it). With ``dst_idx`` what it leaves begins at the first element of a
-    partition (NK604). Of equal ``vals`` the one in the highest column has the first place: so NKI
-    0.6 describes the hardware, where the NumPy code of SDK 2.26 has them the other way round. What is not found is
-    "undefined" there and replaces nothing here. Errors: those of nkitools.isa.search.nc_match_replace8, NK604.
+    The result is a new tile. ``dst_idx``, a (partitions, 8) tile of uint32 or uint16, receives the indices of what was
+    replaced. Of equal ``vals`` the one in the highest column takes the first place, as NKI 0.6 describes the hardware
+    (the NumPy code of SDK 2.26 has it the other way round). A value that is not there replaces nothing ("undefined" in
+    SDK 2.26). What ``mask`` leaves out is in the result as it was in ``data`` (the chip may leave it undefined); it
+    must leave a box, with ``dst_idx`` of the first elements of partitions (NK604). ``dtype`` and memory of the result:
+    as for nisa.activation.
+    Errors: those of nkitools.isa.search.nc_match_replace8, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.nc_match_replace8"
     check_tile(what, "vals", vals)

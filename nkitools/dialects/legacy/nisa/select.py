@@ -47,11 +47,12 @@ def affine_select(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``on_true_tile`` where ``pred``, one comparison of affine expressions, holds, else the number ``on_false_value``.
+    """Return ``on_true_tile`` where ``pred`` holds, else the number ``on_false_value``, as a new SBUF tile.
 
-    ``pred`` may also be an affine expression, which holds where it is above 0. The tile: a float or an 8-bit or 16-bit
-    integer dtype, which the result has too; from PSUM it is copied first, as the GpSimd Engine does not reach that
-    (AWS's attention kernels pass it so). Errors: those of nkitools.isa.select.affine_select, NK604.
+    ``pred``: one comparison of affine expressions over the axes of the tile (NK604), or such an expression, which holds
+    where it is above 0. ``on_true_tile``: in SBUF or PSUM, of any dtype but 32-bit integers (NK301). ``dtype``: of the
+    result, by default ``on_true_tile``'s. Elements that ``mask`` leaves out are undefined.
+    Errors: those of nkitools.isa.select.affine_select, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.affine_select"
     check_tile(what, "on_true_tile", on_true_tile)
@@ -114,13 +115,14 @@ def range_select(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``on_true_tile`` where ``range_start`` plus an element's index lies between two bounds, else FP32_MIN.
+    """Return ``on_true_tile`` where an index is in a range, else FP32_MIN, as a new tile; NeuronCore-v3 on.
 
-    ``reduce_res`` receives the maximum, in place. With it and ``reduce_cmd=idle``, the default, that is the maximum of
-    this call alone: the reference stores "the reduction result", and the compiler of that time reset the registers
-    under every command (release notes of NKI 0.3). Under a mask an element keeps the index that it has in the whole
-    tile; what the mask leaves of a partition follows one another (NK604).
-    Errors: those of nkitools.isa.select.range_select, NK604.
+    Element i of a partition is selected where ``comp_op0(range_start + i, bound0)`` and ``comp_op1(range_start + i,
+    bound1)`` hold; the bounds are float32 (partitions, 1) tiles. ``on_false_value``: -3.4028235e+38 and no other.
+    ``reduce_res``, a (partitions, 1) tile, receives the maximum of the result, with ``reduce_cmd=idle`` that of this
+    call alone. ``mask`` must leave a box, without gaps in a partition (NK604); it changes no index. ``dtype`` and
+    memory of the result: as for nisa.activation.
+    Errors: those of nkitools.isa.select.range_select, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.range_select"
     check_tiles(what, on_true_tile=on_true_tile, bound0=bound0, bound1=bound1)
@@ -150,11 +152,13 @@ def select_reduce(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> None:
-    """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``, in place; the maximum into ``reduce_res``.
+    """Write to ``dst`` ``on_true`` where ``predicate`` is not 0 (``reverse_pred``: is 0), else ``on_false``.
 
-    ``on_false``: a number or a (partitions, 1) vector. ``predicate``: as for `tensor_copy_predicated`. ``dtype``, where
-    given, is that of ``dst``.
-    Errors: those of nkitools.isa.select.select_reduce, NK301, NK604.
+    ``on_true``: a tile; ``on_false``: a number or a (partitions, 1) vector. ``reduce_res``, a float (partitions, 1)
+    tile, receives the engine's registers: with ``reduce_cmd=reset_reduce`` the maximum of what is written.
+    ``predicate``: as many elements as ``dst``, or one for all of its last dimensions (NK621). ``dtype``: None or that
+    of ``dst`` (NK301). Elements of ``dst`` that ``mask`` leaves out stay as they were.
+    Errors: those of nkitools.isa.select.select_reduce, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.select_reduce"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate, on_true=on_true)
@@ -198,11 +202,11 @@ def tensor_copy_predicated(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> None:
-    """``dst = src``, a tile or a number, where ``predicate`` is not 0 (with ``reverse_pred``: is 0), in place.
+    """Copy ``src``, a tile or a number, to ``dst`` where ``predicate`` is not 0; with ``reverse_pred`` where it is 0.
 
-    ``predicate``: as many elements as ``dst``, or one for all of its last dimensions (NK621). ``dtype``, where given,
-    is that of ``dst``.
-    Errors: those of nkitools.isa.select.tensor_copy_predicated, NK301, NK604.
+    All other elements of ``dst`` stay as they were, and so do those that ``mask`` leaves out. ``predicate``: as many
+    elements as ``dst``, or one for all of its last dimensions (NK621). ``dtype``: None or that of ``dst`` (NK301).
+    Errors: those of nkitools.isa.select.tensor_copy_predicated, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.tensor_copy_predicated"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate)
@@ -212,9 +216,11 @@ def tensor_copy_predicated(
 
 
 def sequence_bounds(*, segment_ids: Tensor, dtype: ResultDType = None) -> Tensor:
-    """Return the begin and the end of the segment of each of the (1, n) ids: a (1, 2, n) tile, n and -1 for padding.
+    """Return where the segment of each of n ids begins and where it ends (exclusive), as a new (1, 2, n) SBUF tile.
 
-    ``dtype``: float32 or int32, by default that of the ids. Errors: those of nkitools.isa.select.sequence_bounds.
+    ``segment_ids``: a (1, n) tile of float32 or int32 in SBUF; a segment is a run of equal ids. An id of 0 is padding
+    and gives n and -1. ``dtype``: float32 or int32, by default that of the ids.
+    Errors: those of nkitools.isa.select.sequence_bounds, NK402, NK603, NK612.
     """
     what = "nisa.sequence_bounds"
     check_tile(what, "segment_ids", segment_ids)

@@ -17,10 +17,11 @@ MOMENTS = 6  # count, mean and variance * count of the even elements, then of th
 
 
 def bn_stats(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """Count, mean and variance * count of the even and of the odd elements of each partition: a (partitions, 6) tile.
+    """Return count, mean and variance * count of the even elements of each partition, then of the odd ones.
 
-    The result has ``data``'s dtype. A mask may choose partitions only (NK604): SDK 2.26, Known Issues. Errors: those of
-    nkitools.isa.statistics.bn_stats, NK604.
+    The result is a new (partitions, 6) tile. ``data``: up to 512 elements a partition. ``dtype``: of the result, by
+    default ``data``'s. ``mask`` chooses partitions only (NK604; SDK 2.26, Known Issues). Memory: as for
+    nisa.activation. Errors: those of nkitools.isa.statistics.bn_stats, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.bn_stats"
     memory, lanes = taken(what, mask, kwargs, data=data)
@@ -32,9 +33,11 @@ def bn_stats(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, 
 
 
 def bn_aggr(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """Mean and variance of each partition from results of nisa.bn_stats: a (partitions, 2) tile of ``data``'s dtype.
+    """Return mean and variance of each partition, from results of nisa.bn_stats, as a new (partitions, 2) tile.
 
-    Errors: those of nkitools.isa.statistics.bn_aggr, NK604.
+    ``data``: triples of count, mean and variance * count, one after the other in each partition. ``dtype``: of the
+    result, by default ``data``'s. ``mask`` must leave a box of whole triples. Memory: as for nisa.activation.
+    Errors: those of nkitools.isa.statistics.bn_aggr, NK402, NK603, NK604, NK609, NK612.
     """
     memory, lanes = taken("nisa.bn_aggr", mask, kwargs, data=data)
     kind = result_type(dtype, "nisa.bn_aggr", data)
@@ -44,9 +47,11 @@ def bn_aggr(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, *
 def tensor_partition_reduce(
     op: OperatorToken, data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
 ) -> Tensor:
-    """All partitions of ``data`` reduced to one, element by element: add, max, bitwise_or or bitwise_and.
+    """Return all partitions of ``data``, a tile in SBUF, reduced to a single one, as a new SBUF tile.
 
-    Errors: those of nkitools.isa.statistics.tensor_partition_reduce, NK604.
+    ``op``: np.add, max, bitwise_or or bitwise_and. ``dtype``: of the result, by default ``data``'s. What ``mask``
+    leaves out does not take part; it must leave a box of ``data`` (NK604).
+    Errors: those of nkitools.isa.statistics.tensor_partition_reduce, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.tensor_partition_reduce"
     memory, lanes = taken(what, mask, kwargs, data=data)

@@ -52,9 +52,14 @@ def activation(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``op(data * scale + bias)`` on the Scalar Engine; ``reduce_res`` receives the reduce registers in place.
+    """Return ``op(data * scale + bias)`` as a new tile of ``data``'s shape, computed on the Scalar Engine.
 
-    Errors: those of nkitools.isa.activation, NK604.
+    ``bias``: None (0) or a (partitions, 1) vector of float32, float16 or bfloat16 (NK301), on NeuronCore-v3 also a
+    number; ``scale``: a number or a float32 vector. ``reduce_op=np.add`` sums the results of each partition into the
+    engine's registers, as ``reduce_cmd`` says; ``reduce_res``, a (partitions, 1) vector, receives them in place. With
+    ``reduce_res`` and ``reduce_cmd=idle`` it is the sum of this call alone. ``dtype``: of the result, by default
+    ``data``'s. Elements that ``mask`` leaves out are undefined. The result is in SBUF, with ``buffer=nl.psum`` in PSUM.
+    Errors: those of nkitools.isa.activation.activation, NK402, NK603, NK604, NK609, NK612.
     """
     dst, lanes = new_result("nisa.activation", data, dtype, mask, kwargs)
     if reduce_op is not None or reduce_res is not None:
@@ -92,9 +97,11 @@ def activation_reduce(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``op(data * scale + bias)``, and its sum along all free dimensions into ``reduce_res``, in place.
+    """Return ``op(data * scale + bias)``, and write its sum along all free dimensions into ``reduce_res``.
 
-    Errors: those of nkitools.isa.activation_fused.activation_reduce, NK604.
+    ``reduce_op``: np.add, the only one. ``reduce_res``: a (partitions, 1) tile. ``mask`` must leave a box of ``data``
+    (NK604); what it leaves out is undefined in the result and not in the sum. All else is as for nisa.activation.
+    Errors: those of nkitools.isa.activation_fused.activation_reduce, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.activation_reduce"
     dst, lanes = new_result(what, data, dtype, mask, kwargs)
@@ -107,7 +114,11 @@ def activation_reduce(
 
 
 def reciprocal(data: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """``1 / data`` on the Vector Engine. Errors: those of nkitools.isa.elementwise.reciprocal, NK604."""
+    """Return ``1 / data`` as a new tile, computed on the Vector Engine; 1 / 0 is infinity.
+
+    ``dtype``, ``mask`` and memory of the result: as for nisa.activation.
+    Errors: those of nkitools.isa.elementwise.reciprocal, NK402, NK603, NK604, NK609, NK612.
+    """
     dst, lanes = new_result("nisa.reciprocal", data, dtype, mask, kwargs)
     write_by(partial(_elementwise.reciprocal), dst, lanes, data=data)
     return Tensor.made(dst, lanes)
@@ -116,7 +127,11 @@ def reciprocal(data: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None
 def tensor_copy(
     src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, engine: engine = engine.unknown, **kwargs: Keyword
 ) -> Tensor:
-    """Return a copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
+    """Return a copy of a tile in SBUF or PSUM as a new tile.
+
+    ``dtype``, ``mask`` and memory of the result: as for nisa.activation.
+    Errors: those of nkitools.isa.move.tensor_copy, NK402, NK603, NK604, NK609, NK612.
+    """
     dst, lanes = new_result("nisa.tensor_copy", src, dtype, mask, kwargs)
     write_by(partial(_move.tensor_copy, engine=translated(engine)), dst, lanes, src=src)
     return Tensor.made(dst, lanes)
@@ -132,9 +147,11 @@ def tensor_tensor(
     engine: engine = engine.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``data1 <op> data2`` of tiles with equally many partitions and elements, or of a free dimension 1 (broadcast).
+    """Return ``data1 <op> data2`` as a new tile, element by element.
 
-    Errors: those of the instruction, NK604.
+    Both tiles have equally many partitions, and equally many elements or free dimensions of 1, which broadcast.
+    ``dtype``: of the result, by default as for nl.add. ``mask`` and memory of the result: as for nisa.activation.
+    Errors: those of nkitools.isa.elementwise.tensor_tensor, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.tensor_tensor"
     memory = memory_of(what, kwargs)
@@ -195,9 +212,11 @@ def tensor_scalar(
     engine: engine = engine.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return ``(data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors.
+    """Return ``(data <op0> operand0) <op1> operand1``, or without ``op1`` ``data <op0> operand0``, as a new tile.
 
-    Errors: those of the instruction, NK604.
+    ``operand0``, ``operand1``: numbers or (partitions, 1) vectors. ``reverse0``, ``reverse1``: swap the sides of an
+    operator. ``dtype``, ``mask`` and memory of the result: as for nisa.activation.
+    Errors: those of nkitools.isa.elementwise.tensor_scalar, NK402, NK603, NK604, NK609, NK612.
     """
     dst, lanes = new_result("nisa.tensor_scalar", data, dtype, mask, kwargs)
     call = partial(_elementwise.tensor_scalar, op0=op0, op1=op1, engine=translated(engine))
@@ -217,9 +236,12 @@ def tensor_reduce(
     keepdims: bool = False,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return ``data`` reduced along free dimensions; the documents have the last ones only (NK621).
+    """Return ``data`` reduced by ``op`` along ``axis`` as a new tile; ``negate`` multiplies the result by -1.
 
-    Errors: those of the instruction, NK604.
+    ``axis``: one or several free dimensions; others than the last ones give NK621, a hint. The result lacks them unless
+    ``keepdims``; without free dimensions it gets one of size 1. ``dtype``: of the result, by default ``data``'s. What
+    ``mask`` leaves out does not take part; it must leave a box of ``data`` (NK604). Memory: as for nisa.activation.
+    Errors: those of nkitools.isa.reduce.tensor_reduce, NK402, NK603, NK604, NK609, NK612, NK621.
     """
     memory = memory_of("nisa.tensor_reduce", kwargs)
     check_tile("nisa.tensor_reduce", "data", data)

@@ -153,6 +153,8 @@ def all_reduce(
             refuse("NK609", f"{what}: `{role}` must be True or False, it is {value!r}")
     if asynchronous:
         not_modelled(f"{what}(asynchronous=True) is not modelled", remedy="Leave asynchronous out.")
+    if not x.base.on_chip:
+        refuse("NK201", f"{what}: `x` must be in SBUF or PSUM, it is {describe(x.base)}", about=(x.base,))
     given = program_axes if isinstance(program_axes, (list, tuple)) else (program_axes,)
     axes = [each.axis if isinstance(each, ProgramId) else each for each in given]
     for axis in axes:

@@ -32,12 +32,12 @@ from nkitools.rules.finding import refuse
 def isa_dropout(
     data: Tensor, prob: Operand, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
 ) -> Tensor:
-    """Return ``data`` with elements replaced by zeros, each with probability ``prob``; the others are not scaled.
+    """Return ``data`` with each element zero with probability ``prob``, as a new tile; the others keep their values.
 
-    ``prob``: a number or a (partitions, 1) tile, one probability a partition. AWS's example of this function fills the
-    tile with numbers up to 100: above 1 everything is dropped, below 0 nothing, by an instruction that brings them into
-    the range. Another ``dtype`` than ``data``'s is possible for floats only, and takes a copy.
-    Errors: those of nkitools.isa.random.dropout, NK301, NK604.
+    ``prob``: a number from 0 to 1, or a (partitions, 1) tile, one probability a partition: above 1 it counts as 1,
+    below 0 as 0, since AWS's example fills it with numbers up to 100. ``dtype``: of the result, by default ``data``'s;
+    another one only if ``data`` is of floats (NK301). ``mask`` and memory of the result: as for nisa.activation.
+    Errors: those of nkitools.isa.random.dropout, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.dropout"
     memory = memory_of(what, kwargs)
@@ -79,10 +79,10 @@ isa_dropout.__name__ = isa_dropout.__qualname__ = "dropout"
 
 
 def dropout(x: Tensor, rate: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """``x`` with each element made zero with probability ``rate``, a number or a tile of one element.
+    """Return ``x`` with each element zero with probability ``rate``, as a new SBUF tile; the others keep their values.
 
-    The others keep their values. A tile of one probability for each partition is possible as well, as in nisa.dropout,
-    by which this is done. Errors: as nisa.dropout.
+    ``rate``: a number from 0 to 1, or a tile of one element, or of one for each partition. All else is as for
+    nisa.dropout.
     """
     check_keywords("nl.dropout", kwargs)
     check_tile("nl.dropout", "x", x)
@@ -92,16 +92,22 @@ def dropout(x: Tensor, rate: Operand, *, dtype: ResultDType = None, mask: MaskLi
 
 
 def rand(shape: Shape, dtype: DTypeLike = np.float32, **kwargs: Keyword) -> Tensor:
-    """Return a new tile of random numbers, uniform in [0, 1). Errors: those of nkitools.language.random.rand."""
+    """Return a new tensor of random numbers, uniform in [0, 1), in SBUF, or in the memory that ``buffer=`` names.
+
+    A dtype with fewer digits than float32 rounds some of them up to 1, an integer dtype rounds all to 0 or 1.
+    Errors: those of nkitools.language.random.rand.
+    """
     memory: Any = kwargs.pop("buffer", None)
     check_keywords("nl.rand", kwargs)
     return Tensor(_tiles.rand(shape, element_type(dtype), sbuf if memory is None else memory))
 
 
 def random_seed(seed: Tensor, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
-    """Seed the generator of nl.rand and nl.dropout with 32 bits: an integer, or a tile of one element.
+    """Seed the generator of nl.rand and nl.dropout: the same ``seed`` gives the same numbers after it.
 
-    Errors: those of nkitools.isa.random.set_rng_seed, NK604, NK609.
+    ``seed``: an integer of 32 bits, or a (1, 1) tile of a 32-bit dtype in SBUF or PSUM, whose bits are taken. A
+    ``mask`` that leaves nothing seeds nothing.
+    Errors: those of nkitools.isa.random.set_rng_seed, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nl.random_seed"
     check_keywords(what, kwargs)

@@ -30,10 +30,11 @@ _NOWHERE = -1  # a row number that is left out
 
 
 def atomic_rmw(dst: Tensor, value: Operand, op: OperatorToken, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
-    """``dst[rows] = dst[rows] + value`` for the rows of an HBM tensor that an index tile names, in place.
+    """Add ``value`` to the rows of a tensor in HBM that an index tile names: ``dst`` is ``tensor[index, i_f]`` (NK603).
 
-    ``value``: a tile in SBUF or a number. ``op`` is ``np.add``, the only one. A row that is named several times gets
-    all that is added to it. Errors: those of nkitools.isa.dma.dma_compute, NK306, NK402, NK406, NK603, NK604, NK609.
+    ``value``: a tile in SBUF or a number. ``op``: np.add, the only one (NK306). A row that is named several times gets
+    all that is added to it. Elements that ``mask`` leaves out stay as they are.
+    Errors: those of nkitools.isa.dma.dma_compute but NK505, NK402, NK406, NK603, NK604, NK612.
     """
     what = "nl.atomic_rmw"
     check_keywords(what, kwargs)
