@@ -75,29 +75,24 @@ def reduced(
     return dst
 
 
-_ALONG = (
-    "``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (else NK112). "
-    "They are left out of the result's shape, and stay with size 1 if ``keepdims`` is True."
-)
-_RESULT = (
-    "The result is a new SBUF tile. ``dtype``: of the result, by default that of ``x``; an integer dtype rounds to the "
-    "nearest, halves to even, and saturates (NK304); a bool result is True where the value is not 0."
-)
-
-
 def _reduction(name: str, operator: str, sentence: str) -> Reduction:
     def function(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
+        """{sentence}, computed in float32: a wrong integer beyond 2**24 is NK307.
+
+        ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (else NK112).
+        They are left out of the result's shape, and stay with size 1 if ``keepdims`` is True. If no free dimension
+        would remain, ``keepdims`` must be True (NK110).
+        The result is a new SBUF tile. ``dtype``: of the result, by default that of ``x``; an integer dtype rounds to
+        the nearest, halves to even, and saturates (NK304); a bool result is True where the value is not 0.
+        Instructions take nl.{name} as the operator nl.{operator}.
+        Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609, NK611. Source: nki.language.{name} (NKI 0.6).
+        """
         check_tile(name, "x", x)
         _result_shape(name, x, reduction_axes(name, x, axis), flag(name, "keepdims", keepdims))
         return reduced(name, operator, x, axis, dtype, keepdims)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{sentence}, computed in float32: a wrong integer beyond 2**24 is NK307.\n\n{_ALONG} If no free dimension "
-        f"would remain, ``keepdims`` must be True (NK110).\n{_RESULT} Instructions take nl.{name} as the operator "
-        f"nl.{operator}.\nErrors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609, NK611. Source: "
-        f"nki.language.{name} (NKI 0.6)."
-    )
+    function.__doc__ = (function.__doc__ or "").format(sentence=sentence, name=name, operator=operator)
     return token(operator)(function)
 
 

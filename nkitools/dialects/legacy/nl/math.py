@@ -27,20 +27,15 @@ from nkitools.language.reductions import mean_into
 from nkitools.language.select import where_into
 
 Function = Callable[..., Tensor]
-
-
-_TILE_ERRORS = "NK301, NK402, NK603, NK604, NK609, NK611, NK612"  # of every function of tiles
-_MASK = "Elements that ``mask`` leaves out are undefined."
-_PROMOTED = (
-    "the float of a float and an integer, else a dtype with the range of both; a Python int counts as int32, a float "
-    "as float32"
+_COMMON = (
+    "the float of a float and an integer, else one with the range of both; an int counts as int32, a float as float32"
 )
 
 
-def _named(function: Function, name: str, doc: str) -> Function:
+def _named(function: Function, name: str, operator: str, **words: str) -> Function:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc} {_TILE_ERRORS}."
-    marked: Function = token(name)(function) if name in OPERATORS or name in ACTIVATIONS else function
+    function.__doc__ = (function.__doc__ or "").format(name=name, **words)
+    marked: Function = token(operator)(function) if operator in OPERATORS or operator in ACTIVATIONS else function
     return marked
 
 
@@ -49,37 +44,39 @@ def _sentence(function: Function) -> str:
     return re.split(r"(?<=[.])\s", str(function.__doc__))[0]
 
 
-def _of_two(name: str, sentence: str, values: str, of: str = _PROMOTED) -> str:
-    more = " NK206," if name == "power" else ""
-    return (
-        f"{sentence}\n\n``x``, ``y``: two tiles in SBUF or PSUM, or a tile and a number. Shapes broadcast, partitions "
-        f"too. {values}\nThe result is a new SBUF tile. ``dtype``: of the result, by default {of}. {_MASK}\n"
-        f"Errors: NK101, NK102, NK107 to NK110, NK201,{more}"
-    )
-
-
 def _binary(
-    like: Function, sentence: str = "", values: str = tiles.ARITHMETIC, default: ResultDType = None, of: str = _PROMOTED
+    like: Function, sentence: str = "", values: str = tiles.ARITHMETIC, default: ResultDType = None, of: str = _COMMON
 ) -> Function:
     name = like.__name__
 
     def function(
         x: Operand, y: Operand, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword
     ) -> Tensor:
+        """{sentence}
+
+        ``x``, ``y``: two tiles in SBUF or PSUM, or a tile and a number. Shapes broadcast, partitions too. {values}
+        The result is a new SBUF tile. ``dtype``: of the result, by default {of}. Elements that ``mask`` leaves out are
+        undefined.
+        Errors: NK101, NK102, NK107 to NK110, NK201,{more} NK301, NK402, NK603, NK604, NK609, NK611, NK612.
+        """
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
-    return _named(function, name, _of_two(name, sentence or _sentence(like), values, of))
+    more = " NK206," if "NK206" in values else ""
+    return _named(function, name, name, sentence=sentence or _sentence(like), values=values, of=of, more=more)
 
 
 def _remainder(name: str, sign: str) -> Function:
     def function(x: Operand, y: Operand, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
+        """Return the remainder of ``x / y`` with the sign of ``{sign}``; a remainder by zero is NaN, in integers 0.
+
+        ``x``, ``y``, ``dtype``, ``mask``, the result and errors are as for nl.add. Only NKI 0.6 says that no chip has
+        such an operator.
+        """
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
-    sentence = f"Return the remainder of ``x / y`` with the sign of ``{sign}``."
-    values = "A remainder by zero is NaN, in an integer result 0. NKI 0.6 says that no chip has it, SDK 2.26 does not."
-    return _named(function, name, _of_two(name, sentence, values))
+    return _named(function, name, name, sign=sign)
 
 
 _comparison = partial(_binary, values=tiles.EXACT, default=bool, of="bool")
@@ -90,16 +87,18 @@ def _unary(like: Function, sentence: str = "", values: str = tiles.CAST, default
     name = like.__name__
 
     def function(x: Tensor, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
+        """{sentence}
+
+        ``x``: a tile in SBUF or PSUM. {values}
+        The result is a new SBUF tile of the shape of ``x``. ``dtype``: of the result, by default {of}. Elements that
+        ``mask`` leaves out are undefined.
+        Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
+        """
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.unary(name, x, dtype=dtype, mask=mask))
 
     of = "that of ``x``" if default is None else "bool"
-    doc = (
-        f"{sentence or _sentence(like)}\n\n``x``: a tile in SBUF or PSUM. {values}\nThe result is a new SBUF tile of "
-        f"the shape of ``x``. ``dtype``: of the result, by default {of}. {_MASK}\n"
-        "Errors: NK101, NK107, NK108, NK110, NK201,"
-    )
-    return _named(function, name, doc)
+    return _named(function, name, name, sentence=sentence or _sentence(like), values=values, of=of)
 
 
 add = _binary(tiles.add)
@@ -160,7 +159,7 @@ abs = _unary(tiles.abs)
 reciprocal = _unary(tiles.reciprocal)
 invert = _unary(tiles.invert, values=tiles.INVERTED)
 negative = _unary(tiles.negative)
-logical_not = _unary(tiles.logical_not, "Return 1 where ``x`` is 0, else 0.", tiles.NAN_IS_TRUE, default=bool)
+logical_not = _unary(tiles.logical_not, "Return 1 where ``x`` is 0, else 0.", tiles.NAN_IS_TRUE, bool)
 
 
 def where(
@@ -188,14 +187,7 @@ def where(
     return Tensor.made(dst, lanes)
 
 
-_ALONG = (
-    "``x``: a tile in SBUF or PSUM. ``axis``: one or several free dimensions, which the result lacks; dimension 0 is "
-    "NK112. A result without free dimensions gets one of size 1."
-)
-_REDUCED_MASK = "Elements that ``mask`` leaves out do not take part; it must leave a box of ``x`` (NK604)."
-
-
-def _reduction(name: str, operator: str, doc: str) -> Function:
+def _reduction(name: str, operator: str, what: str) -> Function:
     def function(
         x: Tensor,
         axis: Axes,
@@ -205,18 +197,19 @@ def _reduction(name: str, operator: str, doc: str) -> Function:
         keepdims: bool = False,
         **kwargs: Keyword,
     ) -> Tensor:
+        """Return the {what} along ``axis`` as a new SBUF tile; an integer result saturates (NK304).
+
+        ``x``: a tile in SBUF or PSUM. ``axis``: one or several free dimensions; dimension 0 is NK112. The result lacks
+        them, or has size 1 there with ``keepdims=True``; without free dimensions it gets one of size 1. ``dtype``: of
+        the result, by default that of ``x``. Elements that ``mask`` leaves out do not take part; it must leave a box
+        of ``x`` (NK604).
+        Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
+        """
         checked(f"nl.{name}", kwargs, x=x)
         kind = result_type(dtype, f"nl.{name}", x)
         return reduce(f"nl.{name}", partial(reduce_into, operator=operator), x, axis, kind, mask, keepdims)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"Return the {doc} along ``axis`` as a new SBUF tile; an integer result saturates (NK304).\n\n{_ALONG} "
-        "``keepdims=True`` keeps them with size 1. ``dtype``: of the result, by default that of ``x``. "
-        f"{_REDUCED_MASK}\nErrors: NK101, NK107, NK108, NK110, NK112, NK201, {_TILE_ERRORS}."
-    )
-    marked: Function = token(operator)(function)
-    return marked
+    return _named(function, name, operator, what=what)
 
 
 sum = _reduction("sum", "add", "sum")
