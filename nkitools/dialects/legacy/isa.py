@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def get_nc_version() -> Any:
-    """Return the generation of the chip as a member of nisa.nc_version; outside of a kernel, of the chip of a launch.
+    """Return the generation of the running chip, outside of a kernel of the chip of a launch, as an nisa.nc_version.
 
     For NeuronCore-v4, which SDK 2.26 does not name, it is the member of NKI 0.6; it compares with the others.
     """

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 def static_cast(input_data: Operand | Array, dtype: DTypeLike) -> Any:
     """Return a copy of a tile, an array or a number in another dtype.
 
-    A tile becomes a new SBUF tile, rounded to the nearest and saturated; a number or an array is cast as NumPy does it:
-    cut off, and a number becomes a NumPy scalar. Errors: NK201, NK301, NK609.
+    A tile becomes a new SBUF tile; integers are rounded to the nearest and saturate (NK304). A number (which becomes a
+    NumPy scalar) or an array is cast as by NumPy's ``astype``, which cuts fractions off. Errors: NK201, NK301, NK609.
     """
     kind = element_type(dtype)
     if isinstance(input_data, Tensor):

@@ -21,7 +21,7 @@ class engine(IntEnum):  # noqa: N801 - the name is the API's
 
 
 class reduce_cmd(IntEnum):  # noqa: N801
-    """Commands to an engine's reduce registers: leave them, zero them, add to them, or zero them and add."""
+    """Commands to an engine's reduce registers: leave them (idle), start anew, go on from them (reduce), or both."""
 
     idle = 0
     reset = 1
@@ -30,7 +30,7 @@ class reduce_cmd(IntEnum):  # noqa: N801
 
 
 class dge_mode(IntEnum):  # noqa: N801
-    """Where DMA descriptors come from: none, software, hardware, or the compiler's choice (unknown)."""
+    """What makes DMA descriptors as a kernel runs: nothing, software, hardware, or the compiler's choice (unknown)."""
 
     none = 0
     swdge = 1
@@ -39,7 +39,7 @@ class dge_mode(IntEnum):  # noqa: N801
 
 
 class oob_mode(IntEnum):  # noqa: N801
-    """What a row out of bounds does in an access by an index tile: it is an error (NK402), or it is skipped."""
+    """What a row number out of bounds in an index tile does: it is an error (NK402), or its row is left out (skip)."""
 
     error = 0
     skip = 1

@@ -109,7 +109,7 @@ def tensor_copy_dynamic_src(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return a copy of a tile in SBUF or PSUM whose index may have an offset that is known when the kernel runs.
+    """Return a copy of a tile in SBUF or PSUM whose index may have an offset known only when the kernel runs.
 
     Such a ``src`` is ``tile[i_p, offset[0, i] + i_f]``: the offset, an integer in SBUF, moves it within each partition.
     ``dtype``, ``mask`` and memory of the result: as for nisa.activation.
@@ -133,7 +133,7 @@ def tensor_copy_dynamic_dst(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> None:
-    """Copy ``src`` to a tile whose index may have an offset that is known when the kernel runs; return nothing.
+    """Copy ``src`` to a tile whose index may have an offset known only when the kernel runs; return nothing.
 
     Such a ``dst`` is ``tile[i_p, offset[0, i] + i_f]``, as in nisa.tensor_copy_dynamic_src. ``dtype``: None or that of
     ``dst`` (NK301). Elements of ``dst`` that ``mask`` leaves out stay as they were.
@@ -181,8 +181,8 @@ def dma_copy(
     Elements that ``mask`` leaves out are not written. ``oob_mode``: an index tile's row out of bounds is NK402 or, with
     ``skip``, left out. An addition goes with ``oob_mode=error`` only (NK609); a row that its index tile names several
     times gets all that is added to it.
-    Errors: those of nkitools.isa.move.dma_copy and nkitools.isa.dma.dma_compute but NK505, NK402, NK406, NK603, NK604,
-    NK612.
+    Errors: those of nkitools.isa.move.dma_copy and (without NK505) of nkitools.isa.dma.dma_compute, NK402, NK406,
+    NK603, NK604, NK612.
     """
     what = "nisa.dma_copy"
     check_tiles(what, dst=dst, src=src)

@@ -46,11 +46,12 @@ def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwa
 def nc_find_index8(
     *, data: Tensor, vals: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
 ) -> Tensor:
-    """Return where ``data`` has each of the 8 ``vals`` of its partition first, as a new (partitions, 8) tile of uint32.
+    """Return the index of the first occurrence in ``data`` of each of the 8 ``vals`` of a partition.
 
-    ``dtype`` may be uint16. Indices count the elements of a partition from 0; of equal ``vals`` the second gets the
-    second place, and so on. A value that is not there gives all ones ("undefined" in SDK 2.26). ``mask`` applies to
-    ``data``; it must leave the first elements of partitions, in a box (NK604). Memory: as for nisa.activation.
+    The result is a new (partitions, 8) tile of uint32; ``dtype`` may be uint16. Indices count the elements of a
+    partition from 0; of equal ``vals`` the second gets the second occurrence, and so on. A value that is not there
+    gives all ones ("undefined" in SDK 2.26). ``mask`` applies to ``data``; it must leave the first elements of
+    partitions, in a box (NK604). Memory: as for nisa.activation.
     Errors: those of nkitools.isa.search.nc_find_index8, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.nc_find_index8"

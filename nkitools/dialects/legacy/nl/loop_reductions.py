@@ -48,7 +48,7 @@ def loop_reduce(
     SBUF tile with ``op(b, x)``. If ``b[...]`` was never written, it becomes ``x``. ``op``: an operator of two operands,
     such as np.add. ``loop_indices``: one or several loop counters; they change nothing. ``dtype``: of the combined
     values, before they are cast to that of ``b``. Elements that ``mask`` leaves out stay as they are.
-    Errors: NK101, NK109, NK201, NK301, NK306, NK604, NK609.
+    Errors: NK101, NK109, NK201, NK301, NK306, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nl.loop_reduce"
     checked(what, kwargs, x=x)
@@ -143,7 +143,7 @@ def all_reduce(
     in float32; a program waits for the others (NK504 if one never comes). ``dtype``: of the result, by default that of
     ``x``. Elements that ``mask`` leaves out are undefined. ``parallel_reduce`` changes nothing.
     ``asynchronous=True`` is refused (NK607), since nki.sync_thread, which would wait, is documented nowhere.
-    Errors: NK101, NK201, NK301, NK306, NK504, NK604, NK607, NK609, NK611.
+    Errors: NK101, NK201, NK301, NK306, NK402, NK504, NK603, NK604, NK607, NK609, NK611, NK612.
     """
     what = "nl.all_reduce"
     checked(what, kwargs, x=x)

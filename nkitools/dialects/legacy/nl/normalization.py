@@ -32,9 +32,9 @@ def softmax(
     """Return ``exp(x - max) / sum(exp(x - max))``, computed in float32; maximum and sum go along ``axis``.
 
     ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (others: NK112).
-    The result is a new SBUF tile of the shape of ``x``. ``dtype``: of the result; ``compute_dtype`` counts if it is not
-    given, and else nothing; by default that of ``x``. Elements that ``mask`` leaves out do not take part and are
-    undefined; it must leave a box of ``x`` (NK604).
+    The result is a new SBUF tile of the shape of ``x``. ``dtype``: of the result, by default ``compute_dtype``, or that
+    of ``x`` without both. Elements that ``mask`` leaves out do not take part and are undefined; it must leave a box of
+    ``x`` (NK604).
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK402, NK603, NK604, NK609, NK611, NK612.
     """
     checked("nl.softmax", kwargs, x=x)
@@ -64,8 +64,8 @@ def rms_norm(
 ) -> Tensor:
     """Return ``x / sqrt(sum(x ** 2) / n + epsilon) * w`` as a new SBUF tile of the shape of ``x``.
 
-    ``axis``: one or several free dimensions, along which the sum goes. ``n``: a number above 0, usually that of the
-    summed elements. ``epsilon``: a number, at least 0. ``w``: a tile that broadcasts to ``x``, partitions too.
+    ``axis``: one or several free dimensions, along which the sum goes. ``n``: a number above 0, usually how
+    many are summed. ``epsilon``: a number, at least 0. ``w``: a tile that broadcasts to ``x``, partitions too.
     ``dtype``, or else ``compute_dtype``, is the dtype of the result and of all tiles in between; without both the
     result has that of ``x``, and the others are float32 (the reference does not say). Elements that ``mask`` leaves out
     do not take part and are undefined; it must leave a box of ``x`` (NK604).

@@ -34,7 +34,7 @@ def atomic_rmw(dst: Tensor, value: Operand, op: OperatorToken, *, mask: MaskLike
 
     ``value``: a tile in SBUF or a number. ``op``: np.add, the only one (NK306). A row that is named several times gets
     all that is added to it. Elements that ``mask`` leaves out stay as they are.
-    Errors: those of nkitools.isa.dma.dma_compute but NK505, NK402, NK406, NK603, NK604, NK612.
+    Errors: those of nkitools.isa.dma.dma_compute without NK505, NK402, NK406, NK603, NK604, NK612.
     """
     what = "nl.atomic_rmw"
     check_keywords(what, kwargs)

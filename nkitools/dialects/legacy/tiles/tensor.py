@@ -116,7 +116,7 @@ class Tensor(PythonForms):
         return self.base if self.access is None else None
 
     def resolved(self) -> NkiTensor:
-        """Return the view that instructions work on. Errors: NK402 (positions outside), NK603 (chosen by tiles)."""
+        """Return the view that instructions work on. Errors: NK402 (positions outside of the tensor), NK603, NK612."""
         return self.base if self.access is None else self.access.view()
 
     def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
@@ -138,7 +138,7 @@ class Tensor(PythonForms):
     def is_fresh(self) -> bool:
         """True while the last instruction of the run is the one that wrote this tile as the result of a call.
 
-        An assignment of the tile is then no copy: that instruction writes to the destination instead.
+        An assignment of the tile then needs no copy: that instruction writes to the destination instead.
         """
         core = CORE.get()
         return core is not None and self.opened is not None and core.record.open is self.opened
