@@ -155,7 +155,7 @@ def select_reduce(
     """Write to ``dst`` ``on_true`` where ``predicate`` is not 0 (``reverse_pred``: is 0), else ``on_false``.
 
     ``on_true``: a tile; ``on_false``: a number or a (partitions, 1) vector. ``reduce_res``, a float (partitions, 1)
-    tile, receives the engine's registers: with ``reduce_cmd=reset_reduce`` the maximum of what is written.
+    tile, receives the engine's registers: with ``reduce_cmd=reset_reduce`` the maximum of the written values.
     ``predicate``: as many elements as ``dst``, or one for all of its last dimensions (NK621). ``dtype``: None or that
     of ``dst`` (NK301). Elements of ``dst`` that ``mask`` leaves out stay as they were.
     Errors: those of nkitools.isa.select.select_reduce, NK402, NK603, NK604, NK609, NK612.

@@ -177,7 +177,7 @@ def broadcast_to(src: Tensor, *, shape: Sequence[int], **kwargs: Keyword) -> Ten
 
     The result is a view, but a new SBUF tile if ``src`` is a tile of one partition that becomes several. A tile keeps
     its number of dimensions (NK109).
-    Errors: NK101, NK109, NK402, NK603, NK609, NK612.
+    Errors: NK101, NK109, NK110, NK402, NK603, NK609, NK612.
     """
     check_keywords("nl.broadcast_to", kwargs)
     check_tile("nl.broadcast_to", "src", src)

@@ -218,7 +218,7 @@ class Tensor(PythonForms):
         """Return the tensor broadcast to ``shape`` by NumPy's rules.
 
         The result is a view, but a new SBUF tile if one partition becomes several. A tile keeps its number of
-        dimensions (NK109). Errors: NK101, NK109, NK402, NK603, NK609, NK612.
+        dimensions (NK109). Errors: NK101, NK109, NK110, NK402, NK603, NK609, NK612.
         """
         return Tensor(broadcast(self.resolved(), shape))
 
