@@ -30,7 +30,7 @@ class reduce_cmd(IntEnum):  # noqa: N801
 
 
 class dge_mode(IntEnum):  # noqa: N801
-    """What makes DMA descriptors as a kernel runs: nothing, software, hardware, or the compiler's choice (unknown)."""
+    """The maker of DMA descriptors in a running kernel: none, software, hardware, or the compiler's choice (unknown)."""
 
     none = 0
     swdge = 1
@@ -39,7 +39,7 @@ class dge_mode(IntEnum):  # noqa: N801
 
 
 class oob_mode(IntEnum):  # noqa: N801
-    """What a row number out of bounds in an index tile does: it is an error (NK402), or its row is left out (skip)."""
+    """The effect of a row number out of bounds in an index tile: an error (NK402), or its row is left out (skip)."""
 
     error = 0
     skip = 1

@@ -208,8 +208,8 @@ def dma_transpose(
     """Return a new SBUF tile with the dimensions of ``src`` (HBM or SBUF) permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0).
 
     ``axes``: None or that permutation. ``dtype``: of the result, by default ``src``'s. What ``mask`` leaves out is
-    undefined in the result; it must leave a box of ``src`` (NK604). A further keyword is ``dge_mode``, of which
-    ``none`` and ``swdge`` are as ``unknown``. ``src`` without index tiles (NK603).
+    undefined in the result; it must leave a box of ``src`` (NK604). A further keyword is ``dge_mode``:
+    ``none`` and ``swdge`` act as ``unknown``. ``src`` has no index tiles (NK603).
     Errors: those of nkitools.isa.dma.dma_transpose, NK402, NK603, NK604, NK609, NK612.
     """
     mode: Any = kwargs.pop("dge_mode", dge_modes.unknown)

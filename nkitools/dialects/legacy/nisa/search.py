@@ -77,12 +77,12 @@ def nc_match_replace8(
 ) -> Tensor:
     """Return ``data`` with the first occurrence of each of its partition's 8 ``vals`` replaced by the number ``imm``.
 
-    The result is a new tile. ``dst_idx``, a (partitions, 8) tile of uint32 or uint16, receives the indices of what was
-    replaced. Of equal ``vals`` the one in the highest column takes the first place, as NKI 0.6 describes the hardware
-    (the NumPy code of SDK 2.26 has it the other way round). A value that is not there replaces nothing ("undefined" in
-    SDK 2.26). What ``mask`` leaves out is in the result as it was in ``data`` (the chip may leave it undefined); it
-    must leave a box, with ``dst_idx`` of the first elements of partitions (NK604). ``dtype`` and memory of the result:
-    as for nisa.activation.
+    The result is a new tile. ``dst_idx``, a (partitions, 8) tile of uint32 or uint16, receives the indices of the
+    replaced elements. Of equal ``vals`` the one in the highest column takes the first place, as NKI 0.6 describes the
+    hardware (the NumPy code of SDK 2.26 has it the other way round). A value that is not there replaces nothing
+    ("undefined" in SDK 2.26). Elements that ``mask`` leaves out are in the result as they were in ``data`` (the chip
+    may leave them undefined); it must leave a box, with ``dst_idx`` of the first elements of partitions (NK604).
+    ``dtype`` and memory of the result: as for nisa.activation.
     Errors: those of nkitools.isa.search.nc_match_replace8, NK402, NK603, NK604, NK609, NK612.
     """
     what = "nisa.nc_match_replace8"
