@@ -69,9 +69,9 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
 
     @property
     def finding(self) -> Finding:
-        """Return the first of `findings`. RuntimeError before the block has ended, and if an exception that is no
-        finding has ended it.
-        """
+        """Return the first of `findings`; RuntimeError if there is none, or `findings` raises it."""
+        if not self.findings:
+            raise RuntimeError(f"expect_finding: {self._wanted()} was not reported, so that there is no finding")
         return self.findings[0]
 
     def __enter__(self) -> Self:

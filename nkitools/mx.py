@@ -99,7 +99,7 @@ def gather_scales(scales: Array, offset: int = 0) -> Array:
 
 
 def pack(elements: Array) -> Array:
-    """Elements (..., 4F) of an ml_dtypes float8_e5m2, float8_e4m3fn or float4_e2m1fn as packed elements (..., F).
+    """Return elements (..., 4F) of an ml_dtypes float8_e5m2, float8_e4m3fn or float4_e2m1fn packed as (..., F).
 
     Element 0 of four has the lowest bits.
     """
@@ -115,7 +115,7 @@ def pack(elements: Array) -> Array:
 
 
 def unpack(packed: Array) -> Array:
-    """Packed elements (..., F) as elements (..., 4F) of their ml_dtypes dtype."""
+    """Return packed elements (..., F) as elements (..., 4F) of their ml_dtypes dtype."""
     dtype = _packed_dtype(packed.dtype)
     width = 8 * dtype.itemsize // 4
     words = np.ascontiguousarray(packed).view(f"<u{dtype.itemsize}").astype(np.uint32)
@@ -165,7 +165,7 @@ def dequantize(packed: Array, scales: Array) -> Wide:
 
 
 def matmul(stationary: Array, moving: Array, stationary_scales: Array, moving_scales: Array) -> Wide:
-    """``stationary.T @ moving`` [M, N] in float64, of packed operands [P, M] and [P, N] with scales [P // 8, ...]."""
+    """Return ``stationary.T @ moving`` [M, N] in float64, of packed [P, M] and [P, N] with scales [P // 8, ...]."""
     left, right = dequantize(stationary, stationary_scales), dequantize(moving, moving_scales)
     if left.shape[0] != right.shape[0]:
         raise ValueError(f"both operands must have one number of partitions; they are {left.shape} and {right.shape}")

@@ -276,6 +276,12 @@ def test_mistakes_are_reported_at_once() -> None:
         expect_finding()
     with pytest.raises(ValueError, match=r"no rule is called 'NK1011'. Did you mean .*NK101 partition-limit"):
         expect_finding("NK1011")
+    missed = expect_finding("NK101")
+    with pytest.raises(AssertionError, match="no kernel was run"), missed:
+        pass
+    assert missed.findings == []
+    with pytest.raises(RuntimeError, match=r"NK101 \(partition-limit\) was not reported"):
+        _ = missed.finding
     with expect_finding("NK101") as expected:
         with pytest.raises(RuntimeError, match="once the block has ended"):
             expected.findings  # noqa: B018

@@ -27,7 +27,7 @@ _shown = Kept[str, str]("the texts of files as the code that runs has them", 409
 
 
 class SourceChanged(UserWarning):
-    """The file of a kernel has changed since its code was loaded."""
+    """Warns that the file of a kernel has changed since its code was loaded."""
 
 
 def text_of(code: CodeType) -> str:

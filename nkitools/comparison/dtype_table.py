@@ -25,7 +25,7 @@ _TFLOAT32_EPS = 2.0**-10  # 10 mantissa bits
 
 
 def tolerance_of(dtypes: Iterable[str]) -> tuple[float, float]:
-    """Return the relative and the absolute tolerance of the coarsest of some dtypes (their names)."""
+    """Return the largest relative and the largest absolute tolerance of some dtypes (their names)."""
     found = [_by_dtype(dtype) for dtype in dtypes]
     return max((rtol for rtol, _ in found), default=0.0), max((atol for _, atol in found), default=0.0)
 
@@ -42,7 +42,7 @@ def _by_dtype(name: str) -> tuple[float, float]:
 
 
 def limits_of(name: str) -> Any:
-    """Return the limits of a dtype of floating-point numbers, as ``finfo`` has them; None for others."""
+    """Return the ``finfo`` of a dtype of floating-point numbers; None for others, float8_e8m0fnu and tfloat32."""
     kind: Any = getattr(ml_dtypes, name, name)
     try:
         return None if name == "float8_e8m0fnu" else ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]

@@ -51,7 +51,7 @@ class Operator(CompiledOperator):
         ``arrays``: one for each Tensor of the kernel, numbers for its scalars. ``timeout``: seconds after which a
         kernel that is still running is ended (CO103); 0 for none. ``rules``: as of `nkitools.simulate`, but ``report``,
         which collects the findings, by default. ``order``: the order of the eight cores of a multicore library, which
-        run one after the other: ``forward``, ``reverse``, the seed of a random order, or a list of the cores.
+        run one after the other: ``forward``, ``reverse``, the seed of a random order, or a list of all eight.
         ``threads``: they run side by side instead. ``isolation="none"`` runs in this process, without timeout and
         limits: faster for small calls, but a crash ends this process; ``process``: in a process of the library.
         ``memory_limit``: bytes that the call may have; 0 for no limit.

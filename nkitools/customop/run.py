@@ -40,7 +40,7 @@ class CoreCounters:
 @dataclass(eq=False, repr=False)
 class OperatorRun(Run):
     """The run of a custom operator: ``outputs`` is its result, None if there is none; ``cores`` has the `CoreCounters`
-    of each core, one in a library without ``multicore``, else eight; () if the operator was not called.
+    of each core, one in a library without ``multicore``, else eight; () if its signature cannot be called (CO112).
 
     ``seconds``: the time of the call on this host, with its worker process; it says nothing of a device. ``traces``:
     what each core did, one after the other, if the call was made inside of `nkitools.watching()`.

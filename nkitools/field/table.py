@@ -30,9 +30,9 @@ def as_text(found: Sequence[Outcome], uncollected: Sequence[str]) -> str:
     return "\n".join([*_head(found), *_groups(found), *_warnings(found), *_listed("not collected", uncollected)])
 
 
-def passes(found: Sequence[Outcome]) -> bool:
-    """Return whether every test that there is went as its suite expects."""
-    return all(outcome.kind in GOOD or outcome.kind == "uncalled" for outcome in found)
+def passes(found: Sequence[Outcome], uncollected: Sequence[str]) -> bool:
+    """Return whether every file was imported, and every test went as its suite expects."""
+    return not uncollected and all(outcome.kind in GOOD or outcome.kind == "uncalled" for outcome in found)
 
 
 def _counts(found: Sequence[Outcome]) -> Counter[str]:

@@ -121,9 +121,9 @@ def tensor_scalar(
     """``dst = (data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors as operands.
 
     ``op1`` and ``operand1`` may be left out. Equal partitions and elements per partition of ``dst`` and ``data``.
-    ``reverse0``/``reverse1`` swap the sides of an operator; they change nothing beside a unary one, nl.bypass or no
-    operator. Both operators are arithmetic (in float32, cast once; vector operands must be float32) or both bitvec
-    (Vector Engine, integers). A unary operator takes None or 0. Memory: SBUF or PSUM. No packed dtypes.
+    ``reverse0``/``reverse1`` swap the sides of an operator; they change nothing beside a unary one or nl.bypass. Both
+    operators are arithmetic (in float32, cast once; vector operands must be float32) or both bitvec (Vector Engine,
+    integers). A unary operator takes None or 0. Memory: SBUF or PSUM. No packed dtypes.
     ``engine``: without it GpSimd for rsqrt and power if nothing is in PSUM, else Vector. The Scalar Engine
     (NeuronCore-v3 on) does multiply, add, and multiply then add; the GpSimd Engine rsqrt and power, alone or with
     another operator. int32 and uint32 vector operands are taken if ``data`` and ``dst`` are of such a dtype too; all is
@@ -134,6 +134,8 @@ def tensor_scalar(
     """
     first = guards.operator(check, "op0", op0)
     second = None if op1 is None else guards.operator(check, "op1", op1)
+    if second is None and reverse1:
+        check.refuse("NK609", "`reverse1` is given without `op1`")
     _operand_forms(check, first, operand0, second, operand1)
     guards.documented_operator(check, "op0", first)
     if second is not None:

@@ -54,7 +54,7 @@ class Attempt(Generic[Block]):
 
     @property
     def fits(self) -> bool | None:
-        """Return whether blocks and scratch of each Pallas call are within its limit (``vmem_limit``).
+        """Return True if blocks and scratch of each Pallas call are within its limit of vector memory, else False.
 
         None if the function refuses the block.
         """
@@ -64,7 +64,7 @@ class Attempt(Generic[Block]):
 
     @property
     def accepted(self) -> bool | None:
-        """Return whether the compiler accepts the block.
+        """Return True if the compiler accepts the block.
 
         False if the function, a rule, JAX's lowering or the compiler refuses it. None if nothing refuses it, and there
         is no compiler or it took too long.
@@ -75,7 +75,7 @@ class Attempt(Generic[Block]):
 
     @property
     def reason(self) -> str:
-        """Return the text of the function's refusal, else rule and message of each finding; '' without both."""
+        """Return the function's ``ValueError`` as text, else rule and message of each finding; '' without both."""
         return self.refused or "; ".join(f"{finding.rule} {finding.message}" for finding in self.findings)
 
     def verdict(self) -> str:
@@ -138,8 +138,8 @@ class Sweep(Sequence[Attempt[Block]]):
 
     def differences(self, chip: str) -> list[str]:
         """Return a sentence for each block of ``ranked(chip)`` but the first: its time as a multiple of that of the
-        first, another bound if it has one, and its compute, HBM traffic, MXU use and spills where they differ by more
-        than 5 %.
+        first, another bound if it has one, and compute and HBM traffic (of a single Pallas call also MXU use and
+        spills) if they differ by more than 5 %.
         """
         ranked = self._fastest_first(chip)
         return [

@@ -70,7 +70,7 @@ def check(
     error as ``KernelError``, ``"strict"`` warnings too, ``"off"`` keeps no finding. These keywords do not reach ``fn``.
     Exceptions of ``fn`` pass through unchanged. A mode that cannot run the function is left out, and the outputs come
     from a mode that can. If none can, the outputs are None, and ``"error"`` and ``"strict"`` raise JAX's error.
-    ``TypeError`` if ``fn`` cannot be called, ``NotModelled`` (NK607) without JAX, ``ValueError`` for an unknown chip,
+    ``TypeError`` if ``fn`` is no JAX function, ``NotModelled`` (NK607) without JAX, ``ValueError`` for an unknown chip,
     mode, topology, number of cores or ``rules``, for a tolerance without ``reference`` or that is no finite number
     from 0 on, and for a reference with other shapes than the outputs.
     """

@@ -59,7 +59,7 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Return whether all calls compile: False if one of them has ``accepted`` False (see `CompiledKernel`).
+        """Return True if all calls compile, False if one of them has ``accepted`` False (see `CompiledKernel`).
 
         Otherwise None without a compiler, without a call, or if a call took too long.
         """
@@ -83,7 +83,7 @@ class Compiled:
 
     @property
     def vmem_measured(self) -> int | None:
-        """Return the least memory limit in bytes with which the call that needs the most still compiles.
+        """Return the least limit in bytes, to 4 KiB, with which the call that needs the most still compiles.
 
         None if it was not measured for any call (``measure_vmem``).
         """

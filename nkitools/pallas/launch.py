@@ -41,7 +41,7 @@ def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
 
     ``.outputs`` have the structure that ``fn`` returns. They are NumPy arrays, or JAX arrays if one argument is a JAX
     array. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in ``.prints``: one record for each
-    value, with the text before it as prefix; plain interpretation gives no grid point, file or line.
+    value, with the text before it as prefix, the grid point as ``program``, file and line.
 
     Raises what ``fn`` raises, unchanged; ``TypeError`` for an object that cannot be called, and for a function that
     neither returns a JAX array nor names JAX; ``NotModelled`` (NK607) without JAX.

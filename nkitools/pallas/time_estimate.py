@@ -90,17 +90,17 @@ class KernelEstimate(OfKernel):
 
     @property
     def lower_us(self) -> float | None:
-        """Return the lower end of the band, in microseconds."""
+        """Return the lower end of the band, in microseconds; None without an estimate."""
         return None if self.latency_us is None else self.latency_us * self.band.lower
 
     @property
     def upper_us(self) -> float | None:
-        """Return the upper end of the band, in microseconds."""
+        """Return the upper end of the band, in microseconds; None without an estimate."""
         return None if self.latency_us is None else self.latency_us * self.band.upper
 
     @property
     def bound(self) -> str:
-        """Return ``compute`` if ``compute_us`` is at least ``memory_us``, else ``memory``; '' without a profile."""
+        """Return ``compute`` if ``compute_us`` is at least ``memory_us``, else ``memory``; '' without an estimate."""
         if self.compute_us is None:
             return ""
         return "compute" if self.compute_us >= self.memory_us else "memory"
@@ -129,7 +129,7 @@ class KernelEstimate(OfKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The estimated times of a function's Pallas calls: each different call once for each chip."""
+    """The estimated times of a function's Pallas calls: in ``kernels`` each different call once for each chip."""
 
     function: str
     kernels: tuple[KernelEstimate, ...]
@@ -159,7 +159,7 @@ def estimate(
     /,
     *args: Argument,
     chips: str | Sequence[str] = ("v5e",),
-    timeout: float = 120.0,
+    timeout: float | None = None,
     by: str = "compiler",
     **kwargs: Argument,
 ) -> Estimate:
@@ -171,7 +171,7 @@ def estimate(
     - ``"compiler"``: the greater of two: the cycles of the static profile of the TPU compiler (in libtpu), and the
       bytes that the block specs move at the peak bandwidth of the HBM. For a grid with more than 32 points at most 32
       are profiled. An array that the kernel itself copies counts once. There is no profile for v4. A call that the
-      compiler refuses or does not profile within ``timeout`` seconds has no time (``left_out`` says why).
+      compiler refuses or does not profile within ``timeout`` seconds (None: 120) has no time (``left_out`` says why).
     - ``"counts"``: the kernel's matrix products, vector operations, moved bytes and grid points, counted with the
       integers of its grid, its prefetched scalars and its loops, at rates fitted to measured kernels. It needs no
       libtpu and takes seconds. Scalars that decide how far a grid goes must be arrays with values. ``around_us`` of the
@@ -181,20 +181,22 @@ def estimate(
     ``lower_us`` to ``upper_us`` of a call is the band in which eight of ten measured kernels lie; ``band.said`` says
     which kernels, or that none was measured.
 
-    Exceptions of ``fn`` pass through; ``ValueError`` for an unknown chip or ``by``, ``NotModelled`` (NK607) without
-    JAX, or without libtpu where the compiler is asked.
+    Exceptions of ``fn`` pass through; ``ValueError`` for an unknown chip or ``by``, and for ``timeout`` with
+    ``by="counts"``; ``NotModelled`` (NK607) without JAX, and for ``by="compiler"`` without libtpu.
     """
     __tracebackhide__ = True
     jax_module()  # or the word that it is not installed
     known_names("by", by, ("compiler", "counts"))
     if by == "counts":
+        if timeout is not None:
+            raise ValueError(f'timeout={timeout!r}: by="counts" compiles nothing that it could limit; leave it out')
         return _counted(fn, args, kwargs, chosen(chips))
     _must_have_compiler()
     calls = {}
     for chip in chosen(chips):
         with without_jax_warnings(), compiling_for(chip):
             calls[chip.name] = calls_to_compile(_traced(fn, args, kwargs)[0])
-    return estimate_of(name_of(fn), calls, timeout)
+    return estimate_of(name_of(fn), calls, 120.0 if timeout is None else timeout)
 
 
 def _counted(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], chips: Iterable[Chip]) -> Estimate:

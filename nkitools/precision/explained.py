@@ -31,7 +31,8 @@ _MOST = 0.9  # of the elements, whose error is taken for relative
 def explained_errors(run: Run) -> ExplainedErrors:
     """Return the errors that a run of this process explains.
 
-    ValueError for a run that cannot be repeated: of ranks, out of a file or of a device, with other arguments by now.
+    ValueError for a run that cannot be repeated: of ranks, out of a file or of a device, ended by an error, or with
+    other arguments by now.
     No collector and no watch of the caller looks at the runs that are made here.
     """
     return Context().run(_apart, run)
@@ -44,8 +45,10 @@ def _apart(run: Run) -> ExplainedErrors:
 
 def _explained_errors(run: Run) -> ExplainedErrors:
     again = run.again
-    if not isinstance(again, Again) or run.records:
-        raise ValueError(f"{run.kernel}: a tolerance is known of runs that this process has simulated, without ranks")
+    if not isinstance(again, Again) or run.records or run.error is not None:
+        raise ValueError(
+            f"{run.kernel}: a tolerance is known of runs that this process has simulated to their end, without ranks"
+        )
     args, kwargs = again.arguments() or again.arguments_now()
     launch = replace(again.launch, chip=run.chip, rules="off")
     half = run_half(launch, "precise", args, kwargs)

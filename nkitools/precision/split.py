@@ -33,12 +33,12 @@ class TensorSplit:
 
     @property
     def is_low_precision(self) -> bool:
-        """Return True if low precision makes a larger error than the algorithm does in full precision."""
+        """Return False if a reference shows that the algorithm itself makes a larger error than low precision."""
         return self.remaining is None or self.low_precision.max_abs >= self.remaining.max_abs
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """Return one sentence on how much of the error is low precision."""
         low, tensor = self.low_precision, f"{self.name} ({self.dtype})"
         counted = f"; {low.different} of {low.size} elements differ" if _is_whole(self.dtype) and low.different else ""
         if self.error is None or self.remaining is None:

@@ -134,7 +134,7 @@ class KernelsRan(Sequence[str]):
 
 
 class NegativeTest:
-    """Makes blocks that must break a rule."""
+    """The fixture `expect_finding`: a call returns a ``with`` block that must break a rule."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

@@ -173,7 +173,7 @@ class KernelRunner:
     def run(self) -> Run:
         """Return the run of the last call in this test (under ``@given``: in this example), also if it failed.
 
-        AttributeError before the first call.
+        AttributeError before the first call, and if the last call failed before a run began.
         """
         last = self._recorder.last_run
         if last is None:
@@ -185,7 +185,7 @@ class KernelRunner:
 
 
 class GradientReminder(UserWarning):
-    """An argument of a kernel requires a gradient, and its results carry none."""
+    """Warns that an argument of a kernel requires a gradient, and that the kernel's results carry none."""
 
 
 def _remind_of_gradients(given: Any, outputs: Any) -> None:

@@ -82,8 +82,8 @@ class SliceDetails:
 class Slice:
     """The instructions and data that some elements of a run were computed from.
 
-    ``positions``: of the instructions on the way in ``run.instructions``, ascending. The rest is computed when it is
-    first used, since values may take a second run; see `SliceDetails`. ``text_lines``: makes the text.
+    ``positions``: those of the instructions in ``run.instructions``, ascending. The rest is computed when it is first
+    used, since values may take a second run; see `SliceDetails`. ``text_lines``: makes the text.
     """
 
     def __init__(
@@ -105,22 +105,22 @@ class Slice:
 
     @property
     def steps(self) -> tuple[SliceStep, ...]:
-        """Return the instructions on the way, the last one first."""
+        """Return the instructions of the slice, the last one first."""
         return self.details.steps
 
     @property
     def arguments(self) -> tuple[SlicePart, ...]:
-        """Return the elements of arguments that the way ends at."""
+        """Return the elements of arguments that the result was computed from."""
         return self.details.arguments
 
     @property
     def constants(self) -> tuple[SlicePart, ...]:
-        """Return the elements of constants that the way ends at."""
+        """Return the elements of constants that the result was computed from."""
         return self.details.constants
 
     @property
     def unwritten(self) -> tuple[SlicePart, ...]:
-        """Return the elements on the way that were never written."""
+        """Return the elements that the result was computed from although nothing had written them."""
         return self.details.unwritten
 
     @property
@@ -130,7 +130,7 @@ class Slice:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether each element is one that counts, and not only one that an index may have chosen."""
+        """Return False if the slice may have too many elements, as the value of an index on the device is unknown."""
         return self.details.is_exact
 
     @cached_property
@@ -150,7 +150,7 @@ class Slice:
         return preformatted(self.text())
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the slice for JSON: ``asked``, ``steps``, the last one first, and the ends of the way."""
+        """Return the slice for JSON: its properties; elements as text, and a value where a part is one element."""
         return {
             "asked": _plain_part(self.asked),
             "steps": [

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The expected outputs, in the same containers, and their allowed difference.
+    """The expected outputs, in the containers that the kernel returns, and their allowed difference.
 
     If ``rtol`` or ``atol`` is given, an element agrees within ``atol + rtol * abs(expected)``, as in NumPy and torch.
     Without both the dtype of the output decides, see `nkitools.comparison.dtype_table`.
@@ -30,14 +30,14 @@ class Reference:
 
     @property
     def rule(self) -> Rule:
-        """Return the rule by which an output agrees."""
+        """Return the rule of ``rtol``, ``atol`` and ``equal_nan``, by which an output agrees."""
         return Rule(self.rtol, self.atol, self.equal_nan)
 
     def rule_of(self, place: int) -> Rule:
-        """Return the rule of an output, by its place among the arrays: that by which it was compared, if it was."""
+        """Return the rule by which the output number ``place`` was compared; `rule` if it was not compared."""
         return replace(self.rules[place], equal_nan=self.equal_nan) if place < len(self.rules) else self.rule
 
     @property
     def is_stated(self) -> bool:
-        """Return whether a tolerance was stated."""
+        """Return True if ``rtol`` or ``atol`` is given."""
         return self.rule.is_stated

@@ -13,7 +13,7 @@ _MUCH = 10  # times the explained error: what a comparison allows beyond that hi
 
 @dataclass(frozen=True, eq=False)
 class ExplainedError:
-    """The error of one output.
+    """The error of one result: an output, or an argument that the kernel changed.
 
     An element may be off by ``atol + rtol * abs(right)``, as in NumPy and torch, within the bounds of
     `nkitools.comparison.bounds`; ``beyond`` is the explained error if it exceeds these bounds. ``largest`` is the
@@ -74,7 +74,7 @@ class ExplainedError:
 
 @dataclass(frozen=True)
 class ExplainedErrors:
-    """The errors of all outputs of a run, in their order."""
+    """The errors of the results of a run: its outputs, then the arguments that the kernel changed."""
 
     outputs: tuple[ExplainedError, ...]
 

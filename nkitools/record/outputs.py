@@ -25,15 +25,15 @@ class Outputs(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions."""
+        """Return the sizes of the dimensions."""
 
     @property
     def dtype(self) -> Any:
-        """The framework's own dtype."""
+        """Return the dtype, in the form of the array's framework."""
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
 
     def __array__(self, dtype: np.dtype[Any] | None = None, /) -> npt.NDArray[Any]: ...
     def __getitem__(self, index: Position | tuple[Position, ...], /) -> Any: ...

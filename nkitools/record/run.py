@@ -37,8 +37,9 @@ class Run(RunContents):
     ``precision``: ``precise`` if every value is rounded to its dtype; ``full`` if low-precision values are kept in
     float32, and ``outputs`` and ``prints`` with them. A run of communicating ranks has a tuple of outputs, one entry a
     rank; its prints, findings and instructions name their ``rank``; ``record`` is the first rank's. ``expected``: the
-    findings, also allowed ones, that a test asked for (`expect_finding`). ``settings``: the settings of the launch of
-    an NKI kernel, if nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``, ``nki_version``, ``sum_order``.
+    findings, also allowed ones, that a test asked for (`expect_finding`). ``settings``: of an NKI kernel that
+    nkitools simulated ``rules``, ``grid``, ``schedule_seed``, ``nki_version`` and ``sum_order``; of a Pallas check
+    ``rules``, ``modes`` and ``cores``; else empty.
     ``kept_sources``: the sources, if the run was loaded from a file.
     """
 
@@ -57,9 +58,9 @@ class Run(RunContents):
         """Return the backward slice of an element or region of a result: every instruction and datum that it comes
         from.
 
-        ``output``: the number of a result, an array out of ``outputs``, or the name of a tensor in HBM, also of an
-        argument. ``index``: as for an array, ``(3, 17)`` or ``(slice(0, 4), 17)``; missing dimensions are whole. The
-        values come from a second run on the original arguments, or from a watched run that was saved; if they are
+        ``output``: the number of a result, an array out of ``outputs``, or the name of a tensor that an instruction
+        reads or writes. ``index``: as for an array, ``(3, 17)`` or ``(slice(0, 4), 17)``; missing dimensions are whole.
+        The values come from a second run on the original arguments, or from a watched run that was saved; if they are
         unknown, the slice says why. ValueError for a run without instructions, and for a number or a name that the run
         does not have; TypeError for another array or object; IndexError for an index outside, or of no element.
         """
@@ -68,7 +69,7 @@ class Run(RunContents):
     def estimate(self) -> Estimate:
         """Return the estimated time of the kernel on the run's chip, with its error band, and what bounds it.
 
-        Each call computes it anew. ValueError for a run without instructions: one that nkitools has not simulated.
+        Each call computes it anew. ValueError for a run without instructions, such as one of Pallas or on a device.
         """
         return cast("Estimate", answer("estimate", self))
 
@@ -77,8 +78,9 @@ class Run(RunContents):
 
         Results are the outputs, and arguments that the kernel changed. ``sentences(rtol, atol)`` says if a test's own
         tolerance is too tight, so that the test will flake, or so wide that it would not see a lost tile. The kernel
-        runs five times more on the original arguments. ValueError if it cannot: a run of ranks, of a kernel that is not
-        NKI's, from a file or on a device, or if the arguments have changed since.
+        runs five times more on the original arguments. ValueError for a run of ranks, of a kernel that is not NKI's,
+        from a file, on a device or ended by an error; and if arguments have changed since that the run has not copied
+        (it copies up to 1 MiB, of NumPy's).
         """
         return cast("ExplainedErrors", answer("tolerance", self))
 

@@ -124,7 +124,7 @@ class Estimate(OfKernel):
 
     @property
     def spilled_bytes(self) -> int:
-        """Return the bytes that tensors move to HBM and back for which SBUF has no room."""
+        """Return the bytes that move between SBUF and HBM because the tensors do not fit in SBUF."""
         return sum(each.read_bytes + each.written_bytes for each in self.traffic if each.spilled)
 
     def as_plain(self) -> dict[str, Any]:

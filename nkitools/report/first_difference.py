@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Values:
     """The difference of two arrays of one shape: the first different element, the count, and the largest distance.
 
-    The distance is None if one of the values is NaN or infinite. ``first``, ``second``: the two values at ``index``, as
-    texts. ``flat``: the element's index in C order. ``rtol``, ``atol``: the allowed differences.
+    ``worst``: that distance, None if a different element is NaN or infinite in one array. ``first``, ``second``: the
+    two values at ``index``, as texts. ``flat``: that index in C order. ``rtol``, ``atol``: the allowed differences.
     """
 
     index: tuple[int, ...]
@@ -38,7 +38,7 @@ class Values:
     atol: float
 
     def text(self) -> str:
-        """``element [3, 17] (1553): 0.25 and 0.5; 16 of 65536 differ, by up to 0.25``."""
+        """Return ``element [3, 17] (1553): 0.25 and 0.5; 16 of 65536 differ, by up to 0.25``."""
         index = ", ".join(map(str, self.index))
         element = f"element [{index}] ({self.flat})" if self.index else "the value"
         most = "some by NaN or infinity" if self.worst is None else f"by up to {self.worst:.4g}"

@@ -35,11 +35,12 @@ def _neither() -> tuple[list[str], list[str]]:
 
 @dataclass
 class Comparison:
-    """The result of `compare_runs`; empty if the runs are equal.
+    """The differences of two runs, as `compare_runs` returns them.
 
-    ``about``: the differences of the runs' descriptions. ``ended``: how the runs ended, if that differs. ``prints``,
-    ``writes``: the first that differs. ``prints_only``, ``findings_only``: the texts that only the first and only the
-    second run has. ``outputs``: every output that differs. ``instructions``: counts that differ, by name and engine.
+    ``about``: kernel, target, chip, precision and settings that differ. ``ended``: how the runs ended, if that differs.
+    ``prints``, ``writes``: the first that differs. ``prints_only``, ``findings_only``: the texts that only the first
+    and only the second run has. ``outputs``: every output that differs. ``instructions``: counts that differ, by name
+    and engine. ``notes``: sentences on what was not compared. A field without a difference is empty or None.
     """
 
     about: dict[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -54,13 +55,13 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the runs are equal in everything that counts."""
+        """Return True if ends, prints, kept writes, outputs and findings are equal; other fields do not count."""
         return not (
             self.ended or self.prints or any(self.prints_only) or self.writes or self.outputs or any(self.findings_only)
         )
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the fields and ``same`` for JSON; a pair is a list of the first and the second run's value."""
+        """Return the fields as a dictionary for JSON, and `is_same` as ``same``; the first run's value precedes."""
         return {"same": self.is_same, **asdict(self)}
 
 

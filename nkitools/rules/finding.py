@@ -85,8 +85,8 @@ class Finding:
     ``rule``: the id, ``NK103``. ``slug``: the rule's name. ``severity``: ``error``, ``warning`` or ``hint``. ``file``,
     ``line`` and ``function``: the author's. ``column``: None if it is unknown. ``program``: the program id in the
     launch grid, () without one. ``loops``: the counters of the enclosing loops by name, with their values at that
-    moment. ``picture``: the elements that a data rule is about. ``rank``: the number of the communicating rank, None
-    without ranks. ``facts``: the values in the message, by name (`nkitools.rules.facts`).
+    moment. ``picture``: the elements that a data rule is about, or None. ``rank``: the communicating rank's number,
+    None without ranks. ``facts``: the values in the message, by name (`nkitools.rules.facts`).
 
     One finding of a run stands for all repeats (`kind`), in a loop say, whose messages differ only in numbers:
     ``count`` is their number, ``places`` has the first three and ``last`` the last; () and None for a single time.
@@ -187,8 +187,8 @@ class Finding:
         return replace(self, count=self.count + other.count, places=places, last=other.last or other.place)
 
     def sentence(self) -> str:
-        """Return the message with the rule, the remedy, and the place with loops, rank and program, in three lines, as
-        an error shows them.
+        """Return the message with the rule, the remedy, and the place with loops, rank and program (but for program 0),
+        in three lines, as an error shows them.
         """
         where = [f"at {shown_line(shown_file(self.file))}:{self.line}"]
         if self.loops:

@@ -44,10 +44,11 @@ class Sweep:
     """The result of `nkitools.sweep`.
 
     ``rows``: one dictionary for each case, in the order of the space: the case's own names, ``chip``, ``outcome``
-    (``pass``, ``wrong``, ``finding``, ``error``, ``timeout``), ``findings``, ``max_error``, ``estimate_us``,
-    ``seconds``, ``low_precision`` and ``remaining`` (both None if the tolerance or the dtype's steps pass a case),
-    ``error``, and ``left_out``: the number of elements left out of the comparison, since they depend on a choice that
-    rounding may flip; ``max_error`` is over the others. ``stored``: the number of rows that were in the store before.
+    (``pass``, ``wrong``, ``undecided``, ``finding``, ``error``, ``timeout``), ``findings``, ``max_error`` (None if
+    nothing was compared), ``estimate_us``, ``seconds``, ``low_precision`` and ``remaining`` (both None if the tolerance
+    or the dtype's steps pass a case), ``error``, and ``left_out``: the number of elements left out of the comparison,
+    since they depend on a choice that rounding may flip; ``max_error`` is over the others. ``stored``: the number of
+    rows that were in the store before.
     ``each_time``: why later sweeps cannot reuse cases of this kernel from the store; '' if they can.
     """
 

@@ -22,7 +22,7 @@ DISTINGUISHED = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One variant of a kernel."""
+    """One variant of a kernel: its values, and its estimate or the reason why it does not run (``refused``)."""
 
     values: dict[str, Any]  # by the names of the space
     estimate: Estimate | None  # None where the variant does not run
@@ -30,7 +30,7 @@ class Variant:
 
     @property
     def latency_us(self) -> float:
-        """Return the estimated latency, infinite where the variant does not run."""
+        """Return the estimated latency in microseconds, infinite if the variant does not run."""
         return float("inf") if self.estimate is None else self.estimate.latency_us
 
 
@@ -48,18 +48,18 @@ class Tuning:
 
     @property
     def proposed(self) -> tuple[Variant, ...]:
-        """Return the variants to measure on a device: the five with the least estimates."""
+        """Return the variants to measure on a device: up to five that run, those with the least estimates."""
         return tuple(each for each in self.variants[:PROPOSED] if each.estimate is not None)
 
     @property
     def margin(self) -> float | None:
-        """Return by how much of the best one's estimate the next one is slower; None where no other variant runs."""
+        """Return how much slower the second variant is than the best, 0.1 for 10 %; None if no other variant runs."""
         others = [each for each in self.variants[1:] if each.estimate is not None]
         return others[0].latency_us / self.best.latency_us - 1 if others else None
 
     @property
     def alike(self) -> tuple[Variant, ...]:
-        """Return the variants that the estimates do not distinguish from the best one, which is the first of them."""
+        """Return the best variant and those whose estimates are at most 5 % above its own, too close to rank."""
         most = self.best.latency_us * (1 + DISTINGUISHED)
         return tuple(each for each in self.variants if each.latency_us <= most)
 

@@ -43,7 +43,7 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
 
     ValueError for a run without instructions (what ran elsewhere than in nkitools).
     """
-    generation = generation_of(run.chip)
+    generation = _generation(run)
     timeline = _timeline(run, generation, as_written=as_written)
     records, knobs, busy = run.all_records, knobs_of(generation), timeline.busy_ns() / 1e3
     columns = timeline.columns
@@ -87,13 +87,17 @@ def estimated(run: Run, *, advises: bool = True, as_written: bool = False) -> tu
 
 def latency_of(run: Run) -> float:
     """Return the estimated microseconds of a run alone, in half of the time of an `Estimate`; errors as there."""
-    generation = generation_of(run.chip)
+    generation = _generation(run)
     return _latency(run, _timeline(run, generation), generation)[0]
 
 
-def _timeline(run: Run, generation: Generation, *, as_written: bool = False) -> Timeline:
+def _generation(run: Run) -> Generation:
     if not any(record.count for record in run.all_records):
         raise ValueError(f"the run of {run.kernel} on {run.target} has no instructions whose time could be estimated")
+    return generation_of(run.chip)
+
+
+def _timeline(run: Run, generation: Generation, *, as_written: bool = False) -> Timeline:
     return timeline_of(run, generation, knobs_of(generation), as_written=as_written)
 
 

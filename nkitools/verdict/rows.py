@@ -35,8 +35,8 @@ ROWS = {
 class Row:
     """One question about a kernel, and its answer.
 
-    ``row``: a name of `ROWS`. ``tried``: what was run. ``why``: what was seen, or what is not known. ``data``: its
-    numbers and names, for JSON.
+    ``row``: a name of `ROWS`. ``outcome``: ``pass``, ``fail`` or ``unknown``. ``tried``: what was run. ``why``: what
+    was seen, or what is not known. ``data``: numbers and names of the answer, for JSON.
     """
 
     row: str
@@ -93,7 +93,7 @@ class Verdict:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Return the names of the rows that fail."""
+        """Return the names of the rows that fail, in their order."""
         return tuple(each.row for each in self.rows if each.outcome == FAIL)
 
     def __getitem__(self, row: str) -> Row:

@@ -410,6 +410,13 @@ def test_a_chip_goes_by_all_its_names_everywhere(chip: str, verb: str, there: Pa
     assert (done.exit_code, said in done.output) == ((2, True) if chip == "trn9" else (0, False)), done.output
 
 
+def test_the_guide_to_the_legacy_dialect_has_no_version(there: Path) -> None:
+    """The option is refused beside it; the environment's version is not meant for it."""
+    done = ended("guide", "--legacy", "--nki-version", "0.6")
+    assert (done.exit_code, "leave --nki-version out" in done.output) == (2, True)
+    assert called("guide", "--legacy").stdout.startswith("# neuronxcc.nki")
+
+
 def test_options_decide_while_the_command_runs_and_no_longer(there: Path) -> None:
     """What one call says is not there in the next one."""
     from nkitools.facts import options

@@ -170,7 +170,7 @@ def test_outcomes(suite: Path) -> None:
 
 @pytest.mark.process
 def test_sample(suite: Path, tmp_path: Path) -> None:
-    """A sample runs alone; an id that the suite does not have is counted as absent, with exit status 1."""
+    """A sample runs alone; an id that the suite does not have, and a file that cannot be imported, are status 1."""
     sample = tmp_path / "sample.txt"
     sample.write_text("# two\ntest/test_double.py::test_passes\n", encoding="utf-8")
     done, kept = run(suite, "--sample", str(sample))
@@ -179,6 +179,10 @@ def test_sample(suite: Path, tmp_path: Path) -> None:
     sample.write_text("test/test_double.py::test_passes\ntest/test_double.py::test_gone\n", encoding="utf-8")
     done, kept = run(suite, "--sample", str(sample), "--", "-k", "not gone")
     assert (done.returncode, kept["counts"]) == (1, {"absent": 1, "passed": 1})
+
+    sample.write_text("test/test_double.py::test_passes\n", encoding="utf-8")
+    done, kept = run(suite, "--sample", str(sample), "--collect-all")
+    assert (done.returncode, kept["counts"], len(kept["uncollected"])) == (1, {"passed": 1}, 1)
 
 
 @pytest.mark.process

@@ -321,6 +321,7 @@ REFUSED: dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]] = {
     "no operand": ("NK609", "`operand0`", (DST, tile(X), nl.add, None), {}),
     "no second operand": ("NK609", "`operand1`", (DST, tile(X), nl.add, 1.0, False, nl.add), {}),
     "no second operator": ("NK609", "`operand1`", (DST, tile(X), nl.add, 1.0, False, None, 2.0), {}),
+    "sides of no operator": ("NK609", "`reverse1`", (DST, tile(X), nl.add, 1.0, False, None, None, True), {}),
     "operand of a unary": ("NK609", "`operand0`", (DST, tile(X), nl.abs, 5.0), {}),
     "vector of a unary": ("NK609", "`operand0`", (DST, tile(X), nl.abs, tile(V)), {}),
     "text": ("NK609", "`operand0`", (DST, tile(X), nl.add, "1"), {}),

@@ -180,6 +180,8 @@ def test_a_family_that_was_not_measured_says_so() -> None:
 
 def test_an_unknown_way_is_refused() -> None:
     """The error names the ways."""
+    with pytest.raises(ValueError, match=r"timeout=5: .* leave it out"):
+        estimate(pl.pallas_call(multiplied, out_shape=PRODUCT, **SPECS), *FACTORS, by="counts", timeout=5)
     with pytest.raises(ValueError, match="by has 'guess'; choose of compiler, counts"):
         estimate(pl.pallas_call(multiplied, out_shape=PRODUCT, **SPECS), *FACTORS, by="guess")
 

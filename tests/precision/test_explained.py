@@ -183,3 +183,11 @@ def test_underflow_explains_no_factor(run_kernel: Any, dtype: Any, scale: float)
             run_kernel(softmax_times, x, factor, reference=softmax_of)
     explained = nkitools.simulate(softmax_times, x, 1.0).tolerance()[0]
     assert explained.rtol < 3e-3
+
+
+def test_a_run_that_an_error_ended_has_no_tolerance() -> None:
+    """The sentence names the run's end, not the arguments."""
+    with nkitools.collect_runs() as runs, pytest.raises(nkitools.KernelError):
+        nkitools.simulate(softmax_times, np.ones((256, 4), np.float32), 1.0)
+    with pytest.raises(ValueError, match="simulated to their end"):
+        runs[0].tolerance()

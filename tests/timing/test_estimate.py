@@ -169,6 +169,8 @@ def test_a_run_without_instructions_has_no_estimate() -> None:
         Run(kernel="k", target="hw", chip="trn2").estimate()
     with pytest.raises(ValueError, match="no instructions"):
         latency_of(Run(kernel="k", target="hw", chip="trn2"))
+    with pytest.raises(ValueError, match="no instructions"):
+        Run(kernel="k", target="pallas-interpret").estimate()
 
 
 @nki.jit

@@ -95,7 +95,7 @@ class Kernel(KernelObject[P]):
 
     @property
     def is_alone(self) -> bool:
-        """Return whether the kernel runs as one program: without an LNC degree, or with 1. Others do not run inline."""
+        """Return True if the kernel object has no LNC degree, or 1, so that it can run inline."""
         return self.grid in ((), (1,))
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

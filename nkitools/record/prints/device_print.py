@@ -75,7 +75,7 @@ class Print:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of these elements, each as large as one of ``value``."""
+        """Return the size in bytes of all elements of the printed tensor, each as large as one of ``value``."""
         return self.size * self.value.itemsize
 
     @cached_property
@@ -104,7 +104,7 @@ class Print:
 
     @property
     def mean(self) -> float | None:
-        """Return the mean of the finite elements, summed in float64; None if there are none.
+        """Return the mean of the finite elements (of packed dtypes: of the codes), summed in float64; None without any.
 
         Masked and unwritten elements do not count.
         """

@@ -126,7 +126,7 @@ class Prints(PrintFilters, list["Print"]):
         return f"there are {', '.join(f'{prefix!r} ({count})' for prefix, count in counts.most_common(8))}"
 
     def append(self, one: Print) -> None:
-        """Append a print, which does not change.
+        """Append a print; the given object stays as it is.
 
         A print without an order (-1) is stored as a copy with its position as the order. A print whose value has more
         bytes than the option ``print_limit``, or than is left of 16 times as many for this sequence, is stored as a

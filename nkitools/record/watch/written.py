@@ -14,9 +14,9 @@ class Written:
     """The value of one destination of an instruction, right after the instruction.
 
     ``position``: of the instruction in its record, -1 for values from before the first one (`Record.inputs`).
-    ``value``: the elements, in the destination's dtype (in full precision float32); None if the budget was used up.
-    ``summary``: of the elements. If ``value`` is None its blocks have means only, and after many such writes it has no
-    blocks. ``unwritten``: the elements that were never written (under a mask, say), None if there are none.
+    ``value``: the elements, in the destination's dtype (in full precision float32); None if it did not fit in the
+    budget. ``summary``: of the elements; without blocks if 16,384 values before it did not fit. ``unwritten``: the
+    elements that were never written (under a mask, say), None if there are none.
     ``storage``, ``byte_offset`` and ``strides`` (in bytes): the place in its tensor, of ``tensor_shape``. If an index
     on the device chose the elements (scatter), the value is the whole tensor, and ``scattered`` is True. ``callers``:
     the author's lines (file, line) that called the function of ``line``, innermost first.
@@ -45,7 +45,7 @@ class Written:
 
     @cached_property
     def summary(self) -> Summary:
-        """Minimum, maximum, mean, how many elements are NaN, infinite and unwritten, the corners, a coarse picture."""
+        """Return minimum, maximum, mean, counts of NaN, infinite and unwritten elements, corners and coarse picture."""
         if self.reduced is not None:
             return self.reduced
         assert self.value is not None
