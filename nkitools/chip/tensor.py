@@ -455,7 +455,7 @@ class NkiTensor(NotAValue, StridedView):
         """Return a view of rows of an HBM tensor: row i is row ``vector_offset[i, 0]`` of this tensor.
 
         ``vector_offset``: an integer tensor (rows, 1) in SBUF, which is read, and checked, when an instruction uses the
-        view. ``dim`` must be 0. Errors: NK201, NK301, NK402, NK609.
+        view. ``dim`` must be 0. Errors: NK109 (a dimension that does not exist), NK201, NK301, NK402, NK609.
         """
         if view_checks.dimension(self, dim) != 0:
             refuse("NK609", "vector_select needs dim=0", about=(self,))

@@ -182,7 +182,7 @@ def dma_compute(
     ``dst``, in SBUF. An index out of bounds is NK402; with ``oob_mode=skip``, which needs a vector_offset, its row is
     left out. ``unique_indices`` must be True then, and rows that a scatter names twice are NK505. Other run-time
     addresses (a register, scalar_offset) are refused.
-    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK505, NK609.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK505, NK606, NK609.
     Source: nki.isa.dma_compute (NKI 0.6). Cost: half the throughput of a copy before NeuronCore-v4 (trainium3_arch).
     """
     guards.one_of(check, "oob_mode", oob_mode, oob_modes)

@@ -286,7 +286,7 @@ def reciprocal(check: Check, dst: Dst, data: Src, name: str | None = None) -> Pl
     """``dst = 1 / data`` on the Vector Engine, in float32, cast once to ``dst.dtype``; 1 / 0 is infinity.
 
     Shapes: equal partitions and elements per partition. Dtypes: any but packed ones. Memory: SBUF or PSUM.
-    Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.reciprocal (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.reciprocal (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data)
     guards.same_elements(check, ("dst", dst), ("data", data))

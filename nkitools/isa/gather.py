@@ -52,8 +52,8 @@ def local_gather(
     Indices count elements: a kernel that gathers rows of e elements multiplies its row numbers by e, as AWS's example
     does. Partitions: equally many in all, a multiple of 16. Dtypes: ``index`` uint16, ``dst`` that of ``src_buffer``.
     Memory: SBUF. Reading beyond ``src_buffer`` is "undefined" and refused when the kernel runs (NK402).
-    Errors: NK101, NK102, NK107 to NK111, NK113, NK201, NK301, NK402, NK609. Source: nki.isa.local_gather (NKI 0.6), and
-    its example for the order of indices and elements.
+    Errors: NK101, NK102, NK107 to NK111, NK113, NK201, NK301, NK401, NK402, NK609. Source: nki.isa.local_gather (NKI
+    0.6), and its example for the order of indices and elements.
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, src_buffer=src_buffer, index=index)
     guards.same_partitions(check, ("src_buffer", src_buffer), ("index", index))
@@ -146,7 +146,7 @@ def nc_n_gather(check: Check, dst: Dst, data: Src, indices: Src, name: str | Non
     uint32; ``data`` any, ``dst`` the same. Memory: SBUF. An index of ``data``'s elements per partition or more is
     refused when the kernel runs (NK402). Cost: not published; we take one start for each group of 512 elements and one
     element per cycle.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK402. Source: nki.isa.nc_n_gather (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK401, NK402, NK609. Source: nki.isa.nc_n_gather (NKI 0.6).
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, data=data, indices=indices)
     guards.same_partitions(check, ("data", data), ("indices", indices))

@@ -55,7 +55,8 @@ def nc_matmul(
     permutation. On NeuronCore-v2 it changes nothing. ``tile_position``/``tile_size``, (row, column) each, pick a part
     of the array, which K and M must fit in; row and column sizes are 64 and 128, from NeuronCore-v3 on also 32. Both
     are given, or neither.
-    Errors: NK102 to NK109, NK201, NK301, NK302, NK303, NK503, NK606, NK609. Source: nki.isa.nc_matmul (NKI 0.6).
+    Errors: NK101 to NK106, NK108 to NK110, NK201, NK301, NK302, NK303, NK503, NK606, NK607, NK609. Source:
+    nki.isa.nc_matmul (NKI 0.6).
     """
     double_row = guards.mode(check, "perf_mode", perf_mode, matmul_perf_mode) is matmul_perf_mode.double_row
     array = array_tile(check, tile_position, tile_size)

@@ -66,7 +66,8 @@ def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: str | No
     format's range free (NKI 0.5), so that no finite number saturates.
     Not documented are infinities and NaN (OCP leaves them to the implementation). As in AWS's CPU reference they count
     as 2**128 for the scale, an infinity saturates (its product with the scale is beyond float32), NaN stays NaN.
-    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK606. Source: nki.isa.quantize_mx (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK401, NK606, NK609. Source: nki.isa.quantize_mx (NKI
+    0.6).
     """
     guards.came_later(check, "microscaling", "microscaling", _NEWER)
     guards.tiles(check, on=_SBUF, src=src, dst=dst)
@@ -123,7 +124,8 @@ def nc_matmul_mx(
     dst float32 or bfloat16. Operands and scales in SBUF, dst in PSUM. Products are exact, sums are in float32.
     ``accumulate``, ``tile_position`` and ``tile_size`` as in nc_matmul; the array is split by rows only (column size
     128). The quadrant of a scale view is taken to be the one that it has in its own tensor, as for all operands.
-    Errors: NK101 to NK110, NK113, NK201, NK301, NK303, NK503, NK606, NK609. Source: nki.isa.nc_matmul_mx (NKI 0.6).
+    Errors: NK101 to NK105, NK108 to NK110, NK113, NK201, NK301, NK303, NK401, NK503, NK606, NK609. Source:
+    nki.isa.nc_matmul_mx (NKI 0.6).
     """
     guards.came_later(check, "microscaling", "microscaling", _NEWER)
     rows, columns = _row_tile(check, tile_position, tile_size)

@@ -217,7 +217,7 @@ def set_rng_seed(check: Check, src_seeds: Src, name: str | None = None) -> Plan:
     ``src_seeds``: of any 32-bit dtype; its bits are the seed. Each partition gets a state of its own. The same seed
     gives the same numbers of nisa.rng, nisa.dropout and nisa.rand2 on that engine. The GpSimd Engine's generators stay
     as they are.
-    Errors: NK101, NK108, NK109, NK201, NK301. Source: nki.isa.set_rng_seed (NKI 0.6).
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK401, NK609. Source: nki.isa.set_rng_seed (NKI 0.6).
     """
     guards.tiles(check, src_seeds=src_seeds)
     if src_seeds.shape != (1, 1):
@@ -241,7 +241,7 @@ def rand_set_state(check: Check, src_seeds: Src, engine: engines = engines.gpsim
 
     ``src_seeds``: 2-D, uint32, SBUF, with 6 words for GpSimd or 24 (four states) for the Vector Engine. NeuronCore-v3
     has it for GpSimd, v4 for both. The words are taken as x, y, z, w, v, d of each state, in this order.
-    Errors: NK101, NK107 to NK110, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.rand_set_state (NKI 0.6).
+    Errors: NK101, NK107 to NK110, NK201, NK206, NK301, NK401, NK606, NK609. Source: nki.isa.rand_set_state (NKI 0.6).
     """
     _check_state(check, "src_seeds", src_seeds, engine, (MemoryRegion.sbuf,))
     generators = Generators("rand_set_state", _named(engine), src_seeds)

@@ -50,7 +50,7 @@ def tensor_scalar_cumulative(
     subtract the element before is the right side, as in AWS's pseudo code, which also has a ``reverse0`` that the
     signature lacks. Equal partitions and elements per partition. Dtypes: bfloat16, float16, float32, float8, (u)int8,
     (u)int16. Memory: SBUF or PSUM. Cost: not published; we take one element per cycle.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK401, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar_cumulative (NKI 0.6).
     """
     operator = scalar_operands.arithmetic_operator(check, "op0", op0)

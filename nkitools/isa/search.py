@@ -45,7 +45,8 @@ def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
     ``dst``: 8 elements per partition in 2 or 3 dimensions (before NKI 0.7: 2). Compared in float32, then cast to
     ``dst.dtype``. Memory: SBUF or PSUM. A NaN comes last, after every number: the reference is silent, and AWS's kernel
     library says that the hardware's maximum returns the operand that is not NaN.
-    Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.max8 (NKI 0.7); SDK 2.26 took 5 dimensions too.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.max8 (NKI 0.7); SDK 2.26 took 5
+    dimensions too.
     """
     guards.tiles(check, dst=dst, src=src)
     guards.not_packed(check, dst=dst, src=src)
@@ -98,7 +99,7 @@ def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | Non
     gets the first occurrence, the next one the second, and so on (so says AWS's docstring of nc_match_replace8). A
     value that is not there, or has no occurrence left, gives all ones (4294967295 or 65535); so does NaN, which equals
     nothing. Memory: SBUF or PSUM.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301. Source: nki.isa.nc_find_index8 (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.isa.nc_find_index8 (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data, vals=vals)
     guards.not_packed(check, data=data, vals=vals)
@@ -229,8 +230,8 @@ def topk(
     Before NKI 0.7: the results ascend, and all else of the destinations stays as it was. AWS's docstring lets "each
     partition operate independently" and fill [partitions, K]; public kernels, AWS's own among them, read a snake.
     Undocumented: of equal values at the limit the smaller indices win, and NaN loses against every number.
-    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK609. Source: nki.isa.topk (NKI 0.7; 0.6); nki-library
-    2.32.
+    Errors: NK101, NK102, NK107 to NK111, NK113, NK201, NK301, NK401, NK609. Source: nki.isa.topk (NKI 0.7; 0.6);
+    nki-library 2.32.
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), val_dst=val_dst, idx_dst=idx_dst, src=src)
     guards.same_partitions(check, ("src", src), ("val_dst", val_dst))

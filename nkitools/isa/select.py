@@ -13,7 +13,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.engines.cast_on_write import constant, put
+from nkitools.engines.cast_on_write import constant, note_unfit, put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import OPERATORS, Operator, OperatorToken
@@ -79,7 +79,7 @@ def affine_select(
     float32 (SDK 2.26 had no 32-bit integers). ``on_false_value``: a number, taken as float32 and cast to ``dst.dtype``.
     Elements of ``on_true_tile`` that are not selected are not used. ``offset``: an integer, a register or an int32
     scalar.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK401, NK606, NK609.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301, NK306, NK401, NK606, NK609.
     Source: nki.isa.affine_select (NKI 0.6), its release notes 0.4 for the register; the cost from SDK 2.26.
     """
     comparison = _comparison(check, "cmp_op", cmp_op, _COMPARISONS)
@@ -291,14 +291,14 @@ def tensor_copy_predicated(
 ) -> Plan:
     """``dst = src`` where ``predicate`` is not 0; elsewhere ``dst`` is not modified; on the Vector Engine.
 
-    ``src``: a tile of ``dst``'s dtype, whose bits are kept, or a number, which is cast. ``predicate``: uint8, uint16 or
-    uint32, and bool, which AWS's own test passes; ``reverse_pred`` copies where it is 0. Equal partitions and elements
-    per partition, at most 4 dimensions, which NKI 0.7 states. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both
-    in PSUM. Elements of ``src`` that are not copied are not used. NKI 0.7 also states that ``reverse_pred`` goes with a
-    number only, and that the number is of the kind of ``dst``; neither is checked here. From NeuronCore-v4 on ``dst``
-    and ``predicate`` may be views with tensor indirection. Cost: SDK 2.26; its second line says "both src and dst are
-    in SBUF", which we take to mean src and predicate. A number, which it does not mention, costs what a tile in SBUF
-    does.
+    ``src``: a tile of ``dst``'s dtype, whose bits are kept, or a number, which is cast (NK304). ``predicate``: uint8,
+    uint16 or uint32, and bool, which AWS's own test passes; ``reverse_pred`` copies where it is 0. Equal partitions and
+    elements per partition, at most 4 dimensions, which NKI 0.7 states. Memory: SBUF or PSUM, ``src`` and ``predicate``
+    not both in PSUM. Elements of ``src`` that are not copied are not used. NKI 0.7 also states that ``reverse_pred``
+    goes with a number only, and that the number is of the kind of ``dst``; neither is checked here. From NeuronCore-v4
+    on ``dst`` and ``predicate`` may be views with tensor indirection. Cost: SDK 2.26; its second line says "both src
+    and dst are in SBUF", which we take to mean src and predicate. A number, which it does not mention, costs what a
+    tile in SBUF does.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK607, NK609.
     Source: nki.isa.tensor_copy_predicated (NKI 0.7).
     """
@@ -321,6 +321,8 @@ def tensor_copy_predicated(
 
     def compute(destination: Array, values: Any, chosen: Array) -> None:
         copied = constant(values, dtype) if source is None else values.reshape(shape)
+        if source is None:
+            note_unfit(values, copied, dtype)
         np.copyto(destination, copied, where=mask_of(chosen))
 
     def chooses(destination: Array, values: Value, chosen: Array) -> Masks:
@@ -341,7 +343,7 @@ def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: str | None =
     then the n ends; an id of 0 is padding and gives n and -1. The ids 1 1 2 0 give the starts 0 0 2 4 and the ends 2 2
     3 -1. Dtypes: float32 or int32 each. Memory: SBUF, as the engine does not reach PSUM. An id that is negative or no
     integer is reported when the kernel runs (NK609). Cost: not published; we take one start and one element per cycle.
-    Errors: NK101, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.sequence_bounds (NKI 0.6).
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK401, NK609. Source: nki.isa.sequence_bounds (NKI 0.6).
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, segment_ids=segment_ids)
     for role, tensor in (("segment_ids", segment_ids), ("dst", dst)):

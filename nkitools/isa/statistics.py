@@ -31,7 +31,7 @@ def bn_stats(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan
     their place among all of them; ``dst``: 6 per partition, for nisa.bn_aggr. The variance is that of the population.
     In float32, cast once to ``dst.dtype``. No packed dtypes. Memory: SBUF or PSUM. The mean of no elements (of the odd
     ones in a tile of one) is not documented; here it is 0.
-    Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.bn_stats (NKI 0.6); cost: SDK 2.26.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.bn_stats (NKI 0.6); cost: SDK 2.26.
     """
     guards.tiles(check, dst=dst, data=data)
     guards.not_packed(check, dst=dst, data=data)
@@ -68,7 +68,7 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
     ``data``: a multiple of 3 elements per partition: count, mean, variance * count, and so on; ``dst``: 2 per
     partition, the variance that of the population. Counts that add up to 0 give NaN. In float32 on the Vector Engine,
     cast once to ``dst.dtype``. NKI 0.7 states at most 5 dimensions of ``data`` and 3 of ``dst``. Memory: SBUF or PSUM.
-    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301. Source: nki.isa.bn_aggr (NKI 0.7); cost: SDK 2.26.
+    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK609. Source: nki.isa.bn_aggr (NKI 0.7); cost: SDK 2.26.
     """
     guards.tiles(check, dst=dst, data=data)
     instruction_guards.stated_dimensions(check, 3, dst=dst)
@@ -107,7 +107,8 @@ def tensor_partition_reduce(check: Check, dst: Dst, op: OperatorToken, data: Src
     no page says which name is meant). ``dst``: one partition with as many elements as each of ``data``'s. NKI 0.7
     states at most 5 dimensions. Memory: SBUF, for the engine has no access to PSUM. Cost: not published; we take one
     start and, in each GpSimd core, an element of a partition per cycle.
-    Errors: NK101, NK107 to NK110, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_partition_reduce (NKI 0.7).
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK306, NK401, NK606, NK609. Source: nki.isa.tensor_partition_reduce
+    (NKI 0.7).
     """
     operator, is_average = _across_operator(check, op)
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, data=data)

@@ -40,7 +40,7 @@ def broadcast_to(x: NkiTensor, shape: Shape, dtype: DTypeLike | None = None) -> 
     If shape and dtype stay, ``x`` itself is returned, else a new SBUF tile, of ``x``'s dtype unless ``dtype`` is given.
     Which instructions AWS makes of it is not published: here partitions are spread by DMA and the rest is one
     tensor_copy.
-    Errors: NK101, NK109, NK201, NK301, NK609. Source: nki.language.broadcast_to (NKI 0.6).
+    Errors: NK101, NK107 to NK109, NK201, NK301, NK609, NK611. Source: nki.language.broadcast_to (NKI 0.6).
     """
     check_tile("broadcast_to", "x", x)
     if not x.on_chip:

@@ -54,7 +54,8 @@ def shared_constant(constant: Array | str | os.PathLike[str]) -> NkiTensor:
 def shared_identity_matrix(n: int, dtype: DTypeLike = uint8, dst: NkiTensor | None = None) -> NkiTensor:
     """Return the identity matrix [n, n] in SBUF: a new tile, or ``dst`` (SBUF, [n, n]), which is filled and returned.
 
-    ``n``: up to 128. ``dtype``: any but packed ones and float8_e8m0fnu, which has no 0; ``dst`` keeps its own dtype.
+    ``n``: up to 128. ``dtype``: any but packed ones and float8_e8m0fnu, which has no 0; ``dst`` keeps its own dtype, to
+    which the same applies.
     AWS's sentence that it "has the same behavior" as shared_constant, which gives a tensor in HBM, and is "in SBUF", is
     taken so: the matrix is a constant in HBM, one for each size and dtype ("the compiler will reuse all the identity
     matrices"), and is brought into the tile by one nisa.dma_copy. AWS's page has ``dst`` in the signature only.
@@ -63,9 +64,10 @@ def shared_identity_matrix(n: int, dtype: DTypeLike = uint8, dst: NkiTensor | No
     core = current_core("nl.shared_identity_matrix")
     size = _size(n)
     kind = known_dtype(dtype)
-    if kind.kind == "packed" or kind is float8_e8m0fnu:
-        refuse("NK301", f"nl.shared_identity_matrix: {kind} has no zero")
-    tile = ndarray((size, size), kind, sbuf) if dst is None else _checked(dst, size)
+    for each in (kind, kind if dst is None else _checked(dst, size).dtype):
+        if each.kind == "packed" or each is float8_e8m0fnu:
+            refuse("NK301", f"nl.shared_identity_matrix: {each} has no zero")
+    tile = ndarray((size, size), kind, sbuf) if dst is None else dst
     if size > core.generation.partitions:
         tile.storage.excused |= {"NK101"}
         limit = core.generation.partitions

@@ -73,8 +73,8 @@ def dynamic_range(start: Bound, stop: Bound | None = None, step: int = 1) -> Ite
     begins at 0. Both are integers, registers or int32 scalars. ``step`` is an integer above 0. NKI 0.7 has no
     dynamic_range (NK608; without a named version NK618): it has `fori_loop`.
 
-    Errors: NK301, NK401, NK601, NK608, NK609, NK618. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops deep
-    dive.
+    Errors: NK301, NK401, NK601, NK608, NK609, NK611, NK618. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops
+    deep dive.
     """
     lower, upper = (0, start) if stop is None else (start, stop)
     return _iterations("nl.dynamic_range", lower, upper, step)
@@ -87,7 +87,7 @@ def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[Any], Any], step: 
     always before NKI 0.7, i is a register. ``step`` is an integer above 0. What the body writes to i does not change
     the loop; what it returns is not used.
 
-    Errors: NK301, NK401, NK601, NK609. Source: nki.language.fori_loop (NKI 0.7).
+    Errors: NK301, NK401, NK601, NK609, NK611. Source: nki.language.fori_loop (NKI 0.7).
     """
     what = "nl.fori_loop"
     _body(what, body_fun)
@@ -114,7 +114,7 @@ def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> N
     An int32 scalar in place of the register works as well; no document has that (NK621). A loop whose condition
     nothing changes is refused after 1,000 turns, any loop after a million (NK504).
 
-    Errors: NK301, NK401, NK504, NK601, NK609, NK621. Source: nki.language.while_loop (NKI 0.6).
+    Errors: NK301, NK401, NK504, NK601, NK609, NK611, NK621. Source: nki.language.while_loop (NKI 0.6).
     """
     what = "nl.while_loop"
     _outside_no_reorder(what)

@@ -81,7 +81,8 @@ def ndarray(
     tensor there is the same one in all of them (NK208 if the shapes or dtypes differ). ``name`` is for messages.
     ``address``: (partition, byte offset) of an SBUF or PSUM tensor; from NKI 0.7 on (byte offset,) of a tensor in HBM.
     Tensors at the same bytes of one memory share them.
-    Errors: NK101, NK110, NK207, NK208, NK301, NK402, NK607, NK608, NK609. Source: nki.language.ndarray (NKI 0.7).
+    Errors: NK101, NK110, NK207, NK208, NK301, NK402, NK607, NK608, NK609, NK611. Source: nki.language.ndarray (NKI
+    0.7).
     """
     core = current_core("nl.ndarray")
     frame = author_frame(2) if name == "" and address is None else None
@@ -123,7 +124,7 @@ def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sb
 
     ``fill_value`` is checked and cast as the value of nisa.memset: integer dtypes take integers. The tensor lies in
     SBUF unless ``buffer`` says otherwise.
-    Errors: NK101, NK107, NK110, NK208, NK301, NK304, NK608, NK609, NK621. Source: nki.language.full (NKI 0.6).
+    Errors: NK101, NK107, NK110, NK208, NK301, NK304, NK608, NK609, NK611, NK621. Source: nki.language.full (NKI 0.6).
     """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor.on_chip:
@@ -142,7 +143,7 @@ def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sb
 def zeros(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of zeros, in SBUF unless ``buffer`` says otherwise.
 
-    Errors: NK101, NK107, NK110, NK208, NK301, NK608, NK609. Source: nki.language.zeros (NKI 0.6).
+    Errors: NK101, NK107, NK110, NK208, NK301, NK304, NK608, NK609, NK611. Source: nki.language.zeros (NKI 0.6).
     """
     return full(shape, 0, dtype, buffer, name)
 
@@ -150,7 +151,7 @@ def zeros(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | Non
 def ones(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of ones, in SBUF unless ``buffer`` says otherwise.
 
-    Errors: NK101, NK107, NK110, NK208, NK301, NK608, NK609. Source: nki.language.ones (NKI 0.6).
+    Errors: NK101, NK107, NK110, NK208, NK301, NK608, NK609, NK611. Source: nki.language.ones (NKI 0.6).
     """
     return full(shape, 1, dtype, buffer, name)
 
@@ -162,7 +163,7 @@ def zeros_like(
 
     It lies in SBUF unless ``buffer`` says otherwise, wherever ``x`` lies: "Defaults to sbuf", says the reference, where
     that of nl.empty_like says "same as x"; we take both at their word.
-    Errors: NK101, NK107, NK110, NK208, NK301, NK608, NK609. Source: nki.language.zeros_like (NKI 0.6).
+    Errors: NK101, NK107, NK110, NK208, NK301, NK304, NK608, NK609, NK611. Source: nki.language.zeros_like (NKI 0.6).
     """
     check_like("nl.zeros_like", x)
     return zeros(x.shape, dtype or x.dtype, sbuf if buffer is None else buffer, name)

@@ -19,7 +19,7 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: 
     that instruction needs; one beyond the elements of a partition is refused when the kernel runs (NK402), where SDK
     2.26 gave garbage. ``axis``: 0, whose meaning the reference does not say beside "select from the free dimension of
     data"; others are refused (NK607).
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK402, NK607, NK609.
+    Errors: NK101, NK102, NK107, NK108, NK110, NK111, NK201, NK301, NK401, NK402, NK607, NK609, NK611.
     Source: nki.language.gather_flattened (NKI 0.6).
     """
     check_tile("gather_flattened", "data", data)

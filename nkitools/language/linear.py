@@ -40,7 +40,8 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     ``y``: [K, N]. ``x``: [M, K]; with ``transpose_x=True`` [K, M], already transposed. Otherwise ``x`` is transposed
     first, in simulation only (NK615, a warning). K and M are at most 128, N at most 512 (on NeuronCore-v4 4096). Both
     tiles are of floats; float32 and tfloat32 go with each other only (NK302).
-    Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK606, NK609, NK611. Source: nki.language.matmul (NKI 0.6).
+    Errors: NK101 to NK105, NK108, NK110, NK201, NK301, NK302, NK606, NK609, NK611, NK615. Source: nki.language.matmul
+    (NKI 0.6).
     """
     _two_dimensional("matmul", x=x, y=y)
     transposed = flag("matmul", "transpose_x", transpose_x)

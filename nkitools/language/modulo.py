@@ -16,7 +16,7 @@ def mod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> Nki
     zero is NaN, in an integer result 0.
     No engine has the operator: the release notes say since NKI 0.3 that it works in simulation and fails when a kernel
     is compiled for hardware. So each call gives NK615, a warning, and instructions do not take nl.mod as an operator.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611. Source: nki.language.mod (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611, NK615. Source: nki.language.mod (NKI 0.6).
     """
     _simulated_only("mod")
     return binary("mod", x, y, dtype)
@@ -25,7 +25,7 @@ def mod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> Nki
 def fmod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return the remainder of ``x / y`` with the sign of ``x``, as C's ``fmod``; all else is as for nl.mod.
 
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611. Source: nki.language.fmod (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611, NK615. Source: nki.language.fmod (NKI 0.6).
     """
     _simulated_only("fmod")
     return binary("fmod", x, y, dtype)

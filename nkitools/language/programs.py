@@ -53,7 +53,7 @@ def num_programs(axes: Axes | None = 0) -> int:
 def program_ndim() -> int:
     """Return the number of dimensions of the launch grid; 0 without a grid.
 
-    Errors: NK611. Source: nki.language.program_ndim (NKI 0.6).
+    Errors: NK609, NK611. Source: nki.language.program_ndim (NKI 0.6).
     """
     return len(current_core("nl.program_ndim").grid)
 

@@ -38,6 +38,8 @@ def promote(first: DType, second: DType) -> DType:
         return mixed or max(first, second, key=lambda dtype: _FLOAT_RANK.index(dtype.name))
     if first.is_float or second.is_float:
         return first if first.is_float else second
+    if "packed" in (first.kind, second.kind):
+        refuse("NK301", f"no dtype holds the values of both {first} and {second}: packed elements are not converted")
     common = np.promote_types(first.dtype, second.dtype)
     return dtypes.float32 if common.itemsize > 4 else as_dtype(common)
 

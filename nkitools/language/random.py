@@ -35,7 +35,8 @@ def rand(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None
     whose 32 bits are shifted and multiplied; the release notes (NKI 0.3 on) warn that it "may run on a different engine
     than random_seed". Here it runs on the Vector Engine, which nl.random_seed seeds, as the example of that function
     needs.
-    Errors: NK101, NK107, NK110, NK301, NK609, NK611. Source: nki.language.rand (NKI 0.6); release notes of NKI 0.3.
+    Errors: NK101, NK107, NK110, NK301, NK608, NK609, NK611. Source: nki.language.rand (NKI 0.6); release notes of NKI
+    0.3.
     """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor.on_chip:
@@ -72,7 +73,7 @@ def random_seed(seed: NkiTensor) -> None:
 
     ``seed``: a [1, 1] tensor of a 32-bit dtype in SBUF or PSUM, whose bits are the seed; a Python number is NK609.
     Before NeuronCore-v4 a call gives NK623, a hint: on the chip nl.rand may not use this seed.
-    Errors: NK101, NK108, NK109, NK201, NK301, NK609, NK611. Source: nki.language.random_seed (NKI 0.6).
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK401, NK609, NK611. Source: nki.language.random_seed (NKI 0.6).
     """
     if not isinstance(seed, NkiTensor):
         refuse(

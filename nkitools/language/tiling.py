@@ -205,7 +205,7 @@ def empty_like(
     (1, 0), (2, 1, 0) or (3, 1, 2, 0), by the number of dimensions (others: NK609). It reorders the dimensions of a
     tensor, and of a grid those of coordinates, tiles and blocks alike (of a grid our reading, AWS's page shows none).
     The memory must then be SBUF (NK201), and the new partition dimension of a tensor or tile at most 128 (NK101).
-    Errors: NK101, NK110, NK201, NK207, NK301, NK402, NK609, NK611. Source: nki.language.empty_like (NKI 0.7).
+    Errors: NK101, NK110, NK201, NK207, NK301, NK402, NK608, NK609, NK611. Source: nki.language.empty_like (NKI 0.7).
     """
     if isinstance(x, NkiGrid):
         memory = x.buffer if buffer is None else region(buffer)

@@ -89,7 +89,7 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
 
     The shapes may differ. To another dtype, that of ``dst``, values are cast by way of float32; an integer dtype
     saturates (NK304).
-    Errors: NK101, NK107, NK109, NK201, NK301, NK609, NK611. Source: nki.language.store (NKI 0.6).
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK609, NK611. Source: nki.language.store (NKI 0.6).
     """
     dst, value = _tensor(dst, "nl.store: dst"), _tensor(value, "nl.store: value")
     if dst.buffer not in HBM:

@@ -206,6 +206,9 @@ def test_what_an_identity_is_not() -> None:
     assert refusal(nl.shared_identity_matrix, 129).rule == "NK101"
     assert refusal(nl.shared_identity_matrix, 8, nl.float8_e4m3fn_x4).rule == "NK301"
     assert refusal(nl.shared_identity_matrix, 8, nl.float8_e8m0fnu).rule == "NK301"
+    for dtype in (nl.float8_e4m3fn_x4, nl.float8_e8m0fnu):
+        finding = refused(lambda dtype=dtype: nl.shared_identity_matrix(8, dst=nl.ndarray((8, 8), dtype)))
+        assert finding.rule == "NK301"
     for shape, memory, rule in (((8, 4), nl.sbuf, "NK109"), ((8, 8), nl.psum, "NK201"), ((8, 8), nl.hbm, "NK201")):
         finding = refused(
             lambda shape=shape, memory=memory: nl.shared_identity_matrix(8, dst=nl.ndarray(shape, nl.uint8, memory))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nkitools
 import nkitools.dialects.modern.language as nl
-from tests.isa.issued import Tile, inside, placed, tile
+from tests.isa.issued import Tile, empty, inside, placed, tile
 from tests.isa.oracles import ACTIVATIONS, ARITHMETIC, BITWISE, MAGNITUDE, float64, held, sample, words
 
 UNARY: dict[str, Any] = {
@@ -141,6 +141,16 @@ def test_different_dtypes_promote(first: Any, second: Any, result: Any) -> None:
     values, dtype, _ = computed(nl.multiply, x, y, dtype=nl.float32)
     assert dtype is nl.float32
     np.testing.assert_array_equal(values, (float64(x.values) * float64(y.values)).astype(np.float32))
+
+
+def test_packed_elements_and_others_have_no_common_dtype() -> None:
+    """NK301, on both sides."""
+    words, packed = tile(np.zeros((4, 4), np.uint32)), empty((4, 4), nl.float8_e4m3fn_x4)
+    for sides in ((packed, words), (words, packed)):
+        with pytest.raises(nkitools.KernelError) as raised:
+            computed(nl.bitwise_and, *sides)
+        assert raised.value.finding.rule == "NK301"
+        assert "packed elements" in raised.value.finding.message
 
 
 @pytest.mark.parametrize("number", [2, 2.5, np.int64(2), np.float64(2.5), True])

@@ -119,3 +119,15 @@ def test_what_it_refuses(case: str) -> None:
         chosen(*args, **kwargs)
     assert caught.value.finding.rule == rule
     assert rule in " ".join((nl.where.__doc__ or "").split()) or rule in ("NK108", "NK109", "NK110")
+
+
+def test_a_number_that_saturates_is_reported_on_both_sides() -> None:
+    """NK304, whether it is ``x`` or ``y``."""
+
+    def kernel(sides: Any) -> None:
+        condition, whole = placed(tile(C.astype(np.uint8))), placed(tile(X.astype(np.int8), dtype=nl.int8))
+        nl.where(condition, *sides(whole))
+
+    for sides in (lambda whole: (300, whole), lambda whole: (whole, 300)):
+        run = nkitools.simulate(lambda sides=sides: kernel(sides), rules="report")
+        assert [each.rule for each in run.findings] == ["NK304"]

@@ -1,4 +1,8 @@
-"""``nki.collectives``: communication between the ranks of a run, ``nkitools.simulate(kernel, ..., ranks=N)``."""
+"""``nki.collectives``: communication between the ranks of a run, ``nkitools.simulate(kernel, ..., ranks=N)``.
+
+Beside the errors that its docstring lists each function can give those of every instruction, which the docstring of
+``nki.isa`` names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""``nki.isa``: the instructions, and the enums and constants that they take."""
+"""``nki.isa``: the instructions, and the enums and constants that they take.
+
+Every instruction can give these errors and warnings, beside those that its docstring lists: NK611 (a call outside of a
+kernel), NK608 (a name or an argument of another NKI version), NK601, NK602 and NK621 (a tile, register or scalar where
+a Python value is meant), NK402 and NK606 (a view by an index at run time: out of bounds, or on a chip that lacks it),
+NK304, NK305, NK307 and NK404 (values: saturated, out of range, inexact in float32, a new NaN or infinity).
+"""
 
 from __future__ import annotations
 

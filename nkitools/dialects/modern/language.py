@@ -1,4 +1,8 @@
-"""``nki.language``: tiles, the functions of them, loops, dtypes and memories."""
+"""``nki.language``: tiles, the functions of them, loops, dtypes and memories.
+
+A function of tiles issues instructions: beside the errors that its docstring lists it can give those of every
+instruction, which the docstring of ``nki.isa`` names.
+"""
 
 from __future__ import annotations
 
@@ -77,17 +81,17 @@ def is_hbm(buffer: Memory) -> bool:
 
 
 def is_on_chip(buffer: Memory) -> bool:
-    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf or nl.psum. Errors: those of `is_hbm`."""
+    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf or nl.psum. Errors: NK608, NK609."""
     return region(buffer) in (sbuf, psum)
 
 
 def is_psum(buffer: Memory) -> bool:
-    """Return whether a memory, such as ``tensor.buffer``, is nl.psum. Errors: those of `is_hbm`."""
+    """Return whether a memory, such as ``tensor.buffer``, is nl.psum. Errors: NK608, NK609."""
     return region(buffer) is psum
 
 
 def is_sbuf(buffer: Memory) -> bool:
-    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf. Errors: those of `is_hbm`."""
+    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf. Errors: NK608, NK609."""
     return region(buffer) is sbuf
 
 
