@@ -24,9 +24,9 @@ from nkitools.rules.finding import not_modelled, refuse
 
 
 def program_id(axis: int = 0) -> int:
-    """Return the index of this program along ``axis`` of the launch grid; without a grid 0.
+    """Return the index of this program along ``axis`` of the launch grid; without a grid 0 for every axis.
 
-    NK609 for a negative axis, and for one that the grid does not have. Errors: NK609, NK611. Source:
+    NK609 for a negative axis, and for one that a grid does not have. Errors: NK609, NK611. Source:
     nki.language.program_id (NKI 0.6).
     """
     core = current_core("nl.program_id")
