@@ -30,7 +30,7 @@ class reduce_cmd(IntEnum):  # noqa: N801
 
 
 class dge_mode(IntEnum):  # noqa: N801
-    """The maker of DMA descriptors in a running kernel: none, software, hardware, or the compiler's choice (unknown)."""
+    """The maker of DMA descriptors in a running kernel: none, software, hardware or the compiler's choice (unknown)."""
 
     none = 0
     swdge = 1

@@ -39,13 +39,17 @@ def _named(function: Function, name: str, operator: str, **words: str) -> Functi
     return marked
 
 
-def _sentence(function: Function) -> str:
+def _sentence(function: Callable[..., NkiTensor]) -> str:
     """Return the first sentence about a function of NKI 0.6, which computes the same."""
     return re.split(r"(?<=[.])\s", str(function.__doc__))[0]
 
 
 def _binary(
-    like: Function, sentence: str = "", values: str = tiles.ARITHMETIC, default: ResultDType = None, of: str = _COMMON
+    like: Callable[..., NkiTensor],
+    sentence: str = "",
+    values: str = tiles.ARITHMETIC,
+    default: ResultDType = None,
+    of: str = _COMMON,
 ) -> Function:
     name = like.__name__
 
@@ -83,7 +87,9 @@ _comparison = partial(_binary, values=tiles.EXACT, default=bool, of="bool")
 _logical = partial(_comparison, values=tiles.NAN_IS_TRUE)
 
 
-def _unary(like: Function, sentence: str = "", values: str = tiles.CAST, default: ResultDType = None) -> Function:
+def _unary(
+    like: Callable[..., NkiTensor], sentence: str = "", values: str = tiles.CAST, default: ResultDType = None
+) -> Function:
     name = like.__name__
 
     def function(x: Tensor, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
