@@ -57,7 +57,7 @@ def activation(
     ``bias``: None (0) or a (partitions, 1) vector of float32, float16 or bfloat16 (NK301), on NeuronCore-v3 also a
     number; ``scale``: a number or a float32 vector. ``reduce_op=np.add`` sums the results of each partition into the
     engine's registers, as ``reduce_cmd`` says; ``reduce_res``, a (partitions, 1) vector, receives them in place. With
-    ``reduce_res`` and ``reduce_cmd=idle`` it is the sum of this call alone. ``dtype``: of the result, by default
+    ``reduce_cmd=idle`` (NK507, a hint) it is the sum of this call alone. ``dtype``: of the result, by default
     ``data``'s. Elements that ``mask`` leaves out are undefined. The result is in SBUF, with ``buffer=nl.psum`` in PSUM.
     Errors: those of nkitools.isa.activation.activation, NK402, NK603, NK604, NK609, NK612.
     """

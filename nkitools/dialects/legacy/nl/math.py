@@ -27,6 +27,7 @@ from nkitools.language.reductions import mean_into
 from nkitools.language.select import where_into
 
 Function = Callable[..., Tensor]
+Modern = Callable[..., NkiTensor]  # a function of NKI 0.6
 _COMMON = (
     "the float of a float and an integer, else one with the range of both; an int counts as int32, a float as float32"
 )
@@ -39,17 +40,13 @@ def _named(function: Function, name: str, operator: str, **words: str) -> Functi
     return marked
 
 
-def _sentence(function: Callable[..., NkiTensor]) -> str:
+def _sentence(function: Modern) -> str:
     """Return the first sentence about a function of NKI 0.6, which computes the same."""
     return re.split(r"(?<=[.])\s", str(function.__doc__))[0]
 
 
 def _binary(
-    like: Callable[..., NkiTensor],
-    sentence: str = "",
-    values: str = tiles.ARITHMETIC,
-    default: ResultDType = None,
-    of: str = _COMMON,
+    like: Modern, sentence: str = "", values: str = tiles.ARITHMETIC, default: ResultDType = None, of: str = _COMMON
 ) -> Function:
     name = like.__name__
 
@@ -74,8 +71,8 @@ def _remainder(name: str, sign: str) -> Function:
     def function(x: Operand, y: Operand, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
         """Return the remainder of ``x / y`` with the sign of ``{sign}``; a remainder by zero is NaN, in integers 0.
 
-        ``x``, ``y``, ``dtype``, ``mask``, the result and errors are as for nl.add. Only NKI 0.6 says that no chip has
-        such an operator.
+        ``x``, ``y``, ``dtype``, ``mask``, the result and errors are as for nl.add. NKI 0.6 says that no chip has such
+        an operator; SDK 2.26 does not, and here it is computed without a finding.
         """
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
@@ -87,9 +84,7 @@ _comparison = partial(_binary, values=tiles.EXACT, default=bool, of="bool")
 _logical = partial(_comparison, values=tiles.NAN_IS_TRUE)
 
 
-def _unary(
-    like: Callable[..., NkiTensor], sentence: str = "", values: str = tiles.CAST, default: ResultDType = None
-) -> Function:
+def _unary(like: Modern, sentence: str = "", values: str = tiles.CAST, default: ResultDType = None) -> Function:
     name = like.__name__
 
     def function(x: Tensor, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:

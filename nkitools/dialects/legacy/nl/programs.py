@@ -101,7 +101,7 @@ class NcDim(int):
 def nc(cores: int) -> NcDim:
     """Return ``cores``, an integer of at least 1, as a dimension of a launch grid over physical NeuronCores.
 
-    It computes like an int: ``kernel[nl.nc(2) * 4]`` has 8 programs. They run one after the other. Errors: NK609.
+    Here it is like any int: ``kernel[nl.nc(2) * 4]`` has 8 programs. Errors: NK609.
     """
     number = whole(cores)
     if number is None or number < 1:

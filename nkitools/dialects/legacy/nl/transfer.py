@@ -196,9 +196,10 @@ def expand_dims(data: Tensor, axis: int) -> Tensor:
 
 
 def device_print(prefix: str, x: Tensor, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
-    """Print a tensor's values after ``prefix``, and add them to the prints of the run; return nothing.
+    """Record a print of a tensor's values under ``prefix`` in the run; return nothing.
 
-    Elements that ``mask`` leaves out are masked in the print; if it leaves none, nothing is printed.
+    A call of the kernel itself and nki.simulate_kernel also show it on stdout, as it comes. Elements that ``mask``
+    leaves out are masked in the print; if it leaves none, nothing is printed.
     Errors: NK402, NK603, NK604, NK609, NK611, NK612.
     """
     check_keywords("nl.device_print", kwargs)
