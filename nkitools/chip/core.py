@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
@@ -69,7 +70,7 @@ class Core:
     no_reorder: int = 0  # blocks of nl.no_reorder that are open
     device_loop: Any = None  # the innermost loop on the device that is running
     prepared: Any = None  # the prepare of a collective that waits for its trigger
-    baton: Any = None  # lets programs wait (``launch.program_scheduler``), None where this one is alone
+    make_baton: Callable[[], Any] | None = None  # None outside of a launch
     team: tuple[int, ...] = ()  # the scheduler's numbers of this launch's programs
     world: World | None = None  # the ranks of the run, None where it was launched without ranks
     rank: int | None = None  # the rank of this program
@@ -87,6 +88,11 @@ class Core:
     # The instruction that wrote each lane of an engine's state last, by the state's name; -1 for none.
     state_writers: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
+
+    @cached_property
+    def baton(self) -> Any:
+        """Lets programs wait (``launch.program_scheduler``); None outside of a launch."""
+        return None if self.make_baton is None else self.make_baton()
 
     def allocate(
         self,
@@ -138,7 +144,7 @@ class Core:
 
     def hbm_again(self, beginning: dict[str, Any]) -> Storage | None:
         """Return another storage in HBM with the `Storage.beginning` of one; None where another program has made it."""
-        shape, dtype, memory, site = (beginning[name] for name in ("shape", "dtype", "memory", "site"))
+        shape, dtype, memory, site = beginning["shape"], beginning["dtype"], beginning["memory"], beginning["site"]
         shared = self.shared if memory is MemoryRegion.shared_hbm else None
         if shared is not None:
             sites = shared.sites.setdefault(self.program, [])
@@ -177,9 +183,11 @@ class Core:
 
     def _check_order(self, sites: list[int], site: int) -> None:
         """NK208: programs create their shared_hbm tensors in different orders."""
-        index, made = len(sites), [each.site for each in self.shared.storages]
-        if site < 0 or made[index : index + 1] == [site]:
+        index, storages = len(sites), self.shared.storages
+        is_alone = len(self.shared.sites) == 1  # no other program has made one so far
+        if site < 0 or is_alone or (index < len(storages) and storages[index].site == site):
             return
+        made = [each.site for each in storages]
         for other, theirs in enumerate(made):
             if theirs == site and sites[other : other + 1] != [site]:
                 report(

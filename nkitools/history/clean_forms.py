@@ -36,34 +36,35 @@ def form_of(record: Record, results: Iterable[NkiTensor], inputs: Iterable[int],
     """
     if not record.storages or not record.has_rows_only or record.count > _LONG:
         return None
-    base = record.oldest
+    base, numbers, hashes, places = record.oldest, [], [], []
+    for number, known in record.storages.items():
+        numbers.append(number - base)
+        hashes.append(known.fingerprint or _fingerprint(known))
+        places.append(known.place)
+    shared: tuple[int, ...] = ()
+    if len(set(places)) > 1:  # which of them share a memory
+        rank = {place: at for at, place in enumerate(sorted(set(places)))}
+        shared = tuple([rank[place] for place in places])
     views = tuple([(each.storage.id - base, each.layout.id, each.byte_offset) for each in results])
-    named = tuple([each - base for each in inputs]), tuple(sorted([each - base for each in record.printed]))
-    beside = views, named, tuple(sorted(record.masked)), record.skipped_loop, around
-    parts = beside, record.numbered_rows(), *_storages(record)
-    return (*map(hash, parts), *map(id, record.sites.all))
+    printed = tuple(sorted([each - base for each in record.printed])) if record.printed else ()
+    masked = tuple(sorted(record.masked)) if record.masked else ()
+    beside = views, tuple([each - base for each in inputs]), printed, masked, record.skipped_loop, around
+    parts = hash(beside), hash(record.numbered_rows()), hash(tuple(numbers)), hash(tuple(hashes)), hash(shared)
+    return (*parts, *map(id, record.sites.all))
 
 
-def written_if_clean(form: Form | None, record: Record) -> set[int] | None:
-    """Return the storages that a run writes; None unless an earlier run of its form had no findings."""
+def written_if_clean(form: Form | None) -> tuple[int, ...] | None:
+    """Return the storages that a run writes, numbered from its oldest on; None unless an earlier run of its form had no
+    findings.
+    """
     known = None if form is None else _clean.get(form)
-    return None if known is None else {record.oldest + number for number in known[0]}
+    return None if known is None else known[0]
 
 
 def keep_clean(form: Form | None, record: Record, written: Iterable[int]) -> None:
     """Keep a form whose run had no findings, with the storages that it writes."""
     if form is not None:
         _clean[form] = tuple([number - record.oldest for number in written]), tuple(record.sites.all)
-
-
-def _storages(record: Record) -> tuple[Hashable, ...]:
-    """Return the storages of a record: their numbers, the hashes of their facts, and which of them share a memory."""
-    known, base = record.storages.values(), record.oldest
-    hashes = tuple([each.fingerprint or _fingerprint(each) for each in known])
-    places = {each.place for each in known}
-    number = {place: at for at, place in enumerate(sorted(places))} if len(places) > 1 else {}
-    shared = tuple([number[each.place] for each in known]) if number else ()
-    return tuple([number - base for number in record.storages]), hashes, shared
 
 
 def _fingerprint(known: StorageRecord) -> int:

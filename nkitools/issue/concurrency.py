@@ -16,7 +16,7 @@ def after_others(core: Core, tensor: NkiTensor, missing: Array, touched: Array |
     A read of elements that another program writes without waiting is not uninitialised (NK401) but a race (NK502),
     whichever program runs first here.
     """
-    if core.baton is None or tensor.storage.memory is not SHARED:
+    if tensor.storage.memory is not SHARED or core.baton is None:
         return missing
     core.baton.let_others_run(lambda: tensor.unwritten() is None)
     still = tensor.unwritten()

@@ -10,19 +10,18 @@ import numpy as np
 import nkitools.chip.column_gather  # noqa: F401  tensors of arguments ask for views that an index gives
 from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float32
-from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import WIDE, is_widened
 from nkitools.facts.light_classes import dataclass
-from nkitools.facts.versions import LanguageVersion, by_full_name, language_of
+from nkitools.facts.versions import LanguageVersion, by_full_name
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.kept_arguments import Guard, Keeping, unlike_bits
 from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name
+from nkitools.launch.prepared import Prepared
 from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse
-
-Wrap = Callable[[NkiTensor], Any]
 
 
 @dataclass(eq=False, slots=True)
@@ -63,40 +62,29 @@ class Arguments:
     are copied in, and copied back if the kernel changed them. One array passed twice becomes one storage. A kernel
     cannot write into a read-only array, nor into jax's. ``widens_results``: results of low-precision dtypes are float32
     arrays, as in full precision; values written into an argument are rounded to its dtype. ``is_shared``: whether an
-    array is also an argument of another rank, so that no rank may write into it. ``language``: the NKI version of the
-    launch, which has the dtypes. Before NKI 0.7 a kernel gets copies of the author's objects; since then it changes the
-    author's own.
+    array is also an argument of another rank, so that no rank may write into it. Before NKI 0.7 a kernel gets copies of
+    the author's objects; since then it changes the author's own.
     """
 
-    def __init__(
-        self,
-        memory: MemoryRegion = MemoryRegion.private_hbm,
-        wrap: Wrap | None = None,
-        *,
-        widens_results: bool = False,
-        is_shared: Callable[[Array], bool] = lambda array: False,
-        language: LanguageVersion | None = None,
-        keeping: Keeping | None = None,
-    ) -> None:
-        self.language = language_of() if language is None else language
-        self.memory = memory
-        self.objects = Objects(self.language.copies_objects)
+    def __init__(self, prepared: Prepared, is_shared: Callable[[Array], bool] | None = None) -> None:
+        launch = prepared.launch
+        self.memory = prepared.memory
+        self.language = prepared.settings.language
         self.is_shared = is_shared
-        self.widens_results = widens_results
-        self.wrap: Wrap = wrap or (lambda tensor: tensor)
+        self.widens_results = prepared.full_precision and not launch.results_as_declared
+        self.wrap = launch.wrap
         self.framework: Framework = NUMPY
-        self.keeping = keeping
+        self.keeping = launch.keeping
+        self.objects: Objects | None = None  # unless there are others than arrays
+        self.storages: list[Storage] = []  # that the array arguments became
         self._entered: list[_Entered] = []
-
-    @property
-    def storages(self) -> list[Storage]:
-        """The storages that the array arguments became."""
-        return [entered.storage for entered in self._entered]
 
     def enter(self, name: str, value: Argument) -> Any:
         """``value`` as the kernel sees it; arrays also inside lists, tuples, dictionaries and dataclasses."""
         if type(value) is np.ndarray:
-            return self._tensor(name, value, NUMPY)
+            return self._tensor(name, value, value, NUMPY)
+        if self.objects is None:
+            self.objects = Objects(self.language.copies_objects)
         return mapped_by_name(name, value, self._part, self.objects)
 
     def _part(self, name: str, value: Argument) -> Any:
@@ -108,22 +96,28 @@ class Arguments:
             return from_jax_dtype(name, value)
         if self.framework is NUMPY:
             self.framework = framework
-        return self._tensor(name, cast("FrameworkArray", value), framework)
+        array = cast("FrameworkArray", value)
+        return self._tensor(name, array, framework.to_numpy(name, array), framework)
 
-    def _tensor(self, name: str, original: FrameworkArray, framework: Framework) -> Any:
-        array = framework.to_numpy(name, original)
+    def _tensor(self, name: str, original: FrameworkArray, array: Array, framework: Framework) -> Any:
+        """Return the tensor of an array argument; ``array``: as NumPy sees it."""
+        keeping = self.keeping
+        may_change = keeping is None or not keeping.restores or keeping.may_change(name)
         for entered in self._entered:
             if entered.is_same(original, array):
-                if self._may_change(name) and entered.guard is not None:  # given under a second name
+                if may_change and entered.guard is not None:  # given under a second name
                     entered.may_change, entered.guard = True, entered.guard.give_up(entered.storage)
-                return self.wrap(NkiTensor.whole(entered.storage))
-        storage = self._storage(name, array, _dtype_of(name, array, framework, self.language))
-        storage.origin = original
-        entered = _Entered(original, array, storage, self._may_change(name))
-        if not entered.may_change and entered.is_in_place and storage.array.flags.writeable:
-            entered.guard = Guard(storage)
-        self._entered.append(entered)
-        return self.wrap(NkiTensor.whole(storage))
+                break
+        else:
+            storage = self._storage(name, array, _dtype_of(name, array, framework, self.language))
+            storage.origin = original
+            entered = _Entered(original, array, storage, may_change)
+            if not may_change and entered.is_in_place and storage.array.flags.writeable:
+                entered.guard = Guard(storage)
+            self._entered.append(entered)
+            self.storages.append(storage)
+        tensor = NkiTensor.whole(entered.storage)
+        return tensor if self.wrap is None else self.wrap(tensor)
 
     def _storage(self, name: str, array: Array, dtype: DType) -> Storage:
         if array.ndim == 0:
@@ -132,15 +126,20 @@ class Arguments:
             refuse("NK609", message, remedy=remedy)
         if array.size == 0:
             refuse("NK609", f"argument `{name}` has shape {list(array.shape)}; every size must be at least 1")
-        memory = _in_place(array) if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
+        flags = array.flags
+        memory = array
+        if not (flags.c_contiguous and flags.aligned):
+            memory = np.array(array, order="C")
+        elif 1 in array.shape:
+            memory = _in_place(array)
         # Elements that share their memory have no value of their own: np.broadcast_to, torch's expand.
         shared = 0 in array.strides and any(
             stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)
         )
-        if self.is_shared(array):
+        if self.is_shared is not None and self.is_shared(array):
             memory = memory.view()  # the caller's array stays as it is
             shared = True
-        if shared or not array.flags.writeable:
+        if shared or not flags.writeable:
             memory.flags.writeable = False
         return Storage(array.shape, dtype, self.memory, array=memory, name=name)
 
@@ -154,7 +153,10 @@ class Arguments:
 
     def is_given_to_others(self, name: str) -> bool:
         """Return whether the argument ``name`` is also one of another rank."""
-        return any(each.storage.name == name and self.is_shared(each.array) for each in self._entered)
+        is_shared = self.is_shared
+        return is_shared is not None and any(
+            each.storage.name == name and is_shared(each.array) for each in self._entered
+        )
 
     def finish(self) -> None:
         """Copy writes to copied arguments back to the arrays, unless these keep their values.
@@ -162,22 +164,21 @@ class Arguments:
         Only changed arguments are copied: another copied argument may be a view of the same elements.
         """
         self.finish_objects()
-        changed = [each for each in self._entered if each.is_changed and each.may_change]
+        changed = [each for each in self._entered if each.may_change and each.is_changed]
         for entered in changed:
             np.copyto(entered.array, entered.storage.array)
-
-    def _may_change(self, name: str) -> bool:
-        """Return whether the kernel may change the caller's array of this name."""
-        return self.keeping is None or not self.keeping.restores or self.keeping.may_change(name)
 
     @property
     def kept(self) -> list[int]:
         """The storages of the arguments that the kernel is not to change, and may have written into."""
+        found: list[int] = []
         keeping = self.keeping
         if keeping is None:
-            return []
-        touched = (each for each in self._entered if each.guard is None or each.guard.is_open)
-        return [each.storage.id for each in touched if not self._is_named(each, keeping)]
+            return found
+        for each in self._entered:
+            if (each.guard is None or each.guard.is_open) and not self._is_named(each, keeping):
+                found.append(each.storage.id)
+        return found
 
     @staticmethod
     def _is_named(entered: _Entered, keeping: Keeping) -> bool:
@@ -199,11 +200,13 @@ class Arguments:
 
     def finish_objects(self) -> None:
         """Set the attributes that the kernel changed on the author's objects, also if it raises, as Python does."""
-        self.objects.write_back(self.leave)
+        if self.objects is not None:
+            self.objects.write_back(self.leave)
 
     def leave(self, value: Argument) -> Any:
         """Return a kernel's result in kind: tensors as arrays (an argument as its own array), containers kept."""
-        return mapped(value, self._leave_part)
+        tensor = tensor_of(value)
+        return mapped(value, self._leave_part) if tensor is None else self._array(tensor)
 
     def _leave_part(self, value: Argument) -> Any:
         tensor = tensor_of(value)
@@ -250,7 +253,5 @@ def _dtype_of(name: str, array: Array, framework: Framework, language: LanguageV
 
 def _in_place(array: Array) -> Array:
     """Return a contiguous array with the strides of its shape: dimensions of size 1 may have any in NumPy."""
-    if 1 not in array.shape:
-        return array
     plain = array.reshape(-1).reshape(array.shape)
     return array if plain.strides == array.strides else plain

@@ -8,21 +8,47 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from nkitools.facts.light_classes import NamedTuple
+
 _WITH_BLAS = ("scipy.linalg", "scipy.special", "torch")  # modules that load a BLAS library of their own
 _lock = threading.Lock()
 _running = 0
-_before: list[tuple[Any, int]] = []  # each BLAS library and how many threads it had when the first run began
+_before: list[tuple[_Library, int]] = []  # each BLAS library and how many threads it had when the first run began
+
+
+class _Library(NamedTuple):
+    """A BLAS library: functions that return and set its number of threads.
+
+    ``is_of_thread``: a limit is one of the thread that sets it.
+    """
+
+    get: Callable[[], int]
+    limit: Callable[[int], None]
+    is_of_thread: bool
 
 
 @cache
-def _libraries(loaded: tuple[str, ...]) -> tuple[Any, ...]:
+def _libraries(loaded: tuple[str, ...]) -> tuple[_Library, ...]:
     """Return the BLAS libraries of the process; ``loaded``: the modules that bring some, as a key of the cache."""
-    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+    return tuple(map(_library, ThreadpoolController().select(user_api="blas").lib_controllers))
+
+
+def _library(found: Any) -> _Library:
+    """Return a library that threadpoolctl has found.
+
+    OpenBLAS is asked itself: ``set_num_threads`` of threadpoolctl 3.8 does nothing for it in any thread but the first
+    that has called it, and looks up the name of the library's function each time.
+    """
+    is_of_thread = getattr(found, "threading_layer", "") == "openmp"
+    asks_itself = found.internal_api == "openblas" and not is_of_thread and hasattr(found, "_get_symbol")
+    get, limit = (found._get_symbol(f"openblas_{what}_num_threads") if asks_itself else None for what in ("get", "set"))
+    return _Library(get or found.get_num_threads, limit or found.set_num_threads, is_of_thread)
 
 
 class one_thread:  # noqa: N801 - it is used as a function; a generator's block takes longer
@@ -34,29 +60,18 @@ class one_thread:  # noqa: N801 - it is used as a function; a generator's block 
         loaded = tuple([name for name in _WITH_BLAS if name in sys.modules])
         with _lock:
             if not _running:
-                _before[:] = [(library, library.get_num_threads()) for library in _libraries(loaded)]
+                _before.clear()
+                for library in _libraries(loaded):
+                    _before.append((library, library.get()))
             _running += 1
             for library, count in _before:
-                if count != 1 or _is_of_thread(library):
-                    _limit(library, 1)
+                if count != 1 or library.is_of_thread:
+                    library.limit(1)
 
     def __exit__(self, *error: object) -> None:
         global _running
         with _lock:
             _running -= 1
             for library, count in _before:
-                if _is_of_thread(library) or (count != 1 and not _running):
-                    _limit(library, count)
-
-
-def _is_of_thread(library: Any) -> bool:
-    """Return whether a limit of a BLAS library is one of the thread that sets it."""
-    return getattr(library, "threading_layer", "") == "openmp"
-
-
-def _limit(library: Any, count: int) -> None:
-    """Let a BLAS library use so many threads, whichever thread of Python asks.
-
-    ``set_num_threads`` of threadpoolctl 3.8 does nothing for OpenBLAS in any thread but the first that has called it.
-    """
-    getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+                if library.is_of_thread or (count != 1 and not _running):
+                    library.limit(count)

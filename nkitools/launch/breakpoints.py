@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from nkitools.facts import options
-
-_CHOSEN = ("PYTHONBREAKPOINT",)
-
 
 class authors_breakpoints:  # noqa: N801 - it is used as a function
-    """``with authors_breakpoints():`` ``breakpoint()`` stops in the author's frames.
+    """``with authors_breakpoints(True):`` ``breakpoint()`` stops in the author's frames; with False as it did.
 
-    PYTHONBREAKPOINT and a hook of the user's have precedence.
+    A hook of the user's has precedence.
     """
 
+    def __init__(self, stops: bool) -> None:
+        self._stops = stops
+
     def __enter__(self) -> None:
-        self._sets = sys.breakpointhook is sys.__breakpointhook__ and options.variables(_CHOSEN)[0] is None
+        self._sets = self._stops and sys.breakpointhook is sys.__breakpointhook__
         if self._sets:
             sys.breakpointhook = _stop
 

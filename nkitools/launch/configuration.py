@@ -12,7 +12,7 @@ from nkitools.launch.compile_config import CompileConfig
 from nkitools.launch.launch import Launch
 from nkitools.rules.finding import refuse, report
 
-_RING = "NKI_PREFETCH_RING_SIZE"
+RING = "NKI_PREFETCH_RING_SIZE"
 DEGREE = "NEURON_LOGICAL_NC_CONFIG"
 
 
@@ -23,9 +23,9 @@ def check_configuration(launch: Launch, language: LanguageVersion) -> None:
         if row is not None and not row.is_in(language):
             message = f"kernel {launch.name}: nki.jit's argument `{name}` {row.absence(language)}"
             refuse("NK609", message, remedy=row.instead)
-    if launch.compile_config is not None and launch.compile_config.prefetch_auto and _RING in os.environ:
+    if launch.compile_config is not None and launch.compile_config.prefetch_auto and RING in os.environ:
         remedy = "Leave the option or the variable out: the compiler sizes the ring of prefetch_auto itself."
-        refuse("NK609", f"kernel {launch.name}: prefetch_auto=True excludes {_RING}", remedy=remedy)
+        refuse("NK609", f"kernel {launch.name}: prefetch_auto=True excludes {RING}", remedy=remedy)
 
 
 def report_configuration(launch: Launch) -> None:

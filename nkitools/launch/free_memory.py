@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from nkitools.chip.host_memory import HostMemory
 from nkitools.facts import options
 from nkitools.platforms import free_memory
 
 _SHARE = 3, 4  # of the free memory
-
-
-def host_memory() -> HostMemory:
-    """Return the account of a run that begins: its limit is the option ``memory``, else a share of the free memory."""
-    return HostMemory(memory_limit, at_once=options.value("memory") is not None)
 
 
 def memory_limit() -> tuple[int, str] | None:

@@ -30,7 +30,7 @@ class Keeping:
 
     def may_change(self, name: str) -> bool:
         """Return whether an argument may be changed; ``name``: of its parameter, or of a part of it (``tiles[0]``)."""
-        return name.partition("[")[0].partition(".")[0] in self.mutates
+        return bool(self.mutates) and name.partition("[")[0].partition(".")[0] in self.mutates
 
 
 def must_have_parameters(kernel: str, function: Callable[..., Any], mutates: Sequence[str]) -> None:

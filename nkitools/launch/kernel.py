@@ -13,6 +13,8 @@ import numpy as np
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.core import CORE
+from nkitools.facts.kept import Kept
+from nkitools.launch.kept_arguments import Keeping
 from nkitools.launch.launch import Launch, Said
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
@@ -33,6 +35,7 @@ class KernelObject(Generic[P]):
     function: Callable[P, Any]
     grid: tuple[int, ...]
     options: dict[str, Any]
+    _launches: Kept[Any, Launch] | None = None
 
     def __init__(self, function: Callable[P, Any], grid: tuple[int, ...] = (), **options: Argument) -> None:
         # Decorated twice it is one kernel: recursion would follow otherwise, since a kernel calls what it wraps.
@@ -75,6 +78,23 @@ class KernelObject(Generic[P]):
     def launch(self, **said: Unpack[Said]) -> Launch:
         """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
         return Launch(self.function, self.__name__, self.grid, **said)
+
+    def launched(self, **said: Unpack[Said]) -> Launch:
+        """Return `launch` of an earlier call with the same fields, if there was one: it has what was prepared."""
+        key = tuple(said.items())
+        try:
+            known = None if self._launches is None else self._launches.get(key)
+        except TypeError:  # a list, say, which the launch refuses
+            return self.launch(**said)
+        if known is None or known.name != self.__name__:
+            if self._launches is None:
+                self._launches = Kept("launches of a kernel", 16, "a script has a few ways in and settings")
+            known = self._launches[key] = self.launch(**said)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs of a kernel."""
+        return {name: value for name, value in vars(self).items() if name != "_launches"}
 
     @hands_over
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -143,6 +163,7 @@ def as_launch(
     nki_version: str | None = None,
     rules: str | None = None,
     sum_order: str | None = None,
+    keeping: Keeping | None = None,
 ) -> Launch:
     """Return a kernel or a plain function (of the modern dialect) as a launch, with the caller's settings."""
     sizes = None if grid is None else grid_of(grid)
@@ -155,8 +176,10 @@ def as_launch(
         said["rules"] = rules
     if sum_order is not None:
         said["sum_order"] = sum_order
+    if keeping is not None:
+        said["keeping"] = keeping
     if isinstance(kernel, KernelObject):
-        return (kernel if sizes is None else kernel.with_grid(sizes)).launch(**said)
+        return (kernel if sizes is None else kernel.with_grid(sizes)).launched(**said)
     signature_of(kernel)
     return Launch(kernel, name_of(kernel), () if sizes is None else lnc_grid(name_of(kernel), sizes), **said)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.tensor import NkiTensor
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from nkitools.launch.schedule import Schedule
 
 
+class Preparation(Protocol):
+    """The part of a launch that all its runs have in common, see `nkitools.launch.prepared`."""
+
+    def holds(self) -> bool:
+        """Return whether nothing has changed since it was prepared."""
+
+
 class Said(TypedDict, total=False):
     """The fields of a `Launch` that its caller may set over the kernel's own."""
 
@@ -26,6 +34,7 @@ class Said(TypedDict, total=False):
     usual_precision: str
     results_as_declared: bool
     echo: Callable[[str], None]
+    keeping: Keeping
 
 
 @dataclass(eq=False)  # not frozen, which takes three times as long to make: one is made for each call
@@ -60,4 +69,5 @@ class Launch:
     keeping: Keeping | None = None  # how arguments are treated that the kernel changes; None: in place, as AWS does
     compile_config: CompileConfig | None = None
     specialization_config: SpecializationConfig | None = None
+    prepared: Preparation | None = field(default=None, init=False)  # for the runs of this launch
     environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets

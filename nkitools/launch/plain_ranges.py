@@ -68,17 +68,22 @@ class counted_ranges:  # noqa: N801 - it is used as a function
     A module with a ``range`` of its own keeps it.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any] | None) -> None:
         self._spaces = _author_namespaces(function)
 
     def __enter__(self) -> None:
-        self._spaces = [each for each in self._spaces if each.get("range", _Range) is _Range]
+        spaces, self._spaces = self._spaces, []
+        if not spaces:
+            return
         with _changing:
-            for each in self._spaces:
-                each["range"] = _Range
-                _users[id(each)] = _users.get(id(each), 0) + 1
+            for each in spaces:
+                if each.setdefault("range", _Range) is _Range:
+                    self._spaces.append(each)
+                    _users[id(each)] = _users.get(id(each), 0) + 1
 
     def __exit__(self, *error: object) -> None:
+        if not self._spaces:
+            return
         with _changing:
             for each in self._spaces:
                 _users[id(each)] -= 1
@@ -88,7 +93,7 @@ class counted_ranges:  # noqa: N801 - it is used as a function
                         del each["range"]
 
 
-def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
+def _author_namespaces(function: Callable[..., Any] | None) -> list[dict[str, Any]]:
     """Return the variables of the modules of a kernel and of the author's functions that it names.
 
     Not of a module whose source has no ``range``: a change of its variables costs each look-up of them.

@@ -227,8 +227,6 @@ class Baton:
         An exception of one player, or Ctrl-C, ends them all and is raised again here, with its own traceback. No
         thread is left when this returns.
         """
-        if len(self._players) == 1:
-            return [self._run_alone(play)]
         self._play = play
         self._context = contextvars.copy_context()
         try:
@@ -252,17 +250,6 @@ class Baton:
         finally:
             del error_of_one  # it knows this frame
         return [results[each.number] for each in self._players]
-
-    def _run_alone(self, play: Callable[[int], Any]) -> Any:
-        """Return the result of the only player, which passes no baton."""
-        (player,) = self._players
-        self._turn(player.number)
-        player.state = _State.RUNNING
-        try:
-            return play(player.number)
-        finally:
-            player.state, self._turn = _State.ENDED, _no_turn
-            self._left.clear()
 
     def _host(self, player: _Player) -> None:
         """Play in this thread, one player after the other, until it is the turn of one in another thread."""

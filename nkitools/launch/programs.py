@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nkitools.authors_code.called_functions import plain_function
 from nkitools.chip.core import CORE, Core, SharedHbm, World
 from nkitools.chip.host_memory import HostMemory
-from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.facts.generations import generation_of
-from nkitools.facts.kept import Kept
 from nkitools.facts.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
 from nkitools.history.clean_forms import Form, form_of, keep_clean, written_if_clean
@@ -26,18 +21,16 @@ from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
 from nkitools.launch.changed_source import warn_of_changed_source
-from nkitools.launch.configuration import check_configuration, report_configuration, with_lnc_degree
-from nkitools.launch.free_memory import host_memory
+from nkitools.launch.configuration import check_configuration, report_configuration
 from nkitools.launch.launch import Launch
 from nkitools.launch.plain_ranges import counted_ranges
+from nkitools.launch.prepared import Prepared, prepared_for
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.results import check_completed, check_effect, check_results, tensors_of
 from nkitools.launch.second_run import Again
-from nkitools.launch.settings import Settings, settings_of
 from nkitools.launch.shared_tensors import check_shared
 from nkitools.launch.signatures import bind, names_by_position, signature_of
 from nkitools.launch.tracebacks import hands_over
-from nkitools.launch.watch_option import probed
 from nkitools.record.columns import Columns
 from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
@@ -45,48 +38,48 @@ from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
 from nkitools.record.shared_values import SharedValues
-from nkitools.record.source_sites import Site, give_back, take_lines
+from nkitools.record.source_sites import KernelLines, Site, give_back
 from nkitools.record.watch.watching import watched_record
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, KernelError, refuse, report
 from nkitools.rules.finding import Reporter as Report
 
 _NOWHERE = Site("", 0, None, "")
-_MAX_PLANS = 1_200  # of a chip, level, version and kind
-_plans: dict[tuple[str, str, LanguageVersion, bool, str], Kept[tuple[Any, ...], Any]] = {}
 
 
-@probed
 def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Run all programs of a launch; the run it returns was announced when it began.
 
     Exceptions of the kernel pass through. A run that collects its findings and cannot go on ends with outputs None.
     """
+    __tracebackhide__ = True
     if CORE.get() is not None:
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
-    settings = settings_of(launch)
-    launch = with_lnc_degree(launch, settings.lnc)
+    return prepared_for(launch).watched(_run, args, kwargs)
+
+
+def _run(prepared: Prepared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+    launch, settings = prepared.launch, prepared.settings
     run = Run(launch.name, "builtin", settings.chip, settings.precision)
     run.settings = settings.described(launch.grid)
     run.again = Again(run_launch, launch, args, kwargs, settings.asked)
     with session(run, settings.level) as findings:
-        kernel, kind = plain_function(launch.function), (launch.dialect.name, *settings.of_lines)
-        lines = take_lines(kernel, kind)
+        lines = prepared.lines.pop(prepared.of_lines, None) or KernelLines()  # new ones while another run has them
         run.record = record = watched_record(lines)
         record.prints, record.echo = run.prints, launch.echo
         reporter = Reporter(findings, record)
-        programs = Programs(launch, settings, record, reporter)
+        programs = Programs(prepared, record, reporter)
         reported = reporter if launch.reported is None else launch.reported(reporter)
         token = REPORTER.set(reported)
         try:
-            report_source(launch, reporter, settings.language)
-            with one_thread(), authors_breakpoints(), counted_ranges(launch.function):
-                run.outputs = programs.run(args, kwargs, settings.seed)
+            report_source(prepared, reporter)
+            with one_thread(), authors_breakpoints(prepared.sets_breakpoints), counted_ranges(prepared.kernel):
+                run.outputs = programs.run(args, kwargs)
         finally:
             run.peak_bytes = programs.host.peak
             REPORTER.reset(token)
         if not reporter.reports:
-            give_back(lines, kernel, kind)
+            give_back(lines, prepared.lines, prepared.of_lines)
     return run
 
 
@@ -100,17 +93,22 @@ def reporting(reporter: Report) -> Iterator[None]:
         REPORTER.reset(token)
 
 
-def report_source(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
-    """Report the findings of the source of a launch."""
+def report_source(prepared: Prepared, reporter: Reporter) -> None:
+    """Report the findings of the source of a launch, unless an earlier launch has had none."""
+    if prepared.is_silent:
+        return
+    launch, language = prepared.launch, prepared.settings.language
     warn_of_changed_source(launch.function)
     if reporter.level == "off":
         return
+    before = reporter.reports
     _report_launch(launch, reporter, language)
     from nkitools.lint.functions import source_findings  # the parser and the checks, which no import needs
 
     for found in source_findings(launch.function, language):
         with reporter.placed(Site(found.file, found.line, found.column, found.function)):
             reporter(RULES[found.rule], found.message, False, (), found.remedy, None, found.facts)
+    prepared.is_silent = reporter.reports == before
 
 
 def _report_launch(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
@@ -144,47 +142,32 @@ class Programs:
 
     def __init__(
         self,
-        launch: Launch,
-        settings: Settings,
+        prepared: Prepared,
         record: Record,
         reporter: Reporter,
         *,
         world: World | None = None,
-        is_shared: Callable[[Array], bool] = lambda array: False,
+        is_shared: Callable[[Array], bool] | None = None,
         host: HostMemory | None = None,
     ) -> None:
-        self.launch = launch
-        self.generation = generation_of(settings.chip)
-        self.language = settings.language
+        self.prepared, self.launch, self.programs = prepared, prepared.launch, prepared.programs
         self.record = record
         self.reporter = reporter
-        self.sums_in_order = settings.sum_order == "chip"
-        self.precision, self.full_precision = settings.precision, settings.precision != "precise"
-        # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
-        self.arguments = Arguments(
-            MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm,
-            launch.wrap,
-            widens_results=self.full_precision and not launch.results_as_declared,
-            is_shared=is_shared,
-            language=self.language,
-            keeping=launch.keeping,
-        )
+        self.arguments = Arguments(prepared, is_shared)
         self.shared = SharedHbm()
-        self.host = host_memory() if host is None else host
-        self.programs = list(itertools.product(*(range(size) for size in launch.grid)))
+        self.host = prepared.host_memory() if host is None else host
+        self.baton: Baton | None = None  # of programs that take turns
         self.world = world
         self.first = len(self.programs) * (record.rank or 0)  # the number of the first program among all ranks'
 
-    @property
-    def names(self) -> list[str]:
-        """Return the names of the programs in messages."""
-        return [f"program {', '.join(map(str, program)) or 0}" for program in self.programs]
-
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int | None) -> Any:
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run all programs and return program 0's result, converted to the arguments' framework."""
         try:
             self.enter(args, kwargs)
-            baton = Baton(self.names, self.turn_of, seed)
+            if len(self.programs) == 1:
+                self.turn_of(0)
+                return self.finish([self.play(0)])
+            baton = Baton(self.prepared.names, self.turn_of, self.prepared.settings.seed)
             self.join(baton)
             return self.finish(baton.run(self.play))
         finally:
@@ -193,13 +176,14 @@ class Programs:
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take the arguments of the kernel."""
         self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
-        self.record.compares_bodies = self.language.traced and self.reporter.level != "off"
+        self.record.compares_bodies = self.prepared.settings.language.traced and self.reporter.level != "off"
         if self.record.keeps_parts:
             self.record.observe(SharedValues())
         self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
-        self.inputs = [storage.id for storage in self.arguments.storages]
+        self.inputs: list[int] = []
         for storage in self.arguments.storages:
-            self.record.allocated(storage)
+            self.inputs.append(storage.id)
+            self.record.given(storage)
             self.host.give(storage.nbytes)
 
     def join(self, baton: Baton) -> None:
@@ -208,13 +192,17 @@ class Programs:
         if baton.interrupts:
             self.record.observe(Pauses(baton.pause))
 
+    def baton_of_all(self) -> Baton:
+        """Return the baton by which the programs take turns; of one that is alone it is made when it has to wait."""
+        return self.baton or Baton(self.prepared.names)
+
     def turn_of(self, number: int) -> None:
         """Give the turn to program ``number`` (of this launch or rank)."""
         self.record.turn_of(self.programs[number])
 
     def play(self, number: int) -> Any:
         """Run program ``number`` in its turns."""
-        return self._run_one(self._core(self.programs[number], self.baton), self.entered, self.named)
+        return self._run_one(self._core(self.programs[number]), self.entered, self.named)
 
     def finish(self, results: list[Any]) -> Any:
         """Report the findings of the whole record, and return program 0's result, converted to the arguments'
@@ -222,22 +210,25 @@ class Programs:
         """
         if self.record.changed_bodies:
             self._report_changed_bodies()
-        check_shared(self.shared, self.programs, self.record, self.reporter)
+        if len(self.programs) > 1:
+            check_shared(self.shared, self.programs, self.record, self.reporter)
         self.record.close()
         self.record.has_ended = True
-        columns, is_modern = Columns(self.record), self.launch.dialect.has_known_issues
+        is_modern = self.launch.dialect.has_known_issues
         returned = tensors_of(results[0])
         form = self._form(returned)
-        clean, reports = written_if_clean(form, self.record), self.reporter.reports
-        if clean is None:
-            judge(columns, self.reporter, self.generation, self.launch.dialect, spills=self._spills)
+        clean, reports = written_if_clean(form), self.reporter.reports
+        columns = None if clean is not None else Columns(self.record)
+        if columns is not None:
+            judge(columns, self.reporter, self.prepared.generation, self.launch.dialect, spills=self.prepared.spills)
         found = self.reporter.reports - reports
         if self.launch.schedule is not None:
             from nkitools.launch.schedule import check_schedule
 
             check_schedule(self.launch.schedule, self.record, self.reporter)
         try:
-            check_completed(results[0])
+            if not returned:
+                check_completed(results[0])
             on_chip = self.launch.returns_on_chip
             check_results(returned, self.record, self.reporter, on_chip=on_chip, is_modern=is_modern)
         except KernelError as error:
@@ -246,26 +237,28 @@ class Programs:
             raise
         if not returned and self.world is None:  # a rank may work for others
             check_effect(results[1:], self.inputs, self.record, self.reporter)
-        self._report_changed_arguments(columns, results, clean)
+        self._report_changed_arguments(results, clean)
         self.record.returned(returned)
-        if clean is None and self.reporter.level != "off":
+        if columns is not None and self.reporter.level != "off":
             self._report_unread(columns, form if not found else None, is_modern=is_modern)
         self.arguments.finish()
         return self.arguments.leave(results[0])
 
-    def _report_changed_arguments(self, columns: Columns, results: list[Any], written: set[int] | None) -> None:
+    def _report_changed_arguments(self, results: list[Any], written: tuple[int, ...] | None) -> None:
         """NK409: the kernel changed an argument that it may not change, beyond the part that it returns.
 
-        ``written``: the storages that it writes, None if unknown yet.
+        ``written``: the storages that it writes, numbered from the oldest of the run on, None if unknown yet.
         """
         keeping = self.launch.keeping
-        if keeping is None or self.reporter.level == "off":
+        kept = [] if keeping is None or self.reporter.level == "off" else self.arguments.kept
+        if not kept or keeping is None:
             return
-        kept = self.arguments.kept
-        returned = [tensor for result in results for tensor in tensors_of(result)] if kept else []
+        returned = [tensor for result in results for tensor in tensors_of(result)]
         whole = {tensor.storage.id for tensor in returned if tensor.array is tensor.storage.array}
         asked = [storage for storage in kept if storage not in whole]
-        if asked and not (columns.written_storages if written is None else written).isdisjoint(asked):
+        columns, oldest = Columns(self.record), self.record.oldest
+        touched = columns.written_storages if written is None else {oldest + number for number in written}
+        if not touched.isdisjoint(asked):
             from nkitools.history.changed_arguments import report_changed_arguments
 
             changed = self.arguments.changed_elements
@@ -285,16 +278,16 @@ class Programs:
         level, launch = self.reporter.level, self.launch
         if level == "off":
             return None
-        before = tuple([(each.rule, each.severity) for each in self.reporter.findings.all])
+        before: tuple[Any, ...] = ()
+        if self.reporter.reports:
+            before = tuple([(each.rule, each.severity) for each in self.reporter.findings.all])
         code = getattr(launch.function, "__code__", None)
         place = None if code is None else (code.co_filename, code.co_firstlineno, code.co_name)
-        around = level, self.generation.name, launch.dialect.name, launch.name, self.world is None, self._spills, before
+        around = (
+            level, self.prepared.generation.name, launch.dialect.name, launch.name, self.world is None,
+            self.prepared.spills, before,
+        )  # fmt: skip
         return form_of(self.record, returned, self.inputs, *around, place)
-
-    @property
-    def _spills(self) -> bool:
-        """Return whether the compiler spills tensors if NKI's allocation of SBUF fails."""
-        return self.launch.compile_config is None or self.launch.compile_config.nki_alloc_fallback
 
     @property
     def _site(self) -> Site:
@@ -314,23 +307,22 @@ class Programs:
                     report("NK622", traced_once_message(f"has changed `{each.name}`", each.loop), remedy=KEEP)
         self.record.changed_bodies.clear()  # they keep the tensors alive that they name
 
-    def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
-        where = (self.generation.name, self.reporter.level, self.language, self.sums_in_order)
-        config = self.launch.specialization_config
+    def _core(self, program: tuple[int, ...]) -> Core:
+        prepared, config = self.prepared, self.launch.specialization_config
         return Core(
-            self.generation,
+            prepared.generation,
             self.record,
-            _plans_of(*where, f"{self.precision} as declared" if self.full_precision else "precise"),
+            prepared.plans,
             self.launch.grid,
             program,
             self.shared,
             dialect=self.launch.dialect,
-            full_plans=_plans_of(*where, self.precision) if self.full_precision else None,
+            full_plans=prepared.full_plans,
             input_ids=frozenset(self.inputs),
-            baton=baton,
+            make_baton=self.baton_of_all,
             team=tuple(range(self.first, self.first + len(self.programs))),
-            language=self.language,
-            sums_in_order=self.sums_in_order,
+            language=prepared.settings.language,
+            sums_in_order=prepared.settings.sum_order == "chip",
             compile_config=self.launch.compile_config,
             allows_nested_configs=config is not None and config.allow_nested_config_override,
             world=self.world,
@@ -345,7 +337,8 @@ class Programs:
         try:
             with noticing(None if self.reporter.level == "off" else core.evidence):
                 result = self.launch.function(*args, **kwargs)
-            self._report_untriggered(core)
+            if core.prepared is not None:
+                self._report_untriggered(core)
             ended = True
             return result
         except ValueError as error:
@@ -371,23 +364,12 @@ class Programs:
 
     def _report_untriggered(self, core: Core) -> None:
         """NK504: a prepare of a collective that no trigger has followed."""
-        if core.prepared is not None:
-            with self.reporter.placed(self.record.sites[core.prepared.site]):
-                report(
-                    "NK504",
-                    f"{core.prepared.name}: no trigger has followed, so that nothing was moved",
-                    remedy=f"Call {core.prepared.trigger_name} with the handle that this line returns.",
-                )
-
-
-def _plans_of(
-    generation: str, level: str, language: LanguageVersion, sums_in_order: bool, kind: str
-) -> Kept[tuple[Any, ...], Any]:
-    """Return the kept plans of a chip, level, version, order of sums and kind."""
-    key = generation, level, language, sums_in_order, kind
-    if key not in _plans:
-        _plans[key] = Kept(f"plans of instructions on {generation}", _MAX_PLANS, "a plan takes about 1.4 KiB")
-    return _plans[key]
+        with self.reporter.placed(self.record.sites[core.prepared.site]):
+            report(
+                "NK504",
+                f"{core.prepared.name}: no trigger has followed, so that nothing was moved",
+                remedy=f"Call {core.prepared.trigger_name} with the handle that this line returns.",
+            )
 
 
 def _enter(

@@ -17,17 +17,14 @@ from nkitools.chip.core import CORE, World
 from nkitools.chip.numerics import Array
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
-from nkitools.launch.configuration import with_lnc_degree
 from nkitools.launch.frameworks import framework_of
-from nkitools.launch.free_memory import host_memory
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.plain_ranges import counted_ranges
+from nkitools.launch.prepared import Prepared, prepared_for
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Programs, report_source, reporting
 from nkitools.launch.second_run import Again
-from nkitools.launch.settings import settings_of
-from nkitools.launch.watch_option import probed
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
@@ -55,7 +52,6 @@ def arguments_by_rank(ranks: int, given: tuple[Any, ...]) -> list[tuple[Any, ...
     return [tuple(each) for each in given]
 
 
-@probed
 def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
     """Run a launch on as many ranks as there are tuples of arguments; keywords go to all of them.
 
@@ -63,13 +59,17 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     time. An array given to several ranks, as keywords are, is one memory: all may read it, and writing it is NK609.
     Exceptions of the kernel pass through.
     """
+    __tracebackhide__ = True
     if CORE.get() is not None:
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
     if not launch.dialect.takes_ranks:
         message = f"kernel {launch.name} is of the legacy dialect, which has no collectives here"
         not_modelled(message, remedy="Leave ranks= out, or port the kernel to nki and nki.collectives.")
-    settings = settings_of(launch)
-    launch = with_lnc_degree(launch, settings.lnc)
+    return prepared_for(launch).watched(_run, by_rank, kwargs)
+
+
+def _run(prepared: Prepared, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
+    launch, settings = prepared.launch, prepared.settings
     run = Run(launch.name, "builtin", settings.chip, settings.precision)
     run.records = tuple(_record(run, launch, rank) for rank in range(len(by_rank)))
     run.record = run.records[0]
@@ -77,14 +77,14 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     run.again = Again(run_ranks, launch, by_rank, kwargs, settings.asked)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
-    host = host_memory()
+    host = prepared.host_memory()
     with session(run, settings.level) as findings:
         programs = [
-            Programs(launch, settings, record, Reporter(findings, record), world=world, is_shared=is_shared, host=host)
+            Programs(prepared, record, Reporter(findings, record), world=world, is_shared=is_shared, host=host)
             for record in run.records
         ]
-        report_source(launch, programs[0].reporter, settings.language)
-        with one_thread(), authors_breakpoints(), counted_ranges(launch.function):
+        report_source(prepared, programs[0].reporter)
+        with one_thread(), authors_breakpoints(prepared.sets_breakpoints), counted_ranges(prepared.kernel):
             try:
                 run.outputs = cast(Any, _Ranks(programs, settings.seed).run(by_rank, kwargs))
             finally:
@@ -107,7 +107,7 @@ class _Ranks:
         names = [
             f"rank {rank}, {name}" if self.cores > 1 else f"rank {rank}"
             for rank, each in enumerate(programs)
-            for name in each.names
+            for name in each.prepared.names
         ]
         self.baton = Baton(names, self._turn_of, seed)
 

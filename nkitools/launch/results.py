@@ -38,6 +38,8 @@ Result: TypeAlias = "Argument | Generator[Any, Any, Any] | Coroutine[Any, Any, A
 
 def tensors_of(result: Argument) -> list[NkiTensor]:
     """Return the tensors of a result, also those inside containers, each once."""
+    if result.__class__ is NkiTensor:  # as most kernels return
+        return [result]
     single = tensor_of(result)
     if single is not None and not is_grid(result):
         return [single]
@@ -68,7 +70,8 @@ def check_results(
     NK401 and NK405 for elements computed from undefined ones, NK621 for a result of a modern kernel in private HBM.
     """
     for tensor in tensors:
-        if tensor.buffer not in _HBM and not on_chip:
+        memory = tensor.storage.memory
+        if memory not in _HBM and not on_chip:
             message = f"the kernel returns {describe(tensor)}; results must be in HBM"
             remedy = (
                 f"Copy{name_of(tensor)} into an nl.ndarray(..., buffer=nl.shared_hbm) with nisa.dma_copy and return "
@@ -77,12 +80,12 @@ def check_results(
             known = record.storages.get(tensor.storage.id)
             with reporter.placed(record.sites[known.site]) if known is not None else nullcontext():
                 refuse("NK201", message, about=(tensor,), remedy=remedy)
-        missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+        missing = None if tensor.storage.full else tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
         if missing is not None:
             tensor.storage.poison_unwritten()
             if not report_result(record, tensor, missing) and "NK403" not in tensor.storage.excused:
                 _report_unwritten(tensor, missing, record, reporter)
-        elif is_modern and tensor.buffer is MemoryRegion.private_hbm and not _is_given(tensor, record):
+        elif is_modern and memory is MemoryRegion.private_hbm and not _is_given(tensor, record):
             _report_private(tensor, record, reporter)
 
 

@@ -120,27 +120,21 @@ def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:
     """
     found: dict[int, tuple[Any, Array]] = {}
     room = SMALL
-    for value in _arrays(*given):
-        if type(value) is not np.ndarray:
-            return None
-        if id(value) in found:
-            continue
-        room -= value.nbytes
-        is_shared = value.base is not None and any(np.may_share_memory(value, other) for other, _ in found.values())
-        if is_shared or (room < 0 and getattr(launch.function, "__code__", None) not in _writing):
-            return None
-        found[id(value)] = value, value.copy()
-    return found
-
-
-def _arrays(args: Any, kwargs: dict[str, Any]) -> list[Any]:
-    """Return the arrays among arguments."""
-    found = []
+    args, kwargs = given
     for value in (*args, *kwargs.values()):
-        if type(value) is np.ndarray:
-            found.append(value)
-        elif isinstance(value, (list, tuple, dict)) or framework_of(value) is not None:
-            found += [part for _, part in parts_of(value) if framework_of(part) is not None]
+        of_numpy = type(value) is np.ndarray
+        if not of_numpy and not isinstance(value, (list, tuple, dict)) and framework_of(value) is None:
+            continue
+        for part in (value,) if of_numpy else [each for _, each in parts_of(value) if framework_of(each) is not None]:
+            if type(part) is not np.ndarray:
+                return None
+            if id(part) in found:
+                continue
+            room -= part.nbytes
+            is_shared = part.base is not None and any(np.may_share_memory(part, other) for other, _ in found.values())
+            if is_shared or (room < 0 and getattr(launch.function, "__code__", None) not in _writing):
+                return None
+            found[id(part)] = part, part.copy()
     return found
 
 

@@ -9,12 +9,19 @@ from nkitools.chip.chosen_chip import VARIABLES, resolve_chip
 from nkitools.facts import options, versions
 from nkitools.facts.kept import Kept
 from nkitools.facts.light_classes import NamedTuple
-from nkitools.launch.configuration import DEGREE, lnc_degree_wanted
+from nkitools.launch.configuration import DEGREE, RING, lnc_degree_wanted
 from nkitools.launch.launch import Launch
 
 _PRECISE = "NKI_PRECISE_FP"
-_OPTIONS = ("chip", "rules", "precision", "sum_order", "schedule_seed", "nki_version", "replay", "replay_threads")
-_DECIDING = (*(options.OPTIONS[name].env for name in _OPTIONS), *VARIABLES, _PRECISE, options.FRONT_END, DEGREE)
+_OPTIONS = (
+    "chip", "rules", "precision", "sum_order", "schedule_seed", "nki_version", "replay", "replay_threads", "watch",
+    "memory",
+)  # fmt: skip
+# The environment variables that a launch reads.
+DECIDING = (
+    *(options.OPTIONS[name].env for name in _OPTIONS),
+    *VARIABLES, _PRECISE, options.FRONT_END, DEGREE, RING, "PYTHONBREAKPOINT",
+)  # fmt: skip
 LEVELS = options.OPTIONS["rules"].choices
 PRECISIONS = ("precise", "full")
 _AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
@@ -59,7 +66,7 @@ def settings_of(launch: Launch) -> Settings:
     """Return the settings of a launch. ValueError and TypeError for an argument or option that means nothing."""
     over = options.overrides()
     key = (
-        id(over), options.variables(_DECIDING), launch.chip, launch.rules, launch.precision, launch.usual_precision,
+        id(over), options.variables(DECIDING), launch.chip, launch.rules, launch.precision, launch.usual_precision,
         launch.sum_order, launch.nki_version, launch.dialect.name,
     )  # fmt: skip
     try:

@@ -11,7 +11,6 @@ from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.facts import options
 from nkitools.launch.kept_arguments import Keeping, must_have_parameters, severity_of_changes
 from nkitools.launch.kernel import as_launch
-from nkitools.launch.launch import Launch
 from nkitools.launch.programs import run_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.record.run import Run
@@ -78,8 +77,13 @@ def simulate(
                 f"kernel: simulate needs a kernel or a function, it is given {type(kernel).__name__}. "
                 "Call nkitools.simulate(kernel, *arrays)."
             )
-        launch = as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules, sum_order=sum_order)
-        launch = _keeping(launch, mutates)
+        names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
+        keeping = _kept_but_for(names, severity_of_changes())
+        launch = as_launch(
+            kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules, sum_order=sum_order, keeping=keeping
+        )
+        if names:
+            must_have_parameters(launch.name, launch.function, names)
         if ranks is not None:
             from nkitools.launch.ranks import arguments_by_rank, run_ranks
 
@@ -95,16 +99,6 @@ def simulate(
     for complaint in probes.complaints():
         warnings.warn(complaint, WatchWarning, stacklevel=2)
     return run
-
-
-def _keeping(launch: Launch, mutates: str | Sequence[str]) -> Launch:
-    """Return a launch that keeps its arguments, but for some; ValueError for a name that is no parameter."""
-    names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
-    if names:
-        must_have_parameters(launch.name, launch.function, names)
-    if launch.dialect.keeps_arguments:
-        launch.keeping = _kept_but_for(names, severity_of_changes())  # of a launch that was made for this call
-    return launch
 
 
 @lru_cache(64)

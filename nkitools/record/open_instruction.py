@@ -8,6 +8,7 @@ as its destination: the next instruction, a print, the turn of another program, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,10 @@ class OpenRows(Rows):
     _writers = 0  # how many instructions have written to it
     only_adds = True  # whether `commit` does nothing but `add` the next instruction
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.beside = BesideRows()
+    @cached_property
+    def beside(self) -> BesideRows:
+        """Return the facts beside the rows."""
+        return BesideRows()
 
     def commit(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Take an instruction: its plan, the author's site, the words of its operands.

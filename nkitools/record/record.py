@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +127,6 @@ class Record(OpenRows):
         self.values: dict[tuple[int, tuple[int, ...], Access, Part | None], list[int]] = {}
         self.masked: set[int] = set()  # sites of instructions of the legacy dialect under a mask
         self.origins: set[tuple[str, int]] = set()  # the lines that NK404 was reported for
-        self.rounded: Counter[str] = Counter()
         self.labels: list[tuple[tuple[int, ...], int, str]] = []
         self.ordered: list[tuple[tuple[int, ...], int, int]] = []
         self.compared_bodies: dict[int, CodeType] = {}  # by their ids
@@ -139,12 +139,21 @@ class Record(OpenRows):
         self.meetings: list[Meeting] = []
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
-        self.loop_states = LoopStates()
         self.prints = Prints()
         self.device_loops: list[LoopTurns] = []  # in the order in which they ended
         self.changed_bodies: list[Any] = []
         self.outputs: list[Access] = []  # the kernel's results: where they lie
         self.printed: set[int] = set()  # the storages that device prints have shown
+
+    @cached_property
+    def loop_states(self) -> LoopStates:
+        """Return the iterations of the loops."""
+        return LoopStates()
+
+    @cached_property
+    def rounded(self) -> Counter[str]:
+        """Return how many times each instruction has used rounded operands in full precision."""
+        return Counter()
 
     def issued_before(self, place: int, *form: Hashable) -> tuple[Any, ...] | None:
         """Return what a place in the author's code has issued last in an earlier run, as this run has it from now on.
@@ -223,6 +232,12 @@ class Record(OpenRows):
             observer.allocated(self, storage)
         return found
 
+    def given(self, storage: Storage) -> None:
+        """Keep the facts about the storage of an argument."""
+        assert self._lines is not None
+        kept, key = self._lines.given, (storage.name, storage.memory, storage.dtype.name, storage.shape)
+        kept[key] = self.allocated(storage, kept.get(key))
+
     def tiled(self, storage: int, tile_shape: tuple[int, ...], elements: tuple[int, ...] = ()) -> None:
         """Remember the tiles that the author sees a storage by."""
         known = self.storages.get(storage)
@@ -231,7 +246,8 @@ class Record(OpenRows):
 
     def turn_of(self, program: tuple[int, ...]) -> None:
         """Begin the turn of ``program``: later instructions belong to it, inside the loops that it was in."""
-        self.begin_instruction()
+        if self.open is not None:
+            self.begin_instruction()
         if self.programs:
             before = self.programs[-1][1]
             self._loops_of[before], self._latest_of[before] = self.loop, self.latest
@@ -288,8 +304,10 @@ class Record(OpenRows):
     @property
     def has_rows_only(self) -> bool:
         """Return whether the record is only rows, of one program and without loops on the device."""
-        alone = len(self.programs) <= 1 and not self.keeps_parts and not self.keeps_all_parts
-        return alone and self.beside.is_empty and not (self.meetings or self.device_loops or self.changed_bodies)
+        if len(self.programs) > 1 or self.keeps_parts or self.keeps_all_parts:
+            return False
+        facts = self.__dict__.get("beside")  # which most records never get
+        return (facts is None or facts.is_empty) and not (self.meetings or self.device_loops or self.changed_bodies)
 
     def returned(self, tensors: Sequence[NkiTensor]) -> None:
         """Keep the places of the kernel's results after all programs have ended, and let go of the observers."""

@@ -251,24 +251,21 @@ ROW_LINES = (
 class Rows(Counters):
     """The instructions of one run, a row and counters each."""
 
+    _starts: array[int] | None = None
+
     def __init__(self) -> None:
         self.row_words = array("q")
         self.counted = {name: array("i") for name in COUNTERS}
+        self.states = self.counted["loop"]  # the loop state of each instruction
         self.plans: dict[int, Planned] = {}
         self.oldest = 1 << 62  # of the run's storages, whose ids only grow
         self.least_word = self.oldest  # the least word of an operand of this run
-        self._starts = array("q")
         note_record(self)
 
     def count_with(self, counters: int | tuple[int, ...]) -> None:
         """Let the next instruction have the counters that `counters_of` has returned."""
         for name, number in zip(COUNTERS, (counters,) if isinstance(counters, int) else counters, strict=True):
             setattr(self, name, number)
-
-    @property
-    def states(self) -> array[int]:
-        """The loop state of each instruction."""
-        return self.counted["loop"]
 
     def begin_storage(self, storage: int) -> None:
         """Let operands lie in this storage: it belongs to the run."""
@@ -339,6 +336,7 @@ class Rows(Counters):
         rows[of_operands] = np.stack([firsts, columns["byte_offset"]], axis=1).reshape(-1)
         self.row_words = array("q", rows.tobytes())
         self.counted = {name: array("i", columns[name].astype(np.int32).tobytes()) for name in COUNTERS}
+        self.states = self.counted["loop"]
 
     @property
     def count(self) -> int:
@@ -409,9 +407,9 @@ class Rows(Counters):
 
     def _start(self, position: int) -> int:
         """Return the index at which the row of an instruction begins."""
+        if not self._starts:
+            self._starts = array("q", [0])
         known = self._starts
-        if not known:
-            known.append(0)
         if len(known) <= position // _STRIDE:
             begin = known[-1]
             heads = head_places(np.array(self.row_words[begin:])) + begin

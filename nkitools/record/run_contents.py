@@ -74,7 +74,8 @@ class RunContents:
     kept_call: dict[str, Any] | None = field(default=None, repr=False)  # of a run out of a file: `call`
 
     def __post_init__(self) -> None:
-        self.prints = as_prints(self.prints)
+        if self.prints.__class__ is not Prints:
+            self.prints = as_prints(self.prints)
 
     @property
     def has_outputs(self) -> bool:

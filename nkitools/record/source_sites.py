@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from nkitools.authors_code.instructions import beginning, bound_name, is_returned, returned_element, unpacked_name
@@ -67,7 +67,8 @@ UNKNOWN = Site("<unknown>", 0, None, "")
 
 def author_frame(depth: int = 1) -> FrameType | None:
     """Return the innermost frame that is not nkitools' own, seen from the caller's ``depth``-th frame."""
-    known, frame = _internal.get, cast("FrameType | None", sys._getframe(depth))
+    frame: FrameType | None = sys._getframe(depth)
+    known = _internal.get
     while frame is not None:
         filename = frame.f_code.co_filename
         internal = known(filename)
@@ -123,7 +124,8 @@ class Sites:
 
     def current(self, depth: int = 2) -> int:
         """Return the number of the author's current site; -1 if there is none."""
-        known, frame = _internal.get, cast("FrameType | None", sys._getframe(depth - 1))
+        frame: FrameType | None = sys._getframe(depth - 1)
+        known = _internal.get
         while frame is not None:  # as in `author_frame`, whose call would take a third of the time
             code = frame.f_code
             filename = code.co_filename
@@ -192,6 +194,7 @@ class KernelLines:
     def __init__(self) -> None:
         self.sites = Sites()
         self.calls: dict[Any, Any] = {}  # tiles that lines have made, see `nkitools.language.repeated_tiles`
+        self.given: dict[Any, Any] = {}  # the facts about arguments that records keep
         self.tiles: dict[int, Any] = {}  # by place in the author's code the tile that it has made last
         # By place in the author's code what it has issued last (`nkitools.issue.fast_path`), and the plans in that.
         self.issued: dict[int, tuple[Any, ...]] = {}
@@ -206,19 +209,25 @@ class KernelLines:
 
 _kept: WeakKeyDictionary[FunctionType, dict[Hashable, KernelLines]] = WeakKeyDictionary()
 """By the functions of kernels, and by the settings of runs."""
-on_forget(_kept.clear)
 
 
-def take_lines(function: FunctionType | None, settings: Hashable) -> KernelLines:
-    """Return the lines of a kernel under some settings; new ones while another run has them."""
-    kept = None if function is None else _kept.get(function)
-    return (None if kept is None else kept.pop(settings, None)) or KernelLines()
+def _forget() -> None:
+    for lines in _kept.values():
+        lines.clear()
 
 
-def give_back(lines: KernelLines, function: FunctionType | None, settings: Hashable) -> None:
+on_forget(_forget)
+
+
+def lines_of(function: FunctionType | None) -> dict[Hashable, KernelLines]:
+    """Return the lines of a kernel by settings, without those that a run has; of no function none is kept."""
+    return {} if function is None else _kept.setdefault(function, {})
+
+
+def give_back(lines: KernelLines, kept: dict[Hashable, KernelLines], settings: Hashable) -> None:
     """Keep the lines of a run that has reported nothing."""
-    if function is not None and max(len(lines.sites.all), len(lines.calls), len(lines.plans)) < _MOST_LINES:
-        _kept.setdefault(function, {})[settings] = lines
+    if max(len(lines.sites.all), len(lines.calls), len(lines.plans), len(lines.given)) < _MOST_LINES:
+        kept[settings] = lines
 
 
 def source_texts(files: Iterable[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import pytest
 import nkitools
 from nkitools.chip.layout import LAYOUTS
 from nkitools.facts.kept import Kept, all_kept, forget, on_forget
-from nkitools.launch import programs
+from nkitools.launch import prepared
 from nkitools.record import kept_layouts
 
 nkitools.install_stand_in(prefer="builtin")
@@ -89,8 +89,8 @@ def _sizes() -> Iterator[tuple[str, str, int]]:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memos of a few entries, and nothing of earlier tests."""
-    monkeypatch.setattr(programs, "_MAX_PLANS", 4)
-    monkeypatch.setattr(programs, "_plans", {})
+    monkeypatch.setattr(prepared, "_MAX_PLANS", 4)
+    monkeypatch.setattr(prepared, "_plans", {})
     monkeypatch.setattr(kept_layouts, "LEAST", 30)
     for kept in all_kept():
         monkeypatch.setattr(kept, "most", 4)

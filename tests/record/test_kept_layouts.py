@@ -26,7 +26,7 @@ import nki.isa as nisa  # noqa: E402
 import nki.language as nl  # noqa: E402
 
 from kernels.nki.gather_scatter import gather_rows  # noqa: E402
-from nkitools.launch import programs  # noqa: E402
+from nkitools.launch import prepared  # noqa: E402
 
 
 @nki.jit
@@ -43,8 +43,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few layouts and plans are kept, and nothing of earlier tests."""
     monkeypatch.setattr(kept_layouts, "LEAST", 30)
     monkeypatch.setattr(kept_layouts._kept, "most", 0)
-    monkeypatch.setattr(programs, "_MAX_PLANS", 8)
-    monkeypatch.setattr(programs, "_plans", {})
+    monkeypatch.setattr(prepared, "_MAX_PLANS", 8)
+    monkeypatch.setattr(prepared, "_plans", {})
     monkeypatch.setattr(source_sites, "_MOST_LINES", 8)  # else a kernel's lines keep their plans for its later runs
 
 

@@ -118,7 +118,7 @@ class Kernel(KernelObject[P]):
         with AuthorsTraceback():
             if self.is_inside:
                 return self.inline(args, kwargs)
-            return run_launch(self.launch(echo=print_now), args, kwargs).outputs
+            return run_launch(self.launched(echo=print_now), args, kwargs).outputs
 
 
 @overload
@@ -200,7 +200,7 @@ class Simulated(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
-            return run_launch(self.kernel.launch(echo=print_now), args, kwargs).outputs
+            return run_launch(self.kernel.launched(echo=print_now), args, kwargs).outputs
 
 
 def simulate(kernel: Callable[P, Any]) -> Simulated[P]:

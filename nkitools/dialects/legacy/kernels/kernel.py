@@ -98,13 +98,18 @@ class Kernel(KernelObject[P]):
         return bool(returns) and self.mode != "trace"
 
     @functools.cached_property
+    def _declared(self) -> tuple[bool, frozenset[str]]:
+        return self._returns_outputs, switches_of(self.function, self.options)
+
+    @functools.cached_property
     def _program(self) -> Callable[..., Any]:
-        switches = switches_of(self.function, self.options)
-        return as_program(self.function, returns_outputs=self._returns_outputs, switches=switches)
+        returns_outputs, switches = self._declared
+        return as_program(self.function, returns_outputs=returns_outputs, switches=switches)
 
     def launch(self, **said: Unpack[Said]) -> Launch:
         """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
         said.setdefault("chip", self.options.get("platform_target"))
+        said.pop("keeping", None)  # a kernel's arguments are changed as its declaration says
         return Launch(
             self._program,
             self.__name__,
@@ -122,10 +127,10 @@ class Kernel(KernelObject[P]):
         return self._call(args, kwargs, usual_precision).outputs()
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], usual_precision: str) -> SimulatedCall:
-        real = tuple(_real(value) for value in args)
-        named = {name: _real(value) for name, value in kwargs.items()}
-        launch = self.launch(echo=print_now, usual_precision=usual_precision, results_as_declared=True)
-        return SimulatedCall(launch, (self._returns_outputs, switches_of(self.function, self.options)), real, named)
+        real = tuple(map(_real, args))
+        named = {name: _real(value) for name, value in kwargs.items()} if kwargs else kwargs
+        launch = self.launched(echo=print_now, usual_precision=usual_precision, results_as_declared=True)
+        return SimulatedCall(launch, self._declared, real, named)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         __tracebackhide__ = True
