@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from types import FunctionType, MethodType
+from operator import is_
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from nkitools.authors_code.known_modules import is_installed
@@ -36,14 +37,63 @@ def named_functions(function: FunctionType) -> Iterator[FunctionType]:
             ]
 
 
+class NamedFunctions:
+    """`named_functions` of a function, looked for again when one of them has other code or names another value."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+        self._functions: tuple[FunctionType, ...] = ()
+        self._named: list[tuple[FunctionType, CodeType, tuple[str, ...], list[Any]]] | None = None
+        self._holders: list[Any] = []  # values that may hold a function, and the functions in them
+        self._inner: list[FunctionType | None] = []
+
+    def now(self) -> tuple[FunctionType, ...]:
+        """Return the functions; the same tuple as before if nothing has changed."""
+        if not self._holds():
+            self._functions = tuple(named_functions(self._function))
+            self._named = self._look()
+        return self._functions
+
+    def _holds(self) -> bool:
+        if self._named is None:
+            return False
+        for function, code, names, values in self._named:
+            if function.__code__ is not code or not all(map(is_, map(function.__globals__.get, names), values)):
+                return False
+        return all(map(is_, map(plain_function, self._holders), self._inner))
+
+    def _look(self) -> list[tuple[FunctionType, CodeType, tuple[str, ...], list[Any]]] | None:
+        """Return the functions with the values that they name; None with a class or a variable around a function."""
+        named, self._holders = [], []
+        for function in self._functions:
+            names = tuple(names_in(function.__code__))
+            values = list(map(function.__globals__.get, names))
+            if function.__closure__ or any(isinstance(value, type) for value in values):
+                return None
+            named.append((function, function.__code__, names, values))
+            self._holders += filter(_may_hold_a_function, values)
+        self._inner = list(map(plain_function, self._holders))
+        return named
+
+
+def _may_hold_a_function(value: Any) -> bool:
+    is_method = isinstance(value, (MethodType, classmethod, staticmethod, functools.partial))
+    return is_method or (hasattr(value, "__dict__") and not isinstance(value, ModuleType))
+
+
 def plain_function(value: Any) -> FunctionType | None:
     """Return the function in a kernel, a method, a partial, or a decorated function; None for other values.
 
     None for an instruction, too.
     """
-    if value.__class__ is FunctionType and not value.__dict__:
-        return value
     for _ in range(16):
+        if value.__class__ is FunctionType:  # most are, alone or with what `functools.wraps` has set
+            attributes = value.__dict__
+            if not attributes:
+                return value
+            if "instruction" not in attributes and "__wrapped__" in attributes:
+                value = attributes["__wrapped__"]
+                continue
         if isinstance(value, FunctionType) and "instruction" in value.__dict__ and _is_ours(value):
             return None
         if isinstance(value, (MethodType, classmethod, staticmethod)):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.authors_code.called_functions import function_called, named_functions, plain_function
+from nkitools.authors_code.called_functions import NamedFunctions, function_called, named_functions, plain_function
 from nkitools.authors_code.known_modules import is_installed
 from nkitools.authors_code.named_values import attributes_named, globals_named, names_in, variables_around
 
@@ -92,3 +92,58 @@ def test_files_of_packages_are_not_the_authors() -> None:
     installed = (np.__file__, functools.__file__, "/home/a/lib/site-packages/b/c.py", "<frozen importlib._bootstrap>")
     assert all(map(is_installed, installed))
     assert not any(map(is_installed, (__file__, "/home/a/my-site-packages-notes/c.py", "<string>")))
+
+
+def test_changed_names_and_codes_are_noticed() -> None:
+    """The functions that a function names are the same tuple until a name, a code or a wrapped function changes."""
+    source = "def first(): return 1\ndef other(): return 2\ndef kernel(): return first()\n"
+    space: dict[str, Any] = {"__name__": "authors"}
+    exec(source, space)
+    named = NamedFunctions(space["kernel"])
+    assert named.now() == (space["kernel"], space["first"])
+    assert named.now() is named.now()
+    first = space["first"]
+    space["first"] = space["other"]
+    assert named.now() == (space["kernel"], space["other"])
+    space["first"] = functools.partial(first)
+    assert named.now() == (space["kernel"], first)
+    assert named.now() is named.now()
+    space["other"].__wrapped__ = first
+    space["first"] = space["other"]
+    before = named.now()
+    assert before == (space["kernel"], first)
+    del space["other"].__wrapped__
+    assert named.now() == (space["kernel"], space["other"])
+    space["other"].__code__ = (lambda: 3).__code__
+    after = named.now()
+    assert after == (space["kernel"], space["other"])
+    assert after is named.now()
+
+
+def test_methods_of_a_class_and_variables_around_are_looked_at_each_time() -> None:
+    """A method that is set later, and an enclosing function's variable, count at once."""
+    source = "class Named:\n    def __init__(self): pass\ndef kernel(): return Named()\ndef other(self): pass\n"
+    space: dict[str, Any] = {"__name__": "authors"}
+    exec(source, space)
+    named = NamedFunctions(space["kernel"])
+    assert named.now() == (space["kernel"], space["Named"].__init__)
+    space["Named"].__init__ = space["other"]
+    assert named.now() == (space["kernel"], space["other"])
+
+    def around() -> Any:
+        called = space["other"]
+
+        def inner() -> Any:
+            return called
+
+        def change() -> None:
+            nonlocal called
+            called = space["kernel"]
+
+        return inner, change
+
+    inner, change = around()
+    named = NamedFunctions(inner)
+    assert named.now() == (inner, space["other"])
+    change()
+    assert named.now()[:2] == (inner, space["kernel"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import neuronxcc.nki as nki
@@ -14,6 +15,7 @@ from nkitools.dialects.legacy.kernels.kernel_source import functions_of
 from nkitools.lint.legacy_scopes import Scopes, SourceFinding
 from tests.dialects.legacy.errors import marked_line, run
 from tests.dialects.legacy.running import random
+from tests.loading import loaded
 
 X = random(8, 16)
 HEAD = """\
@@ -123,3 +125,37 @@ def test_without_source_nothing_is_said() -> None:
     done = run(nki.jit(names["kernel"]), (X,))
     assert done.findings == []
     np.testing.assert_array_equal(done.outputs, X)
+
+
+def test_a_helper_that_takes_another_one_s_place_is_looked_at(tmp_path: Path) -> None:
+    """After warm launches without findings, and no longer when the first helper is back."""
+    file = tmp_path / "helpers.py"
+    file.write_text(
+        HEAD
+        + textwrap.dedent("""
+        def right(x):
+            return nl.load(x)
+
+
+        def wrong(x):
+            for i in nl.sequential_range(1):
+                tile = nl.load(x)
+            return tile
+
+
+        helper = right
+
+
+        @nki.jit
+        def kernel(x):
+            out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+            nl.store(out, helper(x))
+            return out
+        """)
+    )
+    module = loaded(file)
+    for helper, rules in ((module.right, []), (module.wrong, ["NK605"]), (module.right, [])):
+        module.helper = helper
+        for _ in range(3):
+            done = run(module.kernel, (X,))
+            assert [(each.rule, each.function) for each in done.findings] == [(rule, "wrong") for rule in rules]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from contextvars import ContextVar
+from contextlib import nullcontext
 from types import CodeType, FunctionType
 from typing import Any
 
-from nkitools.authors_code.called_functions import named_functions, plain_function
+from nkitools.authors_code.called_functions import NamedFunctions, plain_function
 from nkitools.authors_code.source_text import running
-from nkitools.chip.core import current_core
+from nkitools.chip.core import Core, current_core
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.allocated_kernels import check_allocated
@@ -20,7 +19,7 @@ from nkitools.dialects.legacy.kernels.annotations import checked_annotations
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.first_turns import Rewrites, rewrites_of
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
-from nkitools.dialects.legacy.kernels.kernel_source import place_of, report_source
+from nkitools.dialects.legacy.kernels.kernel_source import KnownSource, place_of, report_source
 from nkitools.dialects.legacy.kernels.kernel_state import (
     FORM,
     SKIP_MIDDLE_END,
@@ -40,20 +39,38 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
     inner, plain, rewritten = inspect.unwrap(function), plain_function(function), _Rewritten()
+    named, source = None if plain is None else NamedFunctions(plain), KnownSource()
+    misses_switch = STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches
 
     @hands_over
     def program(*args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(*args, **kwargs).arguments if mutable else {}
         free = {name: _storages(arguments.get(name)) for name in mutable}
-        functions = () if plain is None else tuple(named_functions(plain))
-        with ExitStack() as stack:
-            stack.enter_context(running(rewritten.codes_of(functions)))
-            code = getattr(inner, "__code__", None)
-            form = _enter(stack, code, switches, returns_outputs, set().union(*free.values()))
-            _before(function, functions, switches)
-            result = function(*args, **kwargs)
-            _after(form, result, free if returns_outputs else {}, function)
-            return result
+        functions = () if named is None else named.now()
+        codes = rewritten.codes_of(functions)
+        with running(codes) if codes else nullcontext():
+            core, code = current_core("nki.jit"), getattr(inner, "__code__", None)
+            form = Form(switches, code, core.record.count)
+            immutable = core.input_ids.difference(*free.values()) if returns_outputs else frozenset()
+            form_before, immutable_before = FORM.set(form), IMMUTABLE.set(immutable)
+            try:
+                shows_nothing = source.shows_nothing(functions, code)
+                is_first = not any(core.program)  # which makes the reports that are equal for all
+                if is_first and not shows_nothing:
+                    report_source(functions)
+                if is_first and misses_switch:
+                    _report_switch(function)
+                if shows_nothing:
+                    result = function(*args, **kwargs)
+                else:
+                    with checked_annotations(code):
+                        result = function(*args, **kwargs)
+                _after(core, form, result, free if returns_outputs else {}, function)
+                return result
+            finally:
+                core.record.close()
+                IMMUTABLE.reset(immutable_before)
+                FORM.reset(form_before)
 
     return functools.wraps(function)(program)
 
@@ -62,11 +79,15 @@ class _Rewritten:
     """The rewritten codes of a kernel's functions, made again if there are others or the code of one has changed."""
 
     def __init__(self) -> None:
+        self._functions: Sequence[FunctionType] = ()
         self._made: Rewrites = ()
         self._codes: list[tuple[FunctionType, CodeType]] = []
 
     def codes_of(self, functions: Sequence[FunctionType]) -> Rewrites:
         """Return the rewritten codes of the functions as they are now."""
+        if functions is self._functions and not self._made:  # none has changed, see `NamedFunctions`
+            return self._made
+        self._functions = functions
         known, now = self._codes, [each.__code__ for each in functions]
         made = dict(self._made)
         if len(known) != len(now) or not all(
@@ -78,23 +99,6 @@ class _Rewritten:
         return self._made
 
 
-def _enter(
-    stack: ExitStack, code: CodeType | None, switches: frozenset[str], returns_outputs: bool, free: set[int]
-) -> Form:
-    core = current_core("nki.jit")
-    record = core.record
-    form = Form(switches, code, record.count)
-    _set(stack, FORM, form)
-    _set(stack, IMMUTABLE, core.input_ids - free if returns_outputs else frozenset())
-    stack.enter_context(checked_annotations(code))
-    stack.callback(record.close)
-    return form
-
-
-def _set(stack: ExitStack, variable: ContextVar[Any], value: Any) -> None:
-    stack.callback(variable.reset, variable.set(value))
-
-
 def _storages(value: Any) -> set[int]:
     """Return the ids of the storages in an argument, which may be a list or tuple of tensors."""
     if isinstance(value, Tensor):
@@ -102,20 +106,18 @@ def _storages(value: Any) -> set[int]:
     return {id_ for item in value for id_ in _storages(item)} if isinstance(value, (list, tuple)) else set()
 
 
-def _before(function: Callable[..., Any], functions: Sequence[FunctionType], switches: frozenset[str]) -> None:
-    if any(current_core("nki.jit").program):  # the first program makes the reports that are equal for all
-        return
-    report_source(functions)
-    if STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches:
-        with placed(place_of(function).function):
-            message = "nki.compiler.enable_stack_allocator must be used together with skip_middle_end_transformations"
-            report("NK614", message, remedy="Put @nki.compiler.skip_middle_end_transformations below it.")
+def _report_switch(function: Callable[..., Any]) -> None:
+    """NK614: a switch of nki.compiler's stands without another that it needs."""
+    with placed(place_of(function).function):
+        message = "nki.compiler.enable_stack_allocator must be used together with skip_middle_end_transformations"
+        report("NK614", message, remedy="Put @nki.compiler.skip_middle_end_transformations below it.")
 
 
-def _after(form: Form, result: Any, mutable: dict[str, set[int]], function: Callable[..., Any]) -> None:
-    core, tensors = current_core("nki.jit"), tensors_of(result)
+def _after(core: Core, form: Form, result: Any, mutable: dict[str, set[int]], function: Callable[..., Any]) -> None:
+    tensors = tensors_of(result)
     if not any(core.program):  # the launch's first program makes the reports that are equal for all
-        _check_returned(form, tensors, mutable, function)
+        if mutable:
+            _check_returned(form, tensors, mutable, function)
         _check_in_hbm(tensors, function)
         check_allocated(form, tensors)
     if not tensors and all(index == size - 1 for index, size in zip(core.program, core.grid, strict=True)):

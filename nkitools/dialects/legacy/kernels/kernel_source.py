@@ -6,14 +6,16 @@ Without source (a session without history, a compiled module) nothing is reporte
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FunctionType
+from operator import is_
+from types import CodeType, FunctionType
 from typing import Any
 
 from nkitools.authors_code.called_functions import plain_function
-from nkitools.authors_code.source_text import nested_codes, text_of
+from nkitools.authors_code.source_text import current_text, nested_codes, text_of
+from nkitools.dialects.legacy.kernels.annotations import statements
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import SKIP_SHARED_HBM_CHECK, form_of
 from nkitools.lint.ignores import is_ignored
@@ -48,6 +50,32 @@ def report_source(functions: Iterable[FunctionType]) -> None:
                 continue
             with placed(Site(code.co_filename, found.line, found.column, code.co_name)):
                 report(found.rule, found.message, remedy=found.remedy, facts={"code": found.code})
+
+
+class KnownSource:
+    """The source of a kernel, looked at again when its functions or the texts of their files have changed."""
+
+    def __init__(self) -> None:
+        self._functions: Sequence[FunctionType] = ()
+        self._code: CodeType | None = None
+        self._files: tuple[str, ...] = ()
+        self._texts: list[str] = []
+        self._shows_nothing = False
+
+    def shows_nothing(self, functions: Sequence[FunctionType], code: CodeType | None) -> bool:
+        """Return whether the functions break no rule on sources, and the file of ``code`` annotates no shapes."""
+        texts = list(map(current_text, self._files))
+        if functions is self._functions and code is self._code and all(map(is_, texts, self._texts)):
+            return self._shows_nothing
+        codes = [each for function in functions for each in nested_codes(function.__code__)]
+        self._functions, self._code = functions, code
+        self._files = tuple({each.co_filename for each in (*codes, *([] if code is None else [code]))})
+        self._texts = list(map(current_text, self._files))
+        self._shows_nothing = not (
+            any(_findings(text_of(each), each.co_firstlineno, each.co_name) for each in codes)
+            or (code is not None and statements(code.co_filename, text_of(code)))
+        )
+        return self._shows_nothing
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+import numpy as np
+
 from nkitools.authors_code.called_functions import plain_function
 from nkitools.facts.kept import Kept
 from nkitools.launch.call_form import call_form
 from nkitools.launch.launch import Launch
+from nkitools.launch.prepared import prepared_for
 from nkitools.launch.programs import run_launch
-from nkitools.launch.settings import settings_of
 from nkitools.record.run import Run
 from nkitools.record.run_listeners import is_collected
 from nkitools.rules.finding import KernelError
@@ -36,7 +38,7 @@ class SimulatedCall:
             known = _known.get(self._function)
             if known is None:
                 known = _known[self._function] = Kept("simulated calls of a kernel", 64, "a script has a few shapes")
-            known[self._form] = ref(run)
+            known[self._form, prepared_for(self._launch).settings] = ref(run)
         return run.outputs
 
     def was_simulated(self) -> bool:
@@ -46,14 +48,24 @@ class SimulatedCall:
         same range; and else the same arguments.
         """
         of_kernel = None if self._function is None else _known.get(self._function)
-        known = None if of_kernel is None else of_kernel.get(self._form)
+        known = None if of_kernel is None else of_kernel.get((self._form, prepared_for(self._launch).settings))
         return known is not None and is_collected(known())
 
     def _form_with(self, declared: Hashable) -> Hashable:
         """Return what like calls have in common; None where an argument is an object that only has a text."""
-        try:
-            form = call_form(self._launch.function, self._args, self._kwargs)
-        except KernelError:  # the run refuses the argument
-            return None
-        text = repr((form["args"], form["kwargs"]))
-        return None if "'other': " in text else (text, declared, self._launch.grid, settings_of(self._launch))
+        plain = []
+        if not self._kwargs:
+            for each in self._args:
+                if type(each) is not np.ndarray or each.dtype.kind in "iu":
+                    break
+                plain.append((each.dtype, each.shape))
+        form: Hashable = tuple(plain)
+        if self._kwargs or len(plain) < len(self._args):
+            try:
+                said = call_form(self._launch.function, self._args, self._kwargs)
+            except KernelError:  # the run refuses the argument
+                return None
+            form = repr((said["args"], said["kwargs"]))
+            if "'other': " in form:
+                return None
+        return form, declared, self._launch.grid
