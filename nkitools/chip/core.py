@@ -82,6 +82,8 @@ class Core:
     reduce_chains: dict[str, list[Any]] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
     host: HostMemory | None = None  # counts what tensors in HBM take of the host
+    # Of an assignment that goes on and was reported: the author's frame, the tensor, its name and the loop counters.
+    counted: tuple[Any, int, str, dict[str, int]] | None = None
     careful: bool = False  # every instruction is issued carefully from here on
     # Of calls that break a rule, by all that the reports about them depend on (`nkitools.issue.broken_plans`).
     broken_plans: dict[tuple[Any, ...], Any] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nkitools.chip.argument_types import Number, Pattern
+from nkitools.chip.core import CORE
 from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.indexing import Key
@@ -184,16 +185,18 @@ def assign(tensor: NkiTensor, key: Key, value: NkiTensor) -> None:
     stays = tensor.storage.on_chip and value.storage.on_chip
     reporter, about = REPORTER.get(), tensor.storage.id
     frame = sys._getframe(2)  # of the author: outside of this function and of `NkiTensor.__setitem__`
-    if not (isinstance(reporter, Reporter) and reporter.counts(frame, about)):
+    if not (isinstance(reporter, Reporter) and reporter.counts(frame, about, begins=True)):
         message = f"an assignment copies into tensor{name_of(dst)}; no document has this form, which some compilers"
         remedy = f"Write nisa.{'tensor_copy' if stays else 'dma_copy'}(dst=tensor[...], src=value)."
         report("NK621", f"{message} refuse", about=(dst, value), remedy=remedy)
         if isinstance(reporter, Reporter):
             reporter.note(frame, about)
-    if stays:
-        _assigned_copy(dst=dst, src=value)
-    else:
-        _assigned_dma(dst=dst, src=value)
+    try:
+        (_assigned_copy if stays else _assigned_dma)(dst=dst, src=value)
+    finally:
+        core = CORE.get()
+        if core is not None:
+            core.counted = None
 
 
 _assigned_copy, _assigned_dma = tensor_copy.called_from(3), dma_copy.called_from(3)

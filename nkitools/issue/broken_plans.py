@@ -29,26 +29,37 @@ _NUMBERS = (int, float, np.generic, type(None))
 
 
 class BrokenPlan(NamedTuple):
-    """A plan, and what was reported when it was made: with the numbers of the arguments that each report is about."""
+    """A plan, and what was reported when it was made: with the numbers of the arguments that each report is about.
+
+    ``data``: the numbers of the arguments that are data; ``tensors``: of those that are tensors, with whether the role
+    and whether the plan says that they are written.
+    """
 
     plan: Plan
     reports: tuple[tuple[Reported, tuple[int, ...]], ...]
+    data: tuple[int, ...]
+    tensors: tuple[tuple[int, bool, bool], ...]
 
     def issue(self, form: InstructionForm, core: Core, values: tuple[Any, ...]) -> None:
         """Report the same about the arguments of another call, and carry out the call."""
-        plan, frame, record = self.plan, author_frame(2), core.record
+        plan, record = self.plan, core.record
+        frame = author_frame(2) if core.counted is None else core.counted[0]
         for said, numbers in self.reports:
             _report(said, [values[number] for number in numbers], frame)
-        data = [value for value, role in zip(values, form.roles, strict=True) if role in DATA]
-        plan.compute(*[value.array if value.__class__ is NkiTensor else value for value in data])
+        data, tensors = [], []
+        for number in self.data:
+            value = values[number]
+            data.append(value.array if value.__class__ is NkiTensor else value)
+        plan.compute(*data)
         if core.evidence:
             judge_call(core, plan, form.roles, values)
-        tensors = [value for value in data if value.__class__ is NkiTensor]
-        for tensor, is_written in zip(tensors, plan.written, strict=True):
+        for number, _, is_written in self.tensors:
+            tensor = values[number]
             if is_written and not tensor.storage.full:
                 tensor.storage.mark_written(tensor.layout, tensor.byte_offset)
+            tensors.append(tensor)
         if plan.in_psum:
-            note_accesses(plan, data)
+            note_accesses(plan, [values[number] for number in self.data])
         record.commit(plan, _site(record, frame), words_of(tensors))
 
 
@@ -60,8 +71,9 @@ def _site(record: Record, frame: FrameType | None) -> int:
 
 def _report(said: Reported, about: list[NkiTensor], frame: FrameType | None) -> None:
     """Report it once more: a message that the place has made about the same tensor is only counted."""
-    if any(said.rule in tensor.storage.excused for tensor in about):
-        return
+    for tensor in about:
+        if said.rule in tensor.storage.excused:
+            return
     reporter, only = REPORTER.get(), about[0].storage.id if len(about) == 1 else -1
     if not isinstance(reporter, Reporter) or frame is None or only < 0:
         said.about(*about)
@@ -81,11 +93,11 @@ def issue_broken(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> 
         return False
     if known is None:
         return False
-    for value, role in zip(values, form.roles, strict=True):
-        if value.__class__ is NkiTensor:
-            storage = value.storage
-            if storage.guard is not None if role in WRITTEN else storage.lacks(value.layout, value.byte_offset):
-                return False
+    for number, is_output, _ in known.tensors:
+        value = values[number]
+        storage = value.storage
+        if storage.guard is not None if is_output else storage.lacks(value._layout or value.layout, value.byte_offset):
+            return False
     known.issue(form, core, values)
     return True
 
@@ -103,7 +115,13 @@ def keep(form: InstructionForm, core: Core, values: tuple[Any, ...], plan: Plan,
         if said.rule in ABOUT_STORAGE or len(numbers) < len(about):
             return
         reports.append((said, numbers))
-    core.broken_plans[key] = BrokenPlan(plan, tuple(reports))
+    data = tuple(number for number, role in enumerate(form.roles) if role in DATA)
+    tensors = [number for number, value in enumerate(values) if isinstance(value, NkiTensor)]
+    if not set(tensors) <= set(data):
+        return
+    written = zip(tensors, plan.written, strict=True)
+    outputs = tuple((number, form.roles[number] in WRITTEN, is_written) for number, is_written in written)
+    core.broken_plans[key] = BrokenPlan(plan, tuple(reports), data, outputs)
 
 
 def _key(form: InstructionForm, values: tuple[Any, ...]) -> tuple[Any, ...] | None:

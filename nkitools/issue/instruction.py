@@ -185,8 +185,11 @@ class Instruction(InstructionForm, Generic[P]):
         """Issue a call that the fast path does not take; ``more`` and ``unknown``: arguments that have no parameter."""
         if core is None:
             core = current_core(f"nisa.{self.name}")
-        if more or unknown or any(value is MISSING for value in values):
+        if more or unknown:
             self._bind_wrong_call(values, more, unknown)
+        for value in values:
+            if value is MISSING:
+                self._bind_wrong_call(values, more, unknown)
         return self.issue(core, values)
 
     def issue(self, core: Core, values: tuple[Any, ...]) -> NkiInstruction:

@@ -145,18 +145,29 @@ class Reporter:
         self.latest = known
         return True
 
-    def counts(self, frame: FrameType, about: int, message: str = "") -> bool:
-        """Count a report about a storage that the place has made before (see `note`); return False if it is new."""
+    def counts(self, frame: FrameType, about: int, message: str = "", *, begins: bool = False) -> bool:
+        """Count a report about a storage that the place has made before (see `note`); return False if it is new.
+
+        ``begins``: further reports of the same call may follow, with the same loop counters (``core.counted``, which
+        the caller sets to None at the end of the call).
+        """
         known = self._noted.get((id(frame.f_code), frame.f_lasti, about, message))
         if known is None:
             return False
         said, name, around = known
-        variables, core = frame.f_locals, CORE.get()
-        tensor = variables.get(name)
-        if tensor.__class__ is NkiTensor and tensor.storage.id == about and core is not None:
-            loops = around.counters(frame, variables)
-            if loops is not None and said.kept.reason == allowance(said.rule):
-                self.findings.repeated(said.kept, core.program, loops, said.message)
+        core = CORE.get()
+        if core is not None:
+            counted = core.counted
+            if counted is None or counted[0] is not frame or counted[1] != about or counted[2] != name:
+                variables = frame.f_locals
+                tensor = variables.get(name)
+                is_named = tensor.__class__ is NkiTensor and tensor.storage.id == about
+                loops = around.counters(frame, variables) if is_named else None
+                counted = None if loops is None else (frame, about, name, loops)
+                if begins:
+                    core.counted = counted
+            if counted is not None and said.kept.reason == allowance(said.rule):
+                self.findings.repeated(said.kept, core.program, counted[3], said.message)
                 self.reports += 1
                 return True
         if not self._count(said, frame):

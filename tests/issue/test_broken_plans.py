@@ -29,6 +29,20 @@ def elements(x: Any) -> Any:
     return out
 
 
+def assigned(x: Any) -> Any:
+    """Elements by assignments, each with two findings (NK108 and NK621), of two tiles and in two loops."""
+    out = nl.ndarray((16, 8), nl.float32, buffer=nl.shared_hbm)
+    tile, first, second = nl.load(x), nl.load(x), nl.load(x)
+    for i in range(8):
+        for j in range(8):
+            first[i, j] = tile[i, 7 - j]
+        for k in range(4):
+            (first, second)[k % 2][i, k] = tile[i, k]
+    nl.store(out[0:8], first)
+    nl.store(out[8:16], second)
+    return out
+
+
 def two_tiles(x: Any) -> Any:
     """Two tiles in turns at one line, whose findings name each."""
     out = nl.ndarray((16, 8), nl.float32, buffer=nl.shared_hbm)
@@ -52,7 +66,7 @@ def numbers(x: Any) -> Any:
     return out
 
 
-@pytest.mark.parametrize("kernel", [elements, two_tiles, numbers])
+@pytest.mark.parametrize("kernel", [elements, assigned, two_tiles, numbers])
 def test_both_ways_agree(kernel: Any) -> None:
     """Outputs, rows, dependences and findings, with their counts, places and names, are the careful path's."""
     warm, careful = both(partial(seen, kernel, X))
