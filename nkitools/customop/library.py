@@ -20,7 +20,7 @@ _MOST_STACK = 400 * 1024
 class Library(CompiledLibrary):
     """The operators of one library, by attribute (``library.giou``) or by name (``library.ops["giou"]``).
 
-    Where an operator is named like an attribute of the library, ``ops`` has it. An unknown name is an AttributeError.
+    If an operator has the name of a library attribute, only ``ops`` has it. An unknown name is an AttributeError.
     ``name`` is that of NEURON_LIBRARY, its name in torch; ``path`` is its file: the one that `load_library` takes if
     there is a build directory, else a file in the cache, which `load_library` refuses. ``stack_size``: that of
     ``-DSTACK_SIZE``, in bytes, None without one.

@@ -100,7 +100,7 @@ def install_torch_stand_in(prefer: str = "auto") -> None:
     """Replace ``torch_neuronx.xla_impl.custom_op`` by nkitools' own ``load`` and ``load_library``, which run operators
     on this host, until `remove_torch_stand_in`. A second call does nothing.
 
-    Raises `RealPackage` where AWS's torch_neuronx with ``xla_impl.custom_op`` is installed (2.9 or lower), unless
+    Raises `RealPackage` if AWS's torch_neuronx with ``xla_impl.custom_op`` is installed (2.9 or lower), unless
     ``prefer`` is ``"builtin"``; ValueError for another ``prefer`` than that and ``"auto"``.
     """
     global _installed

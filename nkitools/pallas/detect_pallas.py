@@ -30,7 +30,7 @@ _NEVER = frozenset({"neuronxcc", "nki", "nkitools", "numpy", "scipy"}) | sys.std
 
 
 def is_pallas_function(fn: Callable[..., Any]) -> bool:
-    """Return whether ``fn`` is taken for a JAX function; ``fn`` is not called.
+    """Return True if ``fn`` is taken for a JAX function; ``fn`` is not called.
 
     True for a function that JAX has made (``jax.jit``) or defines, and for a function whose code names JAX or another
     such function; partials, methods and callable objects count as the function that they call. This is a guess: JAX

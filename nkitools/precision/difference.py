@@ -18,7 +18,7 @@ class Difference:
 
     ``max_abs``, ``rms`` and ``max_relative`` are over all elements, ``max_relative`` over those that are not 0 in the
     other array; ``index`` is where ``max_abs`` lies; ``different`` of ``size`` elements are unequal. Equal infinities
-    and NaN where NaN belongs are no difference; a NaN or infinity elsewhere is an infinite one.
+    and NaN in both arrays are no difference; any other NaN or infinity is an infinite one.
     """
 
     max_abs: float

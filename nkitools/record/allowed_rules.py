@@ -26,8 +26,8 @@ def allowance(rule: str) -> str | None:
 def allow_findings(*rules: str, reason: str = "") -> Iterator[None]:
     """Accept the findings of ``rules`` (ids, slugs or legacy codes) in the runs started inside.
 
-    They go to ``run.allowed`` in place of ``run.findings``, and ``reason`` to ``run.reasons``; where two blocks allow
-    one rule, the inner one's reason counts. An error of an allowed rule raises nothing as long as a result can still be
+    They go to ``run.allowed`` in place of ``run.findings``, and ``reason`` to ``run.reasons``; if two blocks allow one
+    rule, the inner one's reason counts. An error of an allowed rule raises nothing as long as a result can still be
     computed; otherwise it is raised as if it were not allowed.
     ValueError for an unknown rule and for NK607: what is not modelled has no result that could be accepted.
     """

@@ -47,9 +47,10 @@ MIXED = "+"
 class Picture:
     """The elements of a tensor that a finding is about, in a few lines of signs.
 
-    A line stands for the rows ``rows[i]`` (first and last, of dimension 0), and its signs share out the ``columns``
-    equally; ``rows`` is empty where there is one line only. ``across`` names what goes from left to right (``columns``,
-    ``elements``, ``rows``, ...), from ``first`` on. ``meanings`` explains each sign, ``+`` being a mixture.
+    ``lines[i]`` shows the rows ``rows[i]`` (the first and the last one, of dimension 0); its signs share out the
+    ``columns`` equally. ``rows`` is empty for a single row, a single column and a range of indices. ``across`` labels
+    the horizontal axis (``columns``, ``elements``, ``rows``, ...), which begins at ``first``. ``meanings`` explains
+    each sign; ``+`` is a mixture.
     """
 
     lines: tuple[str, ...]

@@ -60,12 +60,12 @@ class Print:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether ``value`` holds all elements."""
+        """Return True if ``value`` holds all elements of the printed tensor, False if only its corners."""
         return self.reduced is None
 
     @property
     def is_text(self) -> bool:
-        """Return whether the value has no elements: only the prefix was printed, or an empty tensor."""
+        """Return True if the value has no elements: only the prefix was printed, or an empty tensor."""
         return self.value.size == 0
 
     @property
@@ -214,7 +214,7 @@ class Print:
         return self.prefix, self.program or (0,), self.rank, self.loops
 
     def same_values(self, other: Print) -> bool:
-        """Return whether both prints have equal shapes, dtypes, elements and masks; NaN equals NaN.
+        """Return True if both prints have equal shapes, dtypes, elements and masks; NaN equals NaN.
 
         All shapes of one element are equal: NKI prints a number as a tile [1, 1], JAX and printf without dimensions.
         Elements that are masked in both do not count. Values beyond the limit are equal if their corners and `numbers`
