@@ -83,7 +83,7 @@ def _order(check: Check, src: NkiTensor, axes: Sequence[int] | None) -> tuple[in
     order = AXES.get(src.ndim)
     if order is None:
         check.refuse("NK110", f"`src`, {describe(src)}, must have 2, 3 or 4 dimensions", src)
-    if axes is not None and axes != order:
+    if axes is not None and not (isinstance(axes, tuple) and axes == order):
         check.refuse("NK609", f"`axes` of a source of {src.ndim} dimensions must be {order}, it is {axes!r}")
     return order
 

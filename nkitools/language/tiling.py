@@ -242,7 +242,7 @@ _ORDERS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 def _order(order: Any, shape: tuple[int, ...], memory: MemoryRegion, what: str) -> tuple[int, ...]:
     """Return the axes of a destination of nisa.dma_transpose for tiles of ``shape``; NK101, NK201 and NK609."""
-    if order != _ORDERS.get(len(shape)) or not isinstance(order, tuple):
+    if not isinstance(order, tuple) or order != _ORDERS.get(len(shape)):
         wanted = _ORDERS.get(len(shape))
         has = f"it is {wanted}" if wanted else "there is none: nisa.dma_transpose takes 2 to 4 dimensions"
         message = f"nl.empty_like: transpose_axes={order!r} is not the order of nisa.dma_transpose for {what}; {has}"

@@ -7,13 +7,18 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import neuronxcc.nki as old
+import neuronxcc.nki.isa as old_isa
+import neuronxcc.nki.language as old_nl
 import pytest
 
 import nkitools
 from nkitools.chip.core import current_core
+from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.dialects.legacy import valid_calls as legacy_calls
 from tests.dialects.modern import test_language_calls, valid_calls
 from tests.dialects.modern.valid_calls import tile
 from tests.dialects.wrong_calls import Arguments, Simulate, broken_by, named_rules, written
@@ -48,6 +53,12 @@ def unfinished(simulate: Simulate) -> Simulate:
             simulate(kernel, **settings)
 
     return run
+
+
+def as_legacy(kernel: Any, **settings: Any) -> None:
+    """Run a kernel of the legacy dialect, which stores nothing (NK403)."""
+    with suppress(nkitools.KernelError):
+        nkitools.simulate(old.jit(kernel), **settings)
 
 
 def hbm(*shape: int, dtype: Any = nl.float32) -> Any:
@@ -136,8 +147,7 @@ METHODS: dict[str, Make] = {
 
 def cases(home: Any, calls: dict[str, Make], simulate: Simulate = nkitools.simulate) -> list[Any]:
     """The functions of a module or class as cases of a test."""
-    name = home.__name__.rpartition(".")[2]
-    return [pytest.param(home, each, make, simulate, id=f"{name}.{each}") for each, make in calls.items()]
+    return [pytest.param(home, each, make, simulate, id=f"{home.__name__}.{each}") for each, make in calls.items()]
 
 
 FUNCTIONS = [
@@ -150,26 +160,34 @@ FUNCTIONS = [
     *cases(ncc, {"all_gather_v": variable}, on_cores_of_ranks),
     *cases(ncc, TO_ALL, unfinished(on_ranks)),
     *cases(ncc, FROM_ALL, unfinished(on_cores_of_ranks)),
+    *cases(old_isa, legacy_calls.ISA, as_legacy),
+    *cases(old_nl, legacy_calls.LANGUAGE, as_legacy),
 ]
+OF_TENSORS = [*cases(nl.NkiTensor, METHODS), *cases(Tensor, legacy_calls.METHODS, as_legacy)]
+
+
+def unnamed(home: Any, function: Any, rules: dict[str, str]) -> dict[str, str]:
+    """Those of the rules that neither a function's docstring names nor, for all functions alike, that of the module."""
+    is_legacy = home in (old_isa, old_nl, Tensor)
+    named = named_rules(function.__doc__ or "") | named_rules((old_isa if is_legacy else nisa).__doc__ or "")
+    return {rule: what for rule, what in rules.items() if rule not in named}
 
 
 @pytest.mark.parametrize(("home", "name", "make", "simulate"), FUNCTIONS)
 def test_a_docstring_names_the_rules_that_wrong_calls_break(
     home: Any, name: str, make: Make, simulate: Simulate
 ) -> None:
-    """Or that of the module names them, for all functions alike; and a rule refuses each of the calls."""
+    """Or that of the module does; and a rule refuses each of the calls."""
     function = getattr(home, name)
     broken = broken_by(function, make, simulate, CHIPS.get(name, "trn2"))
-    named = named_rules(function.__doc__ or "") | named_rules(nisa.__doc__ or "")
-    assert {rule: what for rule, what in broken.rules.items() if rule not in named} == {}
+    assert unnamed(home, function, broken.rules) == {}
     assert broken.bare == []
 
 
-@pytest.mark.parametrize(("home", "name", "make", "simulate"), cases(nl.NkiTensor, METHODS))
+@pytest.mark.parametrize(("home", "name", "make", "simulate"), OF_TENSORS)
 def test_a_method_of_a_tensor_names_them_too(home: Any, name: str, make: Make, simulate: Simulate) -> None:
     """Arguments that are missing or unknown are Python's own TypeError there."""
     method = getattr(home, name)
     broken = broken_by(method, make, simulate)
-    named = named_rules(method.__doc__ or "") | named_rules(nisa.__doc__ or "")
-    assert {rule: what for rule, what in broken.rules.items() if rule not in named} == {}
+    assert unnamed(home, method, broken.rules) == {}
     assert [each for each in broken.bare if not each.startswith(("no ", "an unknown keyword"))] == []

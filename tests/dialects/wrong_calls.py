@@ -8,13 +8,17 @@ import re
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache
+from pydoc import locate
 from typing import Any, NamedTuple
 
+import neuronxcc.nki.isa as old_isa
+import neuronxcc.nki.language as old
 import numpy as np
 
 import nkitools
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.run_session import current_findings
@@ -33,8 +37,7 @@ class Wrong(NamedTuple):
 
 
 DTYPES = (
-    *("int8", "uint8", "int32", "uint32", "uint16", "float16", "bfloat16", "float8_e4m3", "float8_e8m0fnu"),
-    *("float8_e4m3fn_x4", "bool"),
+    *("int8", "uint8", "int32", "uint32", "uint16", "bfloat16", "float8_e4m3", "float8_e8m0fnu", "float8_e4m3fn_x4"),
 )
 OPERATORS = (
     *("add", "multiply", "divide", "power", "maximum", "logical_and", "bitwise_and", "equal", "abs_max", "exp"),
@@ -46,7 +49,27 @@ SHAPES: tuple[Any, ...] = (
     *((), "x", None, 1.5, [0], {"x": 1}),
 )
 OTHERS: tuple[Any, ...] = (
-    *(0, 1, -1, 2, 7, 3000, 1.5, 1e39, "x", None, True, [], [0], [1, 0], [[0, 1]], [[1, 3], [1, 2]], [None], (0, 0)),
+    *(
+        0,
+        1,
+        np.int64(1),
+        -1,
+        2,
+        7,
+        3000,
+        1.5,
+        1e39,
+        "x",
+        None,
+        True,
+        [],
+        [0],
+        [1, 0],
+        [[0, 1]],
+        [[1, 3], [1, 2]],
+        [None],
+        (0, 0),
+    ),
     {"x": 1},
 )
 
@@ -59,23 +82,40 @@ class Made(NamedTuple):
 
 def written(shape: tuple[int, ...], dtype: Any = nl.float32, buffer: Any = nl.sbuf, value: Any = 1) -> Any:
     """A tensor whose elements are all there."""
-    made = nl.ndarray(shape, dtype, buffer)
-    if made.dtype.kind != "packed":
-        made.storage.array[...] = value
-    made.storage.mark_written(made.layout, made.byte_offset)
+    return _filled(nl.ndarray(shape, dtype, buffer), value)
+
+
+def legacy(shape: tuple[int, ...], dtype: Any = np.float32, buffer: Any = old.sbuf, value: Any = 1) -> Any:
+    """A tensor of the legacy dialect whose elements are all there."""
+    made = old.ndarray(shape, dtype=dtype, buffer=buffer)
+    _filled(made.base, value)
     return made
 
 
-MADE = tuple(
-    map(
-        Made,
-        (
-            *(lambda: written((8, 1)), lambda: written((8, 4)), lambda: written((7, 1), nl.int32)),
-            *(lambda: written((8, 1), buffer=nl.hbm), lambda: written((1, 1), nl.int32)),
-            *(lambda: nl.ndarray((8, 4), nl.float32), lambda: nl.ndarray((1, 1), nl.int32)),
-            *(lambda: nisa.register_alloc(7), lambda: nisa.register_alloc()),
-        ),
+def _filled(tensor: Any, value: Any) -> Any:
+    if tensor.dtype.kind != "packed":
+        tensor.storage.array[...] = value
+    tensor.storage.mark_written(tensor.layout, tensor.byte_offset)
+    return tensor
+
+
+def made_values(make: Any, language: Any) -> tuple[Made, ...]:
+    """Return tensors for arguments that are none."""
+    return (
+        *(Made(lambda shape=shape: make(shape)) for shape in ((8, 1), (8, 4))),
+        *(Made(lambda shape=shape: make(shape, language.int32)) for shape in ((7, 1), (1, 1))),
+        Made(lambda: make((8, 1), buffer=language.hbm)),
+        *(Made(lambda size=size: language.ndarray((size, size), language.int32)) for size in (8, 1)),
     )
+
+
+MADE = (*made_values(written, nl), Made(lambda: nisa.register_alloc(7)), Made(nisa.register_alloc))
+MADE_LEGACY = (*made_values(legacy, old), *(Made(lambda size=size: old.arange(size)[:, None]) for size in (8, 1)))
+MASKS: tuple[Any, ...] = (
+    *(3, True, False, "x", [True], np.ones((8, 4), bool), *MADE_LEGACY),
+    *(Made(lambda size=size: old.arange(size)[:, None] < 4) for size in (8, 5, 1, 32)),
+    Made(lambda: old.arange(4)[None, :] < 2),
+    Made(lambda: (old.arange(8)[:, None] < 4) & (old.arange(4)[None, :] < 2)),
 )
 
 
@@ -86,8 +126,14 @@ def like(tensor: Any, shape: Any = None, dtype: Any = None, buffer: Any = None) 
     first = array.flat[0] if is_plain else 0
     same = is_plain and shape is None
     value = array if same else 0 if first != first else first
+    make = legacy if is_legacy(tensor) else written
     with np.errstate(all="ignore"):
-        return written(shape or tensor.storage.shape, dtype or tensor.dtype, buffer or tensor.buffer, value)
+        return make(shape or tensor.storage.shape, dtype or tensor.dtype, buffer or tensor.buffer, value)
+
+
+def is_legacy(value: Any) -> bool:
+    """Whether it is a tensor of the legacy dialect."""
+    return isinstance(value, Tensor)
 
 
 def rows_of(tensor: Any, size: int) -> tuple[int, ...]:
@@ -104,29 +150,52 @@ def _last(tensor: Any, part: slice) -> Any:
     return tensor[(*[slice(None)] * (tensor.ndim - 1), part)]
 
 
+def _rows(tensor: Any, part: slice) -> Any:
+    return tensor[(part, *[slice(None)] * (tensor.ndim - 1))]
+
+
 def tensor_changes() -> Iterator[Wrong]:
     """Yield what is done to one tensor."""
     yield Wrong("1-D", lambda t: like(t, (math.prod(t.shape),)))
     yield Wrong("one element", lambda t: like(t, (1, 1)))
-    for more in (1, 2, 4):
-        yield Wrong(f"{more} dimensions more", lambda t, more=more: like(t, (t.shape[0], *[1] * more, *t.shape[1:])))
-    for size in (1, 7, 129, 256):
+    for more in ((1,), (1, 1), (2, 1, 2, 1)):
+        yield Wrong(f"{len(more)} dimensions more", lambda t, more=more: like(t, (t.shape[0], *more, *t.shape[1:])))
+    for size in (1, 7, 129):
         yield Wrong(f"{size} partitions", lambda t, size=size: like(t, rows_of(t, size)))
-    for size in (1, 3, 5, 8, 600, 70000):
+    for size in (1, 5, 600, 70000):
         yield Wrong(f"{size} columns", lambda t, size=size: like(t, columns_of(t, size)))
     yield Wrong("twice as many columns", lambda t: like(t, columns_of(t, 2 * t.shape[-1])))
-    for memory in ("hbm", "shared_hbm", "psum", "sbuf"):
-        yield Wrong(f"in {memory}", lambda t, memory=memory: like(t, buffer=getattr(nl, memory)))
+    for memory in (nl.hbm, nl.psum, nl.sbuf):
+        yield Wrong(f"in {memory}", lambda t, memory=memory: like(t, buffer=memory))
     for dtype in DTYPES:
-        yield Wrong(f"of {dtype}", lambda t, dtype=dtype: like(t, dtype=getattr(nl, dtype)))
-    yield Wrong("from partition 3 on", lambda t: like(t, rows_of(t, t.shape[0] + 3))[3:])
-    yield Wrong("from partition 40 on", lambda t: like(t, rows_of(t, 128))[40 : 40 + t.shape[0]])
-    yield Wrong("every other partition", lambda t: like(t, rows_of(t, 2 * t.shape[0]))[0 : 2 * t.shape[0] : 2])
+        yield Wrong(f"of {dtype}", lambda t, dtype=dtype: like(t, dtype=getattr(old if is_legacy(t) else nl, dtype)))
+    yield Wrong("from partition 3 on", lambda t: _rows(like(t, rows_of(t, t.shape[0] + 3)), slice(3, None)))
+    yield Wrong("from partition 40 on", lambda t: _rows(like(t, rows_of(t, 128)), slice(40, 40 + t.shape[0])))
+    yield Wrong("every other partition", lambda t: _rows(like(t, rows_of(t, 2 * t.shape[0])), slice(0, None, 2)))
     yield Wrong("every other column", lambda t: _last(like(t, columns_of(t, 2 * t.shape[-1])), slice(0, None, 2)))
     yield Wrong("from column 1 on", lambda t: _last(like(t, columns_of(t, t.shape[-1] + 1)), slice(1, None)))
-    yield Wrong("not written", lambda t: nl.ndarray(t.shape, t.dtype, t.buffer))
+    yield Wrong("not written", lambda t: (old if is_legacy(t) else nl).ndarray(t.shape, dtype=t.dtype, buffer=t.buffer))
+
+
+def index_changes() -> Iterator[Wrong]:
+    """Yield views by an index that only the modern dialect has."""
     yield Wrong("rows out of bounds", lambda t: like(t, buffer=nl.hbm).vector_select(0, _index(t, 99999)))
     yield Wrong("columns by an index", lambda t: t.indirect(_index(t, 0)))
+
+
+def legacy_changes() -> Iterator[Wrong]:
+    """Yield views that only the legacy dialect has."""
+    yield Wrong("partly outside", lambda t: t[old.arange(t.shape[0] + 1)[:, None], old.arange(t.shape[1])[None, :]])
+    yield Wrong("by indices", lambda t: t[old.arange(t.shape[0])[:, None], old.arange(t.shape[1])[None, :]])
+    yield Wrong("by squares", lambda t: t[old.arange(2)[:, None] * old.arange(2)[:, None], old.arange(2)[None, :]])
+    for value in (0, 99):
+        yield Wrong(
+            "rows by a tile",
+            lambda t, value=value: like(t, buffer=old.hbm)[
+                legacy((t.shape[0], 1), np.int32, value=value), old.arange(t.shape[1])[None, :]
+            ],
+        )
+    yield Wrong("in blocks", lambda t: like(t, (2, old.par_dim(t.shape[0]), *t.shape[1:])))
 
 
 def _index(tensor: Any, value: int) -> Any:
@@ -135,7 +204,7 @@ def _index(tensor: Any, value: int) -> Any:
 
 def is_tensor(value: Any) -> bool:
     """Whether it is a tensor, or a list that begins with one."""
-    return isinstance(value, NkiTensor) or (isinstance(value, list) and bool(value) and is_tensor(value[0]))
+    return isinstance(value, (NkiTensor, Tensor)) or (isinstance(value, list) and bool(value) and is_tensor(value[0]))
 
 
 def _changed(value: Any, change: Change) -> Any:
@@ -161,7 +230,9 @@ def wrong_calls(function: Any, right: Arguments) -> Iterator[Wrong]:
     yield Wrong("nothing", dict)
     yield Wrong("an unknown keyword", lambda arguments: {**arguments, "no_such_argument": 1})
     tensors = [role for role, value in right.items() if is_tensor(value)]
-    for what, change in tensor_changes() if tensors else ():
+    is_old = function.__module__.startswith("nkitools.dialects.legacy")
+    own = legacy_changes() if is_old else index_changes()
+    for what, change in (*tensor_changes(), *own) if tensors else ():
         yield Wrong(f"all {what}", _all(change))
         for role in tensors if len(tensors) > 1 else ():
             yield Wrong(f"{role} {what}", _one(role, change))
@@ -174,12 +245,14 @@ def wrong_calls(function: Any, right: Arguments) -> Iterator[Wrong]:
             continue
         if parameter.default is parameter.empty:
             yield Wrong(f"no {role}", lambda a, role=role: {name: a[name] for name in a if name != role})
-        for value in _values(role, right.get(role, parameter.default)):
+        for value in _values(role, right.get(role, parameter.default), old if is_old else nl):
             yield Wrong(f"{role}={'a tensor or register' if isinstance(value, Made) else value!r}", _put(role, value))
 
 
-def _values(role: str, right: Any) -> tuple[Any, ...]:
+def _values(role: str, right: Any, language: Any) -> tuple[Any, ...]:
     """Return values that are tried of an argument that may be ``right``."""
+    if role == "mask":
+        return MASKS
     if is_tensor(right):
         return NO_TILES
     if role == "buffer" or isinstance(right, MemoryRegion):
@@ -187,9 +260,9 @@ def _values(role: str, right: Any) -> tuple[Any, ...]:
     if isinstance(right, Enum):
         return (*type(right), "x", 1)
     if re.fullmatch(r"([a-z]+_)?op\d?", role):
-        return (*(getattr(nl, each) for each in OPERATORS), "add", 3, None)
+        return (*(getattr(language, each) for each in OPERATORS if hasattr(language, each)), "add", 3, None)
     if role.endswith("dtype"):
-        return (*(getattr(nl, each) for each in DTYPES), np.int64, np.uint64, "foo", 3)
+        return (*(getattr(language, each) for each in DTYPES if hasattr(language, each)), np.int64, np.uint64, "foo", 3)
     if role == "shape":
         return SHAPES
     if isinstance(right, np.ndarray):
@@ -199,7 +272,7 @@ def _values(role: str, right: Any) -> tuple[Any, ...]:
             np.ones(()),
             np.ones((0, 4)),
         )
-    return (*OTHERS, *MADE)
+    return (*OTHERS, *(MADE if language is nl else MADE_LEGACY))
 
 
 def called(function: Any, arguments: Arguments) -> None:
@@ -225,6 +298,7 @@ def broken_by(
     """Return what the spoilt calls of a function break, each the first error of its own."""
     found = Broken({}, [])
     right: Arguments = {}
+    seen = [0]  # findings of the run that goes on
 
     def note(what: str, error: Exception) -> None:
         finding = getattr(error, "finding", None)
@@ -236,7 +310,9 @@ def broken_by(
     def attempt(wrong: Wrong) -> None:
         try:
             arguments = wrong.change(make())
-        except nkitools.KernelError:  # a tensor that there cannot be, or a right call that is refused here
+        except Exception as error:  # a tensor that there cannot be, or a right call that is refused here
+            if not hasattr(error, "finding") and not isinstance(error, (AttributeError, MemoryError)):
+                raise
             return
         try:
             called(function, arguments)
@@ -244,18 +320,20 @@ def broken_by(
             note(wrong.what, error)
         findings = current_findings()
         assert findings is not None
-        for each in findings.run.findings:
-            if is_own(each):
-                found.rules.setdefault(each.rule, wrong.what)
+        warnings = [each for each in findings.run.findings[seen[0] :] if is_own(each)]
+        seen[0] = len(findings.run.findings)
+        for each in warnings:
+            found.rules.setdefault(each.rule, wrong.what)
 
     def kernel() -> None:
+        seen[0] = 0
         right.update(right or make())
         for wrong in wrong_calls(function, right):
             attempt(wrong)
 
     simulate(kernel, chip=chip)
     for settings in ({"chip": "trn1"}, {"chip": "trn3"}, {"nki_version": "0.6"}):
-        what = " ".join(settings.values())
+        what, seen[0] = " ".join(settings.values()), 0
         simulate(lambda what=what: attempt(Wrong(what, dict)), **{"chip": chip, **settings})
     try:
         called(function, right)
@@ -266,9 +344,17 @@ def broken_by(
 
 @cache
 def named_rules(doc: str) -> frozenset[str]:
-    """The rules that a docstring names, with "NK107 to NK111" spelled out."""
+    """The rules that a docstring names, with "NK107 to NK111" spelled out, and those of functions that it refers to."""
     text = " ".join(doc.split())
     found = set(re.findall(r"NK\d{3}", text))
     for first, last in re.findall(r"NK(\d{3}) to NK(\d{3})", text):
         found |= {f"NK{number}" for number in range(int(first), int(last) + 1)} & set(RULES)
+    for reference in re.findall(r"nkitools(?:\.\w+)+", text):
+        found |= named_rules(_documentation(locate(reference)))
+    for language, name in re.findall(r"\bas (?:for )?(nl|nisa)\.(\w+)", text):
+        found |= named_rules(_documentation(getattr(old if language == "nl" else old_isa, name, None)))
     return frozenset(found)
+
+
+def _documentation(found: Any) -> str:
+    return getattr(getattr(found, "instruction", found), "__doc__", None) or ""

@@ -1,4 +1,9 @@
-"""``nki.isa`` of the legacy dialect: instructions that return their result as a new tile."""
+"""``nki.isa`` of the legacy dialect: instructions that return their result as a new tile.
+
+Every instruction can give these errors and warnings, beside those that its docstring lists: NK611 (a call outside of a
+kernel), NK602 and NK604 (a tile, index or mask where a Python value is meant), NK304, NK305, NK307 and NK404 (values:
+saturated, out of range, inexact in float32, a new NaN or infinity).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""``nki.language`` of the legacy dialect."""
+"""``nki.language`` of the legacy dialect.
+
+Beside the errors that its docstring lists a function of tiles can give those of every instruction, which the docstring
+of ``neuronxcc.nki.isa`` names.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,8 @@ def static_cast(input_data: Operand | Array, dtype: DTypeLike) -> Any:
     """Return a copy of a tile, an array or a number in another dtype.
 
     A tile becomes a new SBUF tile; integers are rounded to the nearest and saturate (NK304). A number (which becomes a
-    NumPy scalar) or an array is cast as by NumPy's ``astype``, which cuts fractions off. Errors: NK201, NK301, NK609.
+    NumPy scalar) or an array is cast as by NumPy's ``astype``, which cuts fractions off.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK402, NK603, NK609, NK611, NK612.
     """
     kind = element_type(dtype)
     if isinstance(input_data, Tensor):
@@ -52,7 +57,10 @@ def static_cast(input_data: Operand | Array, dtype: DTypeLike) -> Any:
 
 
 def finfo(dtype: DTypeLike) -> Any:
-    """Return the limits of a floating-point dtype as NumPy's ``finfo`` has them. Errors: NK301 (another dtype)."""
+    """Return the limits of a floating-point dtype as NumPy's ``finfo`` has them.
+
+    Errors: NK301 (another dtype), NK609.
+    """
     kind = element_type(dtype)
     if not kind.is_float:
         refuse("NK301", f"nl.finfo: {kind} is no floating-point dtype")
@@ -62,7 +70,7 @@ def finfo(dtype: DTypeLike) -> Any:
 def gemm_grid() -> Grid:
     """Return ``nl.mgrid[0:128, 0:512]``: the indices of a moving operand, or of a product, on the Tensor Engine.
 
-    The sizes are nl.tile_size's. The reference says "tile definition" and no more.
+    The sizes are nl.tile_size's. The reference says "tile definition" and no more. Errors: NK609.
     """
     return mgrid[0 : tile_size.gemm_stationary_fmax, 0 : tile_size.gemm_moving_fmax]
 
@@ -70,7 +78,7 @@ def gemm_grid() -> Grid:
 def gemm_stationary_grid() -> Grid:
     """Return ``nl.mgrid[0:128, 0:128]``: the indices of a stationary operand on the Tensor Engine.
 
-    The sizes are nl.tile_size's. The reference says "tile definition" and no more.
+    The sizes are nl.tile_size's. The reference says "tile definition" and no more. Errors: NK609.
     """
     return mgrid[0 : tile_size.pmax, 0 : tile_size.gemm_stationary_fmax]
 

@@ -244,7 +244,7 @@ def nc_transpose(
     ``engine``: the Tensor Engine by default, whose result is in PSUM; that of the Vector Engine is in SBUF, and so is a
     result of another ``dtype`` than ``data``'s. Free dimensions become one. What ``mask`` leaves out is undefined in
     the result; it must leave a box of ``data`` (NK604).
-    Errors: those of nkitools.isa.matmul.nc_transpose, NK402, NK603, NK604, NK612.
+    Errors: those of nkitools.isa.matmul.nc_transpose, NK301, NK402, NK603, NK604, NK612.
     """
     what = "nisa.nc_transpose"
     checked(what, kwargs, data=data)

@@ -143,7 +143,7 @@ def all_reduce(
     in float32; a program waits for the others (NK504 if one never comes). ``dtype``: of the result, by default that of
     ``x``. Elements that ``mask`` leaves out are undefined. ``parallel_reduce`` changes nothing.
     ``asynchronous=True`` is refused (NK607), since nki.sync_thread, which would wait, is documented nowhere.
-    Errors: NK101, NK201, NK301, NK306, NK402, NK504, NK603, NK604, NK607, NK609, NK611, NK612.
+    Errors: NK101, NK107, NK108, NK201, NK301, NK306, NK402, NK504, NK603, NK604, NK607, NK609, NK611, NK612.
     """
     what = "nl.all_reduce"
     checked(what, kwargs, x=x)

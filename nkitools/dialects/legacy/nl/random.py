@@ -83,6 +83,7 @@ def dropout(x: Tensor, rate: Operand, *, dtype: ResultDType = None, mask: MaskLi
 
     ``rate``: a number from 0 to 1, or a tile of one element, or of one for each partition. All else is as for
     nisa.dropout.
+    Errors: those of nkitools.isa.random.dropout, NK402, NK603, NK604, NK609, NK611, NK612.
     """
     check_keywords("nl.dropout", kwargs)
     check_tile("nl.dropout", "x", x)

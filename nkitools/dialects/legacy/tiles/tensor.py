@@ -241,7 +241,7 @@ class Tensor(PythonForms):
     def view(self, dtype: DTypeLike) -> Tensor:
         """Return a view of the same bytes as another dtype; another width changes the size of the last dimension.
 
-        Errors: NK109 (a last dimension that does not divide, or has gaps), NK301, NK402, NK603.
+        Errors: NK109 (a last dimension that does not divide, or has gaps), NK301, NK402, NK603, NK609, NK612.
         """
         return Tensor(self.resolved().view(element_type(dtype)))
 
