@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import field
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.facts.versions import LanguageVersion, by_full_name, language_of
 from nkitools.rules.finding import not_modelled, refuse, report
 

@@ -7,11 +7,13 @@ A packed x4 dtype is, in NumPy, a one-field structured dtype of its name over a 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Kind = Literal["float", "signed", "unsigned", "bool", "packed"]
 DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any]"  # nl.float32, "float32", np.float32

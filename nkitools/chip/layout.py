@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import field
 from itertools import count
 from typing import Any
 
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 
 
 @dataclass(eq=False, slots=True)

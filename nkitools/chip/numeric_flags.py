@@ -11,11 +11,10 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nkitools.facts.light_classes import dataclass
 
-Array = npt.NDArray[Any]
+Array = np.ndarray[tuple[Any, ...], np.dtype[Any]]  # as numpy.typing's NDArray, whose import takes as long as four here
 
 EVIDENCE: ContextVar[list[Any] | None] = ContextVar("nkitools_evidence", default=None)
 

@@ -11,18 +11,20 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from nkitools.chip.dtypes import DType, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, tfloat32
 from nkitools.chip.numeric_flags import EVIDENCE, Saturated
+from nkitools.chip.numeric_flags import Array as Array
 from nkitools.facts.kept import on_forget
 from nkitools.rules.finding import refuse
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 _FLOAT64 = np.dtype(np.float64)

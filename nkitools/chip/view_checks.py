@@ -14,7 +14,6 @@ from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.chip.element_boxes import box_text
 from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.chip.own_indices import own_box, slot_of
-from nkitools.chip.pictures import picture_of_range
 from nkitools.facts.versions import language_of
 from nkitools.rules.finding import refuse
 
@@ -82,6 +81,8 @@ def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
 
 def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: int) -> NoReturn:
     """Refuse indices outside of the tensor (NK402): ``first`` to ``last``, named ``what`` in the message."""
+    from nkitools.chip.pictures import picture_of_range
+
     part = _of_a_part(tensor)
     refuse(
         "NK402",

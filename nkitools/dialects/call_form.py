@@ -5,15 +5,23 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import takewhile
 from types import FunctionType
 from typing import Any, NoReturn
 
 from nkitools.chip.core import CORE
 from nkitools.chip.dialect_semantics import DialectSemantics
+from nkitools.facts import options
+from nkitools.facts.light_classes import replace
+from nkitools.facts.versions import LanguageVersion
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import Finding, KernelError, error_of, refuse
+
+
+def language_here() -> LanguageVersion:
+    """Return the NKI version that holds: that of the run, outside of a run that of the option."""
+    core = CORE.get()
+    return core.language if core is not None else options.language()
 
 
 def with_call_forms(

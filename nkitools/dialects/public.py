@@ -10,13 +10,10 @@ from types import FunctionType
 from typing import Any
 
 from nkitools.chip.dialect_semantics import DialectSemantics
-from nkitools.dialects import absent
-from nkitools.dialects.call_form import with_call_forms
-from nkitools.dialects.version_forms import OTHER_VERSION, VersionedInstruction, language_here, versioned_function
+from nkitools.dialects.call_form import language_here, with_call_forms
 from nkitools.facts import versions
 from nkitools.facts.versions import Row
 from nkitools.issue.instruction import Instruction
-from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here
 
 
@@ -64,6 +61,10 @@ def find(namespace: dict[str, Any], module: str, name: str) -> Any:
     if name in namespace.get("_plain", ()):
         value = namespace[name] = namespace["_later"][name]
         return value
+    from nkitools.dialects import absent
+    from nkitools.dialects.version_forms import OTHER_VERSION
+    from nkitools.rules.catalogue import RULES
+
     row = versions.names_of(module).get(name)
     language = language_here() if row is not None else None
     if row is not None and language is not None and not row.is_in(language):
@@ -110,10 +111,12 @@ def _versioned(value: Any, row: Row) -> Any:
     """Return a function or instruction that follows the version of the run, where versions differ about it."""
     changes = tuple(each for each in versions.parameters_of(row.module, row.name) if each.owner != "*")
     is_one = not changes and not row.differs and not row.deprecated
-    if isinstance(value, Instruction):
-        return (value if is_one else VersionedInstruction(value, row, changes)).call
     if is_one:
-        return value
+        return value.call if isinstance(value, Instruction) else value
+    from nkitools.dialects.version_forms import VersionedInstruction, versioned_function
+
+    if isinstance(value, Instruction):
+        return VersionedInstruction(value, row, changes).call
     if isinstance(value, FunctionType):
         return versioned_function(value, row, changes)
     if changes:

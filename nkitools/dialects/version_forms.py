@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from nkitools.chip.core import CORE, current_core
 from nkitools.chip.version_notices import report_notice
-from nkitools.dialects.call_form import wrong_call
-from nkitools.facts import options, versions
+from nkitools.dialects.call_form import language_here, wrong_call
+from nkitools.facts import versions
 from nkitools.facts.versions import LanguageVersion, Notice, Row
 from nkitools.issue.fast_path import caller, compiled
 from nkitools.issue.instruction import Binder, Instruction
@@ -23,12 +23,6 @@ from nkitools.rules.finding import refuse
 OTHER_VERSION = "Run the kernel under another version: nki_version= of nkitools.simulate, or the option --nki-version."
 _STARS: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 _NAMED = (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
-
-
-def language_here() -> LanguageVersion:
-    """Return the NKI version that holds: that of the run, outside of a run that of the option."""
-    core = CORE.get()
-    return core.language if core is not None else options.language()
 
 
 def narrowed(whole: Signature, changes: Sequence[Row], language: LanguageVersion) -> Signature:

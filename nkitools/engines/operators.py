@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, replace
 
 Compute = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])

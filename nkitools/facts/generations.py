@@ -8,10 +8,9 @@ library only, so that options and rules can name it.
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
-from nkitools.facts.light_classes import NamedTuple
+from nkitools.facts.light_classes import NamedTuple, frozen_error
 
 Table = TypeVar("Table")
 
@@ -40,7 +39,7 @@ def frozen_table(kind: type[Table]) -> type[Table]:
         vars(self).update(given)
 
     def refused(self: Table, name: str, value: Any = None) -> NoReturn:
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        raise frozen_error(f"cannot assign to field {name!r}")
 
     for name, method in (("__init__", filled), ("__setattr__", refused), ("__delattr__", refused)):
         setattr(kind, name, method)

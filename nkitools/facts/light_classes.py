@@ -1,26 +1,30 @@
 """``dataclass`` and ``NamedTuple`` for what each kernel loads: as Python's own, but for what is compiled at import.
 
 `dataclasses.dataclass` writes up to six methods of each class as text and compiles them, a third of a millisecond a
-class. Here the classes share those that compare and print, and ``__init__`` is compiled when it is first asked for, as
-the fields are found then.
+class, and takes two milliseconds to import. Here the classes share those that compare and print; the fields are found
+when they are asked for; and ``__init__`` is compiled for a class that has had some instances.
 `typing.NamedTuple` compiles the annotation of each field, which nothing reads.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections import namedtuple
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 _Thing = TypeVar("_Thing")
 _Value = TypeVar("_Value")
+_NONE: Any = object()
+_NOT_COMPILED = 16  # the instances of a class whose fields are filled in one by one, which takes less than to compile
 
 if TYPE_CHECKING:
+    from dataclasses import KW_ONLY as KW_ONLY
     from dataclasses import dataclass as dataclass
+    from dataclasses import field as field
+    from dataclasses import replace as replace
     from typing import NamedTuple as NamedTuple
 else:
 
@@ -41,126 +45,191 @@ else:
     class NamedTuple(metaclass=_NamedTuples):
         """Make a class one as `typing.NamedTuple` does."""
 
+    class KW_ONLY:  # noqa: N801 - as dataclasses has it
+        """The annotation before fields that are given by name alone."""
+
+    class field(dict):  # noqa: N801 - it is used as the function of dataclasses
+        """The options of a field, those of `dataclasses.field`."""
+
     def dataclass(cls: type | None = None, /, *, frozen=False, eq=True, repr=True, slots=False, kw_only=False) -> Any:
         """Make a class one as `dataclasses.dataclass` does."""
         if cls is None:
             return partial(dataclass, frozen=frozen, eq=eq, repr=repr, slots=slots, kw_only=kw_only)
-        if frozen and slots:  # Python's own also pickles them
-            return dataclasses.dataclass(frozen=True, eq=eq, repr=repr, slots=True, kw_only=kw_only)(cls)
-        found = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
-        if slots or "__init__" in vars(cls):
-            made = found(cls)
-        else:
-            made = cls
-            made.__dataclass_fields__ = _FieldsAtFirstUse(made, found, kw_only)
-        methods = {"__init__": _InitAtFirstUse(made, frozen)}
+        fields = _Fields(cls, frozen, kw_only)
+        methods = {"__init__": _AtFirstUse(fields.init)}
         if repr:
             methods["__repr__"] = _repr
         if eq:
-            methods |= _comparing(made, frozen)
+            methods |= _comparing(fields)
         if frozen:
             methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+        if frozen and slots:  # what pickles sets the attributes
+            methods |= {"__getstate__": _state, "__setstate__": _set_state}
+        methods = {name: method for name, method in methods.items() if vars(cls).get(name) is None}
+        if slots:
+            cls = fields.cls = _with_slots(cls, fields.own)
         for name, method in methods.items():
-            if vars(cls).get(name) is None:
-                setattr(made, name, method)
-        return made
+            setattr(cls, name, method)
+        cls.__own_fields__ = fields
+        cls.__dataclass_fields__ = _AtFirstUse(lambda _: fields.python.__dataclass_fields__)
+        cls.__dataclass_params__ = _AtFirstUse(lambda _: fields.python.__dataclass_params__)
+        cls.__match_args__ = _AtFirstUse(lambda _: fields.positional)
+        return cls
+
+    def replace(thing: Any, /, **changes: Any) -> Any:
+        """Return a copy with other values of some fields, as `dataclasses.replace` does."""
+        for name, options in type(thing).__own_fields__.all.items():
+            if name not in changes and options.get("init", True):
+                changes[name] = getattr(thing, name)
+        return type(thing)(**changes)
 
 
-class _FieldsAtFirstUse:
-    """Stands for the fields of a class, and lets Python's own ``dataclass`` find them when they are asked for."""
+class _AtFirstUse:
+    """Stands for an attribute of a class that is made when it is asked for."""
 
-    def __init__(self, cls: type, found: Callable[[type], type], kw_only: bool) -> None:
-        self.cls, self.found, self.kw_only = cls, found, kw_only
-
-    def __get__(self, instance: _Thing, owner: type | None = None) -> Any:
-        if vars(self.cls).get("__dataclass_fields__") is self:
-            del self.cls.__dataclass_fields__
-            self.found(self.cls)
-        return vars(self.cls)["__dataclass_fields__"]
-
-
-class _InitAtFirstUse:
-    """Stands for the ``__init__`` of a class, and puts the compiled one in its place when it is asked for."""
-
-    def __init__(self, cls: type, is_frozen: bool) -> None:
-        self.cls, self.is_frozen = cls, is_frozen
+    def __init__(self, made: Callable[[Any], Any]) -> None:
+        self.made = made
 
     def __get__(self, instance: _Thing, owner: type | None = None) -> Any:
-        init = _compiled_init(self.cls, self.is_frozen)
-        setattr(self.cls, "__init__", init)  # noqa: B010 - a type checker does not let it be assigned
-        return init.__get__(instance, owner)
+        return self.made(instance)
 
 
-def _compiled_init(cls: type, is_frozen: bool) -> Any:
-    """Return the ``__init__`` of a dataclass."""
-    known: dict[str, Any] = {"MISSING": dataclasses.MISSING, "store": object.__setattr__}
-    positional, by_name, lines = ["self"], ["*"], ["pass"]
-    for each in _fields_of(cls):
-        name, value = each.name, each.name
-        has_factory = each.default_factory is not dataclasses.MISSING
-        has_default = has_factory or each.default is not dataclasses.MISSING
-        known |= {f"of_{name}": each.default, f"make_{name}": each.default_factory}
-        made = f"make_{name}()" if has_factory else f"of_{name}"
-        if each.init:
-            (by_name if each.kw_only else positional).append(f"{name}=of_{name}" if has_default else name)
-            value = f"{made} if {name} is MISSING else {name}" if has_factory else name
-        elif has_default:
-            value = made
-        else:
-            continue
-        lines.append(f"store(self, {name!r}, {value})" if is_frozen else f"self.{name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        lines.append("self.__post_init__()")
-    parameters = ", ".join(positional + (by_name if len(by_name) > 1 else []))
-    exec(f"def __init__({parameters}):\n " + "\n ".join(lines), known)
-    init = known["__init__"]
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
-    return init
+class _Fields:
+    """The fields of a class, and the ``__init__`` that fills them in."""
+
+    def __init__(self, cls: type, is_frozen: bool, by_name: bool) -> None:
+        self.cls: Any = cls
+        self.is_frozen, self.by_name = is_frozen, by_name
+        self.instances = 0
+
+    def init(self, thing: Any) -> Any:
+        """Return the ``__init__`` of the class or, if it is given, of an instance."""
+        self.instances += 1
+        if thing is not None and self.instances <= _NOT_COMPILED:
+            return partial(self.fill, thing)
+        return self.compiled().__get__(thing, self.cls)
+
+    @cached_property
+    def own(self) -> dict[str, dict[str, Any]]:
+        """The fields that the class itself annotates, each with the options of `dataclasses.field`."""
+        found: dict[str, dict[str, Any]] = {}
+        by_name = self.by_name
+        for name, annotation in self.cls.__annotations__.items():
+            kind = annotation.partition("[")[0].rpartition(".")[2]
+            by_name = by_name or kind == "KW_ONLY"
+            if kind in ("ClassVar", "KW_ONLY"):
+                continue
+            default = getattr(self.cls, name, _NONE)
+            if not isinstance(default, field):  # type: ignore[arg-type] # it is a function to a type checker
+                default = {} if default is _NONE or isinstance(default, MemberDescriptorType) else {"default": default}
+            found[name] = {"kw_only": by_name, **default}
+        return found
+
+    @cached_property
+    def all(self) -> dict[str, dict[str, Any]]:
+        """The fields with those of the bases."""
+        found: dict[str, dict[str, Any]] = {}
+        for base in self.cls.__mro__[:0:-1]:
+            found |= vars(base)["__own_fields__"].own if "__own_fields__" in vars(base) else {}
+        return found | self.own
+
+    def named(self, does: str) -> list[str]:
+        """Return the names of the fields that have an option, as all have if it is not given."""
+        return [name for name, options in self.all.items() if options.get(does, True)]
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """The names of what ``__init__`` takes by position."""
+        return tuple([name for name in self.named("init") if not self.all[name]["kw_only"]])
+
+    @cached_property
+    def python(self) -> Any:
+        """A class of Python's own with the same fields."""
+        from dataclasses import field, make_dataclass
+
+        kinds = {name: kind for base in self.cls.__mro__[::-1] for name, kind in _annotations_of(base)}
+        fields = [(name, kinds[name], field(**options)) for name, options in self.all.items()]
+        return make_dataclass(self.cls.__name__, fields, init=False, repr=False, eq=False, frozen=self.is_frozen)
+
+    def fill(self, thing: Any, /, *given: Any, **named: Any) -> None:
+        """Do what the compiled ``__init__`` does."""
+        values = dict(zip(self.positional, given, strict=False))
+        is_wrong = len(given) > len(values) or not values.keys().isdisjoint(named)
+        values |= named
+        for name, options in self.all.items():
+            value = values.pop(name, _NONE) if options.get("init", True) else _NONE
+            if value is _NONE and "default_factory" in options:
+                value = options["default_factory"]()
+            if value is _NONE:
+                value = options.get("default", _NONE)
+            if value is not _NONE:
+                object.__setattr__(thing, name, value)
+            elif options.get("init", True):
+                is_wrong = True
+        if is_wrong or values:
+            self.compiled()(thing, *given, **named)  # it raises, in Python's own words
+        elif hasattr(thing, "__post_init__"):
+            thing.__post_init__()
+
+    def compiled(self) -> Any:
+        """Return the compiled ``__init__``, which takes the place of this one."""
+        known: dict[str, Any] = {"NONE": _NONE, "store": object.__setattr__}
+        positional, by_name, lines = ["self"], ["*"], ["pass"]
+        for name, options in self.all.items():
+            value, make = name, options.get("default_factory")
+            has_default = make is not None or "default" in options
+            known |= {f"of_{name}": options.get("default", _NONE), f"make_{name}": make}
+            made = f"make_{name}()" if make else f"of_{name}"
+            if options.get("init", True):
+                (by_name if options["kw_only"] else positional).append(f"{name}=of_{name}" if has_default else name)
+                value = f"{made} if {name} is NONE else {name}" if make else name
+            elif has_default:
+                value = made
+            else:
+                continue
+            lines.append(f"store(self, {name!r}, {value})" if self.is_frozen else f"self.{name} = {value}")
+        if hasattr(self.cls, "__post_init__"):
+            lines.append("self.__post_init__()")
+        parameters = ", ".join(positional + (by_name if len(by_name) > 1 else []))
+        exec(f"def __init__({parameters}):\n " + "\n ".join(lines), known)
+        init = known["__init__"]
+        init.__qualname__ = f"{self.cls.__qualname__}.__init__"
+        self.cls.__init__ = init
+        return init
 
 
-def _fields_of(cls: Any) -> list[dataclasses.Field[Any]]:
-    """Return the fields of a dataclass, without the search of `dataclasses`, which takes ten times as long."""
-    known = vars(cls)["__dataclass_fields__"]
-    if not isinstance(known, _FieldsAtFirstUse):
-        return list(dataclasses.fields(cls))
-    found: dict[str, dataclasses.Field[Any]] = {}
-    for base in cls.__mro__[:0:-1]:
-        if "__dataclass_fields__" in vars(base):
-            found |= {each.name: each for each in _fields_of(base)}
-    by_name = known.kw_only
-    for name, annotation in cls.__annotations__.items():
-        kind = str(annotation).partition("[")[0].rpartition(".")[2]
-        by_name = by_name or kind == "KW_ONLY"
-        if kind in ("ClassVar", "KW_ONLY"):
-            continue
-        default: Any = getattr(cls, name, dataclasses.MISSING)
-        if isinstance(default, MemberDescriptorType):
-            default = dataclasses.MISSING
-        each: Any = default if isinstance(default, dataclasses.Field) else dataclasses.field(default=default)
-        each.name, each.kw_only = name, by_name if each.kw_only is dataclasses.MISSING else each.kw_only
-        found[name] = each
-    return list(found.values())
+def _annotations_of(cls: type) -> Any:
+    return cls.__annotations__.items() if "__own_fields__" in vars(cls) else ()
 
 
-def _comparing(cls: Any, is_frozen: bool) -> dict[str, Any]:
+def _with_slots(cls: Any, fields: dict[str, Any]) -> Any:
+    """Return the class again, with slots for its own fields."""
+    space = {name: value for name, value in vars(cls).items() if name not in (*fields, "__dict__", "__weakref__")}
+    inherited = {name for base in cls.__mro__ for name in vars(base).get("__slots__", ())}
+    space["__slots__"] = tuple([name for name in fields if name not in inherited])
+    made = type(cls)(cls.__name__, cls.__bases__, space)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _comparing(fields: _Fields) -> dict[str, Any]:
     """Return the methods that compare and hash the fields of a class; each puts the right one in its place."""
 
     def equal(self: _Thing, other: _Value) -> Any:
-        _compare_by_fields(cls, equal, hashed)
-        return cls.__eq__(self, other)
+        _compare_by_fields(fields, equal, hashed)
+        return fields.cls.__eq__(self, other)
 
     def hashed(self: _Thing) -> Any:
-        _compare_by_fields(cls, equal, hashed)
-        return cls.__hash__(self)
+        _compare_by_fields(fields, equal, hashed)
+        return fields.cls.__hash__(self)
 
-    return {"__eq__": equal, "__hash__": hashed if is_frozen else None}
+    return {"__eq__": equal, "__hash__": hashed if fields.is_frozen else None}
 
 
-def _compare_by_fields(cls: type, *stand_ins: Callable[..., Any]) -> None:
+def _compare_by_fields(fields: _Fields, *stand_ins: Callable[..., Any]) -> None:
     """Let the instances of a class compare and hash their fields, where it has these stand-ins for that."""
-    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)
-    values = _values_of([each.name for each in fields if each.compare])
-    hashed = _values_of([each.name for each in fields if (each.compare if each.hash is None else each.hash)])
+    compared = fields.named("compare")
+    values, hashed = _values_of(compared), _values_of([name for name in compared if fields.all[name].get("hash", True)])
 
     def equal(self: _Thing, other: _Value) -> Any:
         if type(other) is not type(self):
@@ -170,31 +239,47 @@ def _compare_by_fields(cls: type, *stand_ins: Callable[..., Any]) -> None:
 
     methods = {"__eq__": equal, "__hash__": lambda self: hash(hashed(self))}
     for name, method in methods.items():
-        if vars(cls).get(name) in stand_ins:
-            setattr(cls, name, method)
+        if vars(fields.cls).get(name) in stand_ins:
+            setattr(fields.cls, name, method)
 
 
 def _values_of(names: list[str]) -> Callable[[Any], Any]:
     return attrgetter(*names) if names else lambda _: ()
 
 
-def _repr(self: _Thing) -> str:
-    shown = [f"{each.name}={getattr(self, each.name)!r}" for each in dataclasses.fields(self) if each.repr]  # type: ignore[arg-type]
+def _repr(self: Any) -> str:
+    shown = [f"{name}={getattr(self, name)!r}" for name in type(self).__own_fields__.named("repr")]
     return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, name) for name in type(self).__own_fields__.all]
+
+
+def _set_state(self: Any, values: list[Any]) -> None:
+    for name, value in zip(type(self).__own_fields__.all, values, strict=True):
+        object.__setattr__(self, name, value)
 
 
 def _refuse_to_set(self: _Thing, name: str, value: _Value) -> None:
     if _is_frozen(self, name):
-        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        raise frozen_error(f"cannot assign to field {name!r}")
     object.__setattr__(self, name, value)
 
 
 def _refuse_to_delete(self: _Thing, name: str) -> None:
     if _is_frozen(self, name):
-        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        raise frozen_error(f"cannot delete field {name!r}")
     object.__delattr__(self, name)
 
 
-def _is_frozen(thing: _Thing, name: str) -> bool:
+def frozen_error(message: str) -> AttributeError:
+    """Return the error of Python for a change of what is frozen."""
+    from dataclasses import FrozenInstanceError
+
+    return FrozenInstanceError(message)
+
+
+def _is_frozen(thing: Any, name: str) -> bool:
     """Return whether an attribute is frozen; a plain class that derives from a frozen one may have some of its own."""
-    return "__dataclass_fields__" in vars(type(thing)) or name in type(thing).__dataclass_fields__  # type: ignore[attr-defined]
+    return "__own_fields__" in vars(type(thing)) or name in type(thing).__own_fields__.all

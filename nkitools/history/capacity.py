@@ -11,7 +11,6 @@ been published for kernels that give some of their tensors an address, next to o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_classes import NamedTuple
+from nkitools.facts.light_classes import NamedTuple, replace
 from nkitools.history.liveness import Demand, Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record

@@ -17,7 +17,6 @@ only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from math import prod
 from operator import attrgetter
@@ -29,7 +28,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.facts.light_classes import NamedTuple, dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass, replace
 from nkitools.record.beside_rows import ascending
 from nkitools.record.columns import program_numbers
 from nkitools.record.record import Record, StorageRecord

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.core import Core
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
 

@@ -9,20 +9,14 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
-from nkitools.chip.masked_out import MASK, cause_of, travelled
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
-from nkitools.chip.pictures import OUTSIDE, picture_of
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue.accumulation import check_addition
 from nkitools.issue.careful_call import CarefulCall
-from nkitools.issue.concurrency import after_others
 from nkitools.issue.element_rules import Rule, Values
-from nkitools.issue.overwritten import report_lost
 from nkitools.issue.plan import WRITTEN
-from nkitools.issue.scatter_order import check_columns, check_unique
 from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
 from nkitools.rules.finding import report
 
@@ -43,12 +37,16 @@ def _find_valid_lanes(call: CarefulCall) -> None:
         if not isinstance(tensor, VectorTensor):
             continue
         if plan.unique_rows and role in WRITTEN:
+            from nkitools.issue.scatter_order import check_unique
+
             check_unique(plan, tensor)
         invalid = tensor.first_invalid()
         if invalid is None:
             continue
         _, valid = tensor.chosen()
         if not call.skip:
+            from nkitools.chip.pictures import OUTSIDE, picture_of
+
             report(
                 "NK402",
                 f"{plan.name}: partition {invalid[0]} of {describe(tensor.index)} is {invalid[1]}, out of bounds for "
@@ -176,6 +174,9 @@ def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Arr
         missing = missing & touched
     if missing is None or not missing.any():
         return None
+    from nkitools.issue.concurrency import after_others
+    from nkitools.issue.overwritten import report_lost
+
     missing = after_others(call.core, tensor, missing, touched)
     if missing is None or not missing.any():
         return None
@@ -221,6 +222,8 @@ def _mixes(call: CarefulCall, operand: str, missing: Array, touched: Array | Non
 
 def _is_masked_out(call: CarefulCall, operand: str, missing: Array) -> bool:
     """Return whether masks have left out all of an operand, so that no defined element is added to an undefined one."""
+    from nkitools.chip.masked_out import MASK, cause_of
+
     tensor = call.tensors[call.plan.operands.index(operand)][0]
     return bool(missing.all()) and cause_of(tensor, missing, MASK) is not None
 
@@ -238,6 +241,11 @@ def _fresh(call: CarefulCall, tensor: NkiTensor) -> Any:
 
     Elements that became undefined later are not among them, and stay undefined.
     """
+    from nkitools.chip.masked_out import travelled
+    from nkitools.issue.accumulation import check_addition
+    from nkitools.issue.overwritten import report_lost
+    from nkitools.issue.scatter_order import check_columns
+
     plan, unwritten = call.plan, tensor.unwritten()
     missing = unwritten
     if isinstance(tensor, ColumnTensor):

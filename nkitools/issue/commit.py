@@ -14,7 +14,6 @@ from typing import Protocol
 
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.instruction_names import label
-from nkitools.issue.refused_instructions import follow
 from nkitools.issue.touched_elements import keep_touched
 from nkitools.record.rows import PACKERS, ROW_LINES, head_of, operand_text, own_text, words_of
 
@@ -38,6 +37,8 @@ def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None
     if call.release is not None:
         call.release()
     if core.undone:
+        from nkitools.issue.refused_instructions import follow
+
         follow(core, call.plan, zip(call.values, call.roles, strict=True))
     record.commit(call.plan, record.site(), words_of(tensor for tensor, _ in call.tensors))
     if name is not None:

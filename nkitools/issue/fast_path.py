@@ -19,11 +19,9 @@ from typing import Any
 
 from nkitools.chip.core import CORE
 from nkitools.chip.tensor import NkiTensor
-from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.commit import COMMITTING, quick_commit_lines
 from nkitools.issue.form import is_classed, may_be_sequence
 from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
-from nkitools.issue.value_rules import judge_call
 from nkitools.record.source_sites import known_internal
 from nkitools.rules.finding import StopRun
 
@@ -81,10 +79,14 @@ def caller(
     named = list(zip(parameters, roles, strict=True))
     namespace = {"__name__": __name__, "T": NkiTensor, "SELF": instruction, "take": instruction.take, "M": MISSING}
     namespace |= {"HANDLE": instruction.usual_handle}
-    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses, "running": CORE.get} | COMMITTING
-    namespace |= {"getframe": sys._getframe, "internal": known_internal, "StopRun": StopRun} | _defaults(parameters)
+    namespace |= {"running": CORE.get, "getframe": sys._getframe, "internal": known_internal, "StopRun": StopRun}
+    namespace |= COMMITTING | _defaults(parameters)
 
     def complete() -> None:
+        from nkitools.issue.accumulation import note_accesses
+        from nkitools.issue.value_rules import judge_call
+
+        namespace.update(judge_call=judge_call, note_accesses=note_accesses)
         whole = compiled(
             _call_source(instruction, named, depth), instruction.name, namespace, f"call of {instruction.name}"
         )

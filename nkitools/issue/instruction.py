@@ -45,7 +45,6 @@ from nkitools.issue.plan import (
     Plan,
     Src,
 )
-from nkitools.issue.refused_instructions import leave_undone
 from nkitools.issue.resolve import resolve
 from nkitools.issue.written_arguments import is_kept
 from nkitools.record.source_sites import is_internal
@@ -233,6 +232,8 @@ class Instruction(InstructionForm, Generic[P]):
 
     def leave_undone(self, core: Core, values: tuple[Any, ...]) -> None:
         """Let the outputs of a call that was refused be undefined."""
+        from nkitools.issue.refused_instructions import leave_undone
+
         leave_undone(core, values, self.roles, waits=self.exchanges)
 
     @staticmethod

@@ -7,21 +7,13 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
-from nkitools.chip.masked_out import UNMODIFIED, Use, carry, leave_out
 from nkitools.chip.numerics import Array
 from nkitools.chip.rounding_noise import NOISE
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.careful_call import CarefulCall
-from nkitools.issue.noisy_call import add_quantisation_errors, add_rounding_errors, with_sum_errors
-from nkitools.issue.plan import DATA, WRITTEN
-from nkitools.issue.refused_instructions import leave_rows_undone
-from nkitools.issue.scatter_order import check_order
-from nkitools.issue.value_operands import Operand
-from nkitools.issue.value_rules import judge
-from nkitools.issue.written_arguments import open_views
+from nkitools.issue.plan import WRITTEN
 
 
 def perform(call: CarefulCall) -> None:
@@ -30,6 +22,8 @@ def perform(call: CarefulCall) -> None:
         call.full.renew()
     for tensor, seen in call.outputs:
         if tensor.storage.guard is not None:
+            from nkitools.issue.written_arguments import open_views
+
             open_views(tensor, seen)
     results = {
         id(seen): seen.array if seen.direct and call.lanes is None else np.array(seen.read())
@@ -39,21 +33,31 @@ def perform(call: CarefulCall) -> None:
     arrays = [_array(seen, results) for _, seen, _ in call.data]
     noise = NOISE.get()
     if noise is not None and call.full is not None:
+        from nkitools.issue.noisy_call import with_sum_errors
+
         arrays = with_sum_errors(noise, call, arrays)
     if call.plan.lanes == "exchange":
         call.undefined = call.meaning.compute(*arrays, undefined=call.undefined)
     else:
         call.meaning.compute(*arrays, **keywords)
     if noise is not None:
+        from nkitools.issue.noisy_call import add_quantisation_errors, add_rounding_errors
+
         add_quantisation_errors(noise, call, results)
         if call.full is not None:
             add_rounding_errors(noise, call, results)
     if call.core.evidence:
-        judge(call.core, call.plan, *_judged(call, results))
+        from nkitools.issue.value_rules import judge_carefully
+
+        judge_carefully(call, results)
     _store(call, results)
     if call.beyond is not None:
+        from nkitools.issue.refused_instructions import leave_rows_undone
+
         leave_rows_undone(call.core, call.plan, [tensor for tensor, _ in call.outputs], call.beyond)
     if call.plan.in_psum:
+        from nkitools.issue.accumulation import note_accesses
+
         note_accesses(call.plan, [value for value, _, _ in call.data])
 
 
@@ -68,34 +72,6 @@ def _store(call: CarefulCall, results: dict[int, Array]) -> None:
             call.full.written(tensor, touched)
 
 
-def _judged(call: CarefulCall, results: dict[int, Array]) -> tuple[list[Operand], dict[str, Any]]:
-    """Return the operands as they were computed with, and the other arguments by name."""
-    operands, settings, masks = [], {}, iter(call.touches)
-    for name, value, seen, role in zip(call.plan.arguments, call.values, call.shown, call.roles, strict=True):
-        if role not in DATA:
-            settings[name] = value
-        elif not isinstance(value, NkiTensor):
-            operands.append(Operand(name, value, value, written=False))
-        elif role in WRITTEN:
-            where = _defined(call, value, name, next(masks))
-            operands.append(Operand(name, value, results[id(seen)], written=True, where=where))
-        else:
-            next(masks)
-            operands.append(Operand(name, value, seen.read(), written=False))
-    return operands, settings
-
-
-def _defined(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None) -> Array | None:
-    """Return the elements of an output that get a defined value; None for all."""
-    where = call.kept(tensor)
-    undefined = call.undefined.elements.get(name)
-    for mask in (touched, None if undefined is None else ~undefined):
-        if mask is not None:
-            spread = np.broadcast_to(mask, tensor.shape)
-            where = spread if where is None else where & spread
-    return where
-
-
 def _array(value: Any, results: dict[int, Array]) -> Any:
     """Return the argument of ``compute`` for an operand: the array for its result, its elements, or a number."""
     if not isinstance(value, NkiTensor):
@@ -107,6 +83,8 @@ def _put(call: CarefulCall, tensor: NkiTensor, result: Array, touched: Array | N
     """Put a result where it belongs."""
     if isinstance(tensor, VectorTensor):
         if not call.plan.unique_rows:
+            from nkitools.issue.scatter_order import check_order
+
             check_order(call.plan, tensor, result, call.lanes)
         tensor.write(result, call.lanes)
     elif isinstance(tensor, ColumnTensor):
@@ -133,9 +111,13 @@ def _mark(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None
     if not storage.full:
         storage.mark_written(tensor.layout, tensor.byte_offset, where)
         if touched is not None and call.plan.chooses is None:
+            from nkitools.chip.masked_out import UNMODIFIED, leave_out
+
             leave_out(storage, call.core.record.site(), tensor, UNMODIFIED)
     undefined = call.undefined.elements.get(name)
     if undefined is not None and undefined.any():
+        from nkitools.chip.masked_out import Use, carry
+
         storage.mark_unwritten(tensor.layout, tensor.byte_offset, undefined if where is None else undefined & where)
         is_copy = call.plan.lanes == "exchange" or (call.plan.lanes == "copy" and tensor.on_chip)
         site = call.core.record.site()

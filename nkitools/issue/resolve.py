@@ -16,7 +16,6 @@ from nkitools.issue import indirection
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.plan import DATA, WRITTEN, Check, Plan
-from nkitools.issue.refused_instructions import refuse_undefined_places
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import REPORTER, refuse
 
@@ -31,6 +30,8 @@ def resolve(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> Caref
     operands, roles = form.flat(values)
     skip = form.argument("oob_mode", values) is oob_mode.skip
     if core.undone:
+        from nkitools.issue.refused_instructions import refuse_undefined_places
+
         refuse_undefined_places(core, values, form.parameters)
     if not _settled(form.name, operands, roles, skip=skip):
         return None

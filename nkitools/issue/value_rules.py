@@ -16,8 +16,8 @@ from nkitools.chip.pictures import BEYOND, INEXACT, LOST, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.facts.light_classes import NamedTuple
+from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.plan import DATA, WRITTEN, Plan
-from nkitools.issue.refused_instructions import depends_on_undone
 from nkitools.issue.value_operands import Operand, first_of
 from nkitools.record.run_session import current_findings
 from nkitools.rules.finding import report
@@ -48,8 +48,43 @@ def judge_call(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any
     judge(core, plan, operands, settings)
 
 
+def judge_carefully(call: CarefulCall, results: dict[int, Array]) -> None:
+    """Judge the evidence of an instruction on the careful path; ``results``: what it has computed."""
+    judge(call.core, call.plan, *_judged(call, results))
+
+
+def _judged(call: CarefulCall, results: dict[int, Array]) -> tuple[list[Operand], dict[str, Any]]:
+    """Return the operands as they were computed with, and the other arguments by name."""
+    operands, settings, masks = [], {}, iter(call.touches)
+    for name, value, seen, role in zip(call.plan.arguments, call.values, call.shown, call.roles, strict=True):
+        if role not in DATA:
+            settings[name] = value
+        elif not isinstance(value, NkiTensor):
+            operands.append(Operand(name, value, value, written=False))
+        elif role in WRITTEN:
+            where = _defined(call, value, name, next(masks))
+            operands.append(Operand(name, value, results[id(seen)], written=True, where=where))
+        else:
+            next(masks)
+            operands.append(Operand(name, value, seen.read(), written=False))
+    return operands, settings
+
+
+def _defined(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None) -> Array | None:
+    """Return the elements of an output that get a defined value; None for all."""
+    where = call.kept(tensor)
+    undefined = call.undefined.elements.get(name)
+    for mask in (touched, None if undefined is None else ~undefined):
+        if mask is not None:
+            spread = np.broadcast_to(mask, tensor.shape)
+            where = spread if where is None else where & spread
+    return where
+
+
 def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[str, Any]) -> None:
     """Say what the evidence means, and forget it. One cause gives one finding: what a cast lost is no origin."""
+    from nkitools.issue.refused_instructions import depends_on_undone
+
     evidence = core.evidence[:]
     core.evidence.clear()
     if core.undone and depends_on_undone(core, [each.value for each in operands if not each.written]):

@@ -6,13 +6,14 @@ for each other at every product, and a run takes ten times as long.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from nkitools.facts.light_classes import NamedTuple
 
@@ -36,7 +37,21 @@ class _Library(NamedTuple):
 @cache
 def _libraries(loaded: tuple[str, ...]) -> tuple[_Library, ...]:
     """Return the BLAS libraries of the process; ``loaded``: the modules that bring some, as a key of the cache."""
+    own = None if loaded else _own_library()
+    if own is not None:
+        return (own,)
+    from threadpoolctl import ThreadpoolController  # looks through all libraries of the process, for 3 milliseconds
+
     return tuple(map(_library, ThreadpoolController().select(user_api="blas").lib_controllers))
+
+
+def _own_library() -> _Library | None:
+    """Return the OpenBLAS of NumPy's wheels, which NumPy's own module finds; None if NumPy has another BLAS."""
+    symbols = ctypes.CDLL(_multiarray_umath.__file__)
+    get_parallel = getattr(symbols, "scipy_openblas_get_parallel64_", None)
+    if get_parallel is None or get_parallel() == 2:  # OpenMP has a number for each thread of Python
+        return None
+    return _Library(symbols.scipy_openblas_get_num_threads64_, symbols.scipy_openblas_set_num_threads64_, False)
 
 
 def _library(found: Any) -> _Library:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from enum import Enum
 
 from nkitools.facts.light_classes import dataclass
@@ -49,8 +48,8 @@ class SpecializationConfig:
 
 def _check_fields(config: CompileConfig | SpecializationConfig) -> None:
     """NK609: each field has the type of its default."""
-    for each in fields(config):
-        value, kind = getattr(config, each.name), type(each.default)
+    for name, value in vars(config).items():
+        kind = type(getattr(type(config), name))
         if type(value) is not kind:
             wanted = "True or False" if kind is bool else f"a member of nki.compiler.{kind.__name__}"
-            refuse("NK609", f"nki.compiler.{type(config).__name__}: {each.name} must be {wanted}, it is {value!r}")
+            refuse("NK609", f"nki.compiler.{type(config).__name__}: {name} must be {wanted}, it is {value!r}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
 
 from nkitools.chip.core import Core
 from nkitools.facts import options
+from nkitools.facts.light_classes import replace
 from nkitools.facts.versions import LanguageVersion, by_full_name
 from nkitools.launch.compile_config import CompileConfig
 from nkitools.launch.launch import Launch
@@ -55,7 +55,7 @@ def check_nested(core: Core, name: str, config: CompileConfig | None) -> None:
     outer, allows = core.compile_config or CompileConfig(), core.allows_nested_configs
     if config is None or config == outer:
         return
-    names = [each.name for each in fields(config) if getattr(config, each.name) != getattr(outer, each.name)]
+    names = [name for name, value in vars(config).items() if value != getattr(outer, name)]
     shown = ", ".join(f"{each}={getattr(config, each)!s}" for each in names)
     message = f"nested kernel {name} has the CompileConfig {shown}, which disagrees with that of the outermost kernel"
     if allows:

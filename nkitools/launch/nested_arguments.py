@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.record.value_fields import fields_of
 
 

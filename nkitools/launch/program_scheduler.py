@@ -29,11 +29,10 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import field
 from enum import Enum, auto
 from typing import Any
 
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.rules.finding import refuse
 
 _POLL_SECONDS = 0.05  # between looks for Ctrl-C, which a thread that waits for a lock may sleep through

@@ -32,14 +32,12 @@ from nkitools.launch.shared_tensors import check_shared
 from nkitools.launch.signatures import bind, names_by_position, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.record.columns import Columns
-from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
-from nkitools.record.shared_values import SharedValues
 from nkitools.record.source_sites import KernelLines, Site, give_back
-from nkitools.record.watch.watching import watched_record
+from nkitools.record.watch.watched_record import watched_record
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, KernelError, refuse, report
 from nkitools.rules.finding import Reporter as Report
@@ -178,6 +176,8 @@ class Programs:
         self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
         self.record.compares_bodies = self.prepared.settings.language.traced and self.reporter.level != "off"
         if self.record.keeps_parts:
+            from nkitools.record.shared_values import SharedValues
+
             self.record.observe(SharedValues())
         self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
         self.inputs: list[int] = []
@@ -190,6 +190,8 @@ class Programs:
         """Take turns by this baton."""
         self.baton = baton
         if baton.interrupts:
+            from nkitools.record.pauses import Pauses
+
             self.record.observe(Pauses(baton.pause))
 
     def baton_of_all(self) -> Baton:

@@ -29,7 +29,7 @@ from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
-from nkitools.record.watch.watching import watched_record
+from nkitools.record.watch.watched_record import watched_record
 from nkitools.rules.finding import KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."

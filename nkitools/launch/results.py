@@ -15,16 +15,13 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
 from nkitools.chip.own_indices import own_boxes
-from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, name_of
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
-from nkitools.record.empty_loops import loop_of_no_turn, return_in_loop
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.tensor_names import is_grid, tensor_of
-from nkitools.record.undefined_elements import report_result
 from nkitools.rules.finding import refuse, report
 
 _HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)
@@ -82,6 +79,8 @@ def check_results(
                 refuse("NK201", message, about=(tensor,), remedy=remedy)
         missing = None if tensor.storage.full else tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
         if missing is not None:
+            from nkitools.record.undefined_elements import report_result
+
             tensor.storage.poison_unwritten()
             if not report_result(record, tensor, missing) and "NK403" not in tensor.storage.excused:
                 _report_unwritten(tensor, missing, record, reporter)
@@ -126,6 +125,8 @@ def _report_private(tensor: NkiTensor, record: Record, reporter: Reporter) -> No
 
 
 def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:
+    from nkitools.chip.pictures import UNWRITTEN, picture_of
+
     count = np.count_nonzero(missing)
     cause, remedy = _cause_of_unwritten(tensor, missing, record)
     with reporter.placed(record.sites[tensor.storage.site]):
@@ -141,6 +142,8 @@ def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporte
 
 def _cause_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> tuple[str, str]:
     """Return the cause of missing elements, as the fact ``cause``, and the remedy; '' for the rule's own."""
+    from nkitools.record.empty_loops import loop_of_no_turn, return_in_loop
+
     programs = len({program for _, program in record.programs})
     if programs > 1 and tensor.buffer is MemoryRegion.private_hbm:
         remedy = f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."

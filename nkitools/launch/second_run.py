@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
-from dataclasses import replace
 from types import CodeType
 from typing import Any
 from weakref import WeakSet
@@ -17,6 +16,7 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.facts import options
+from nkitools.facts.light_classes import replace
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped, parts_of
@@ -24,7 +24,7 @@ from nkitools.record.columns import Columns
 from nkitools.record.record import Observer, Record
 from nkitools.record.run import Run
 from nkitools.record.run_contents import RunContents
-from nkitools.record.watch.watching import observing
+from nkitools.record.watch.watched_record import observing
 from nkitools.rules.finding import KernelError
 
 SMALL = 1 << 20  # bytes of all arguments of a run together, which are copied

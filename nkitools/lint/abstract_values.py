@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import field
 from functools import reduce
 from typing import Any
 
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 
 
 class Value:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from typing import Any, Protocol
 
 from nkitools.facts import options
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field, replace
 from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.abstract_values import Value
 from nkitools.lint.module import Module

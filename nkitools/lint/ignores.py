@@ -6,10 +6,9 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from functools import lru_cache
 
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 

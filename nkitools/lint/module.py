@@ -6,12 +6,11 @@ import ast
 import io
 import tokenize
 from collections.abc import Callable
-from dataclasses import field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from nkitools.authors_code.source_text import tree_of
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Function, Scope, scope_of
 
 if TYPE_CHECKING:

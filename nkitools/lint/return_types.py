@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field, replace
 from nkitools.lint.abstract_values import (
     UNKNOWN,
     Api,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
 from functools import cached_property
 from types import MappingProxyType
 
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field, replace
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

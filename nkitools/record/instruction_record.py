@@ -6,10 +6,9 @@ A field of `RecordedPlan` that `InstructionRecord` has too is read from the plan
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any
 
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import KW_ONLY, dataclass
 from nkitools.rules.shown_text import shown_file, shown_line
 
 
@@ -117,6 +116,6 @@ class InstructionRecord:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-_SHOWN = InstructionRecord.__dataclass_fields__.keys() - {"operands"}
-SHOWN_OF_PLANS = tuple(name for name in RecordedPlan.__dataclass_fields__ if name in _SHOWN)
+_SHOWN = InstructionRecord.__annotations__.keys() - {"operands"}
+SHOWN_OF_PLANS = tuple(name for name in RecordedPlan.__annotations__ if name in _SHOWN)
 SHOWN_COUNTERS = tuple(name for name in COUNTERS if name in _SHOWN)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class LoopStates:

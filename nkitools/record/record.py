@@ -9,15 +9,13 @@ import operator
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import field, replace
 from functools import cached_property
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from nkitools.authors_code.truth_values import is_attribute_test, is_tested, is_while_test
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.facts.light_classes import NamedTuple, dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass, field, replace
 from nkitools.record.device_turns import LoopTurns
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.record.loop_counters import qualified
@@ -190,16 +188,22 @@ class Record(OpenRows):
     def tests_while(self) -> bool:
         """Return whether the truth value that the author's code needs now decides a ``while``."""
         frame = author_frame(2)
+        from nkitools.authors_code.truth_values import is_while_test
+
         return frame is not None and is_while_test(frame.f_code, frame.f_lasti)
 
     def tests_comparison(self) -> bool:
         """Return whether the comparison that the author's code makes now decides an ``if`` or the like."""
         frame = author_frame(2)
+        from nkitools.authors_code.truth_values import is_tested
+
         return frame is not None and is_tested(frame.f_code, frame.f_lasti)
 
     def tests_attribute(self) -> bool:
         """Return whether the truth value that the author's code needs now is that of an attribute."""
         frame = author_frame(2)
+        from nkitools.authors_code.truth_values import is_attribute_test
+
         return frame is not None and is_attribute_test(frame.f_code, frame.f_lasti)
 
     def naming_site(self) -> int:

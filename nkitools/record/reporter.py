@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from types import FrameType
 from typing import Any, NamedTuple
 
 from nkitools.chip.core import CORE
 from nkitools.chip.tensor import NkiTensor
+from nkitools.facts.light_classes import replace
 from nkitools.record.allowed_rules import allowance
 from nkitools.record.loop_counters import Place, counters, place_of
 from nkitools.record.record import Record

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from nkitools.facts import options
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.record.prints.print_sequence import Prints, as_prints
 from nkitools.record.source_sites import is_internal, source_texts
 from nkitools.rules.finding import Finding

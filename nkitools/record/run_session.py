@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
 
-from nkitools.facts.light_classes import NamedTuple, dataclass
+from nkitools.facts.light_classes import NamedTuple, dataclass, field, replace
 from nkitools.record.allowed_rules import allowance
 from nkitools.record.kept_layouts import begin_run, end_run
 from nkitools.record.run import Run

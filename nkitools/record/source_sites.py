@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from nkitools.authors_code.instructions import beginning, bound_name, is_returne
 from nkitools.authors_code.positions import line_at, position_of
 from nkitools.authors_code.source_text import shown_text
 from nkitools.facts.kept import Kept, on_forget
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, replace
 from nkitools.rules.finding import is_own
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ import re
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import field, replace
 from types import FrameType
 from typing import Any, NoReturn
 
 from nkitools.authors_code.positions import line_of
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field, replace
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.shown_text import shown, shown_file, shown_line
 

@@ -11,13 +11,14 @@ from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
+from nkitools.dialects.call_form import language_here
 from nkitools.dialects.legacy.kernels.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
 from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
 from nkitools.dialects.meant import Use, remedy_for
 from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, CONFIGURATIONS, platform_target
 from nkitools.dialects.public import plain_names, whole
 from nkitools.dialects.stand_in import source_of
-from nkitools.dialects.version_forms import language_here, narrowed
+from nkitools.dialects.version_forms import narrowed
 from nkitools.facts import versions
 from nkitools.facts.invented_names import attribute_remedy, keyword_explained, keyword_remedy, size_remedy
 from nkitools.issue.form import written_signature

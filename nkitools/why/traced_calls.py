@@ -29,7 +29,8 @@ from nkitools.record.rows import Access, Row
 from nkitools.record.run import Run
 from nkitools.record.source_sites import author_frame
 from nkitools.record.tensor_names import names_in_kernel
-from nkitools.record.watch.watching import observing, watching
+from nkitools.record.watch.watched_record import observing
+from nkitools.record.watch.watching import watching
 
 MOST_BYTES = 256 << 20  # of all values that a trace keeps
 

@@ -8,7 +8,7 @@ import inspect
 import pickle
 import typing
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ MAKERS = pytest.mark.parametrize("dataclass", [dataclasses.dataclass, light_clas
 
 def classes(dataclass: Maker) -> dict[str, Any]:
     """Return a class of each kind that nkitools has."""
+    field = dataclasses.field if dataclass is dataclasses.dataclass else light_classes.field
 
     @dataclass
     class Plain:
@@ -152,12 +153,60 @@ class Kept:
 
 
 def test_instances_are_copied_and_pickled() -> None:
-    """To equal ones, as others do."""
+    """To equal ones, as others do; a pattern takes their fields by position."""
     one = Kept(3)
-    assert pickle.loads(pickle.dumps(one)) == copy.copy(one) == copy.deepcopy(one) == one
     match one:
         case Kept(a, b):
             assert (a, b) == (3, (1,))
+    assert pickle.loads(pickle.dumps(one)) == copy.copy(one) == copy.deepcopy(one) == one
+
+
+@light_classes.dataclass(frozen=True, slots=True)
+class KeptSlots:
+    """Lies in a module, so that it can be pickled."""
+
+    a: int
+    b: int = 1
+
+
+def test_frozen_instances_with_slots_are_pickled_and_copied() -> None:
+    """To equal ones, of which nothing can be changed either."""
+    found = pickle.loads(pickle.dumps(KeptSlots(3)))
+    assert found == copy.copy(found) == KeptSlots(3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.a = 4
+
+
+@MAKERS
+def test_many_instances_are_as_the_first(dataclass: Maker) -> None:
+    """The compiled ``__init__`` takes the place of the other one; each instance has a list of its own."""
+    plain = classes(dataclass)["Plain"]
+    made = [plain(number, c="d") for number in range(40)]
+    assert [(each.a, each.b, each.c) for each in made] == [(number, [], "d") for number in range(40)]
+    assert len({id(each.b) for each in made}) == 40
+
+
+@MAKERS
+def test_copies_have_other_values_of_some_fields(dataclass: Maker) -> None:
+    """The rest is that of the original; an unknown name is refused."""
+    replace = dataclasses.replace if dataclass is dataclasses.dataclass else light_classes.replace
+    made = classes(dataclass)
+    assert replace(made["Inherits"](1, b=[2]), d=5) == made["Inherits"](1, 5, b=(2,))
+    assert replace(made["Slots"](7), a=8).later == 3
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        replace(made["Frozen"](1), z=2)
+
+
+def test_a_dataclass_of_python_derives_from_one() -> None:
+    """Its fields come after those of the base."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Derived(KeptSlots):
+        """Has one field more."""
+
+        c: int = 5
+
+    assert dataclasses.astuple(Derived(1)) == (1, 1, 5)
 
 
 @pytest.mark.parametrize("base", [typing.NamedTuple, light_classes.NamedTuple], ids=["Python", "ours"])

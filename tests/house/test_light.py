@@ -72,3 +72,14 @@ def test_a_kernel_of_three_lines_loads_what_it_needs(tmp_path: Path) -> None:
     lines = sum(len(Path(each).read_text().splitlines()) for each in loaded.values())
     assert len(loaded) <= MOST_MODULES
     assert lines <= MOST_LINES
+
+
+def test_what_few_kernels_need_is_loaded_when_they_need_it(tmp_path: Path) -> None:
+    """The three-line kernel has no masks, gathers, watches or findings; its classes are made without dataclasses."""
+    file = tmp_path / "three_lines.py"
+    file.write_text(KERNEL + 'print("dataclasses", "dataclasses" in sys.modules)\n')
+    done = subprocess.run([sys.executable, str(file)], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    loaded = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert loaded.pop("dataclasses") == "False"
+    for module in ("chip.masked_out", "issue.scatter_order", "record.watch.watching", "chip.pictures"):
+        assert f"nkitools.{module}" not in loaded, module

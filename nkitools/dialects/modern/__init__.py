@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.dialects.call_form import language_here
 from nkitools.dialects.modern.kernel import Kernel, cpu_simulate, jit, simulate
 from nkitools.dialects.public import find
-from nkitools.dialects.version_forms import language_here
 
 __all__ = ["Kernel", "cpu_simulate", "jit", "simulate"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nkitools.dialects.call_form import language_here
 from nkitools.dialects.modern.objects import NKIObject
 from nkitools.dialects.public import find, publish
-from nkitools.dialects.version_forms import language_here
 from nkitools.facts.versions import by_full_name
 from nkitools.issue import replica_groups
 from nkitools.rules.finding import refuse

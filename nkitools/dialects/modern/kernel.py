@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack, cast, overload
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.core import current_core
 from nkitools.chip.tensor import ASSIGNMENTS
-from nkitools.dialects.version_forms import language_here
+from nkitools.dialects.call_form import language_here
 from nkitools.facts.versions import language_of, parameters_of
 from nkitools.isa.move import assign
 from nkitools.launch.compile_config import CompileConfig, SpecializationConfig

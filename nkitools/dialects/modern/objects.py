@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.version_notices import report_notice
-from nkitools.dialects.version_forms import language_here
+from nkitools.dialects.call_form import language_here
 from nkitools.facts.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
 

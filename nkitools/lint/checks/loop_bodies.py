@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nkitools.facts.light_classes import replace
 from nkitools.lint.abstract_values import Container, Sequence, Tensor, Value
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.context import Context

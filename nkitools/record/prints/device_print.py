@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 
 from nkitools.chip.array_text import elided, short
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field, replace
 from nkitools.record.prints.summaries import Summary, summary_of
 from nkitools.rules.shown_text import shown, shown_file
 

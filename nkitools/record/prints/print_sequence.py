@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.facts import options
+from nkitools.facts.light_classes import replace
 
 if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from nkitools.chip.array_text import corners_of as corners_of
 from nkitools.chip.numerics import Array
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, replace
 
 _CELLS = 32  # rows and columns of the coarse picture, at most
 _AT_ONCE = 1 << 18  # elements that are read together, so that 4 GiB cost no further 4 GiB

@@ -11,13 +11,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from types import EllipsisType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.record.loop_counters import moment_of
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Wanted, is_among, is_file

@@ -8,8 +8,7 @@ summaries (`MOST_PICTURES`) further ones have numbers only, since their pictures
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
@@ -24,7 +23,8 @@ from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
 from nkitools.record.run_listeners import added
-from nkitools.record.source_sites import KernelLines, Site, author_frame
+from nkitools.record.source_sites import Site, author_frame
+from nkitools.record.watch.watched_record import WATCHES
 
 if TYPE_CHECKING:
     from nkitools.record.watch.written import Written
@@ -47,15 +47,12 @@ class Watcher(Protocol):
 
 
 @dataclass(eq=False)
-class _Watch:
+class Watch:
     """The writes to keep (None: all of them, and the arguments and results), and the budget in bytes."""
 
     wanted: Wanted | None
     budget: int
     watcher: Watcher | None = None
-
-
-_watches: ContextVar[tuple[_Watch, ...]] = ContextVar("nkitools_watches", default=())
 
 
 @contextmanager
@@ -71,37 +68,19 @@ def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watche
     """
     if budget < 0:
         raise ValueError(f"budget: must be a number of bytes, it is {budget}")
-    with added(_watches, _Watch(wanted, budget, watcher)):
+    with added(WATCHES, Watch(wanted, budget, watcher)):
         yield
 
 
 def watched_bytes() -> int:
     """Return the budget in bytes of the watch that keeps all writes; 0 if there is none."""
-    return max((watch.budget for watch in _watches.get() if watch.wanted is None), default=0)
-
-
-_observers: ContextVar[tuple[Observer, ...]] = ContextVar("nkitools_observers", default=())
-
-
-def observing(observer: Observer) -> AbstractContextManager[Observer]:
-    """Let an observer look at the runs that are started inside."""
-    return added(_observers, observer)
-
-
-def watched_record(lines: KernelLines | None = None) -> Record:
-    """Return a new record, which keeps written values if a watch is on; ``lines``: its kernel's."""
-    record = Record(lines)
-    if _watches.get():
-        record.observe(WatchedValues(_watches.get()))
-    for observer in _observers.get():
-        record.observe(observer)
-    return record
+    return max((watch.budget for watch in WATCHES.get() if watch.wanted is None), default=0)
 
 
 class WatchedValues(Observer):
     """An observer that keeps written values, in `Record.writes`, `Record.inputs` and `Record.results`."""
 
-    def __init__(self, watches: tuple[_Watch, ...]) -> None:
+    def __init__(self, watches: tuple[Watch, ...]) -> None:
         self._watches = watches
         self._all = any(watch.wanted is None for watch in self._watches)
         self._left = [watch.budget for watch in self._watches]
