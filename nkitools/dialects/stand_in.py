@@ -204,8 +204,10 @@ class StandInFinder:
             return self._xla_spec(fullname) if is_import() and not is_import_by_a_library() else None
         if first in _BESIDE:
             root, wanted = "nki", _installed_spec(first) is None
-        else:
+        elif first in ("nki", "neuronxcc"):
             root, wanted = ("nki" if first == "nki" else "neuronxcc.nki"), True
+        else:
+            return None
         if root not in self.roots or not wanted:
             return None
         if fullname in _SOURCES or fullname in _UNKNOWN:

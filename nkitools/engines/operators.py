@@ -8,7 +8,6 @@ computed wherever an arithmetic operator is. Arithmetic operators compute in flo
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -333,7 +332,7 @@ def token(name: str) -> Callable[[Function], Function]:
 
 def is_operator_name(parameter: str) -> bool:
     """Return whether a parameter of an instruction takes an operator: op, op0, reduce_op, cmp_op, comp_op1."""
-    return re.fullmatch(r"([a-z]+_)?op\d?", parameter) is not None
+    return parameter.rstrip("0123456789").rpartition("_")[2] == "op"
 
 
 def is_token(value: Any) -> bool:

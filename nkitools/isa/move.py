@@ -23,7 +23,7 @@ from nkitools.engines.costs import GPSIMD_START, dma, elements_per_cycle, is_hal
 from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import oob_mode as oob_modes
-from nkitools.issue import dma_descriptors, guards, instruction_guards
+from nkitools.issue import dma_descriptors, guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.form import takes_64_bits
@@ -154,6 +154,8 @@ def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unk
     Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609, NK621.
     Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
     """
+    from nkitools.issue import instruction_guards
+
     instruction_guards.known_number(check, "value", value)
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst)
@@ -242,6 +244,8 @@ def iota(
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst)
     guards.not_packed(check, dst=dst)
     steps = pattern_steps(check, pattern)
+    from nkitools.issue import instruction_guards
+
     across = instruction_guards.integer(check, "channel_multiplier", channel_multiplier)
     made_by_pattern(check, steps, dst=dst)
 
@@ -260,6 +264,8 @@ def iota(
 
 def pattern_steps(check: Check, pattern: Pattern) -> list[tuple[int, int]]:
     """NK609: the pattern as one to four pairs (step, num)."""
+    from nkitools.issue import instruction_guards
+
     form = isinstance(pattern, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in pattern)
     if not form or not 1 <= len(pattern) <= 4:
         check.refuse("NK609", f"`pattern` must be a list of one to four [step, num], it is {pattern!r}")

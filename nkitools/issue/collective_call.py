@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -53,7 +54,7 @@ class Collective:
     def __init__(self, function: Callable[..., object], priority: int | None = None, name: str | None = None) -> None:
         self.name = function.__name__
         self.core: Core = current_core(f"nki.collectives.{self.name}")
-        self.check = Check(self.name, self.core.generation, self.core.language, call_form(function))
+        self.check = Check(self.name, self.core.generation, self.core.language, partial(call_form, function))
         self.label = name
         if name is not None and not isinstance(name, str):
             self.check.refuse("NK609", f"`name` must be a string, it is of class {type(name).__name__}")
@@ -262,7 +263,7 @@ class Collective:
     @property
     def call_form(self) -> str:
         """The signature, as a remedy shows it."""
-        return self.check.call_form
+        return self.check.call_form()
 
 
 def call_form(function: Callable[..., object]) -> str:

@@ -43,7 +43,7 @@ class InstructionForm:
 
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
         """Return the `Check` for the guards of this instruction."""
-        call_form = self.call_form if core.dialect.shows_call_form else ""
+        call_form = (lambda: self.call_form) if core.dialect.shows_call_form else str
         return kind(self.name, core.generation, core.language, call_form, sums_in_order=core.sums_in_order)
 
     def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
@@ -113,7 +113,7 @@ def may_be_sequence(parameter: inspect.Parameter) -> bool:
 
     (1, 2) and (1.0, 2) are equal, but different arguments.
     """
-    return re.search(r"Sequence|tuple|Pattern", str(parameter.annotation)) is not None
+    return any(kind in str(parameter.annotation) for kind in ("Sequence", "tuple", "Pattern"))
 
 
 def _freeze(value: Any) -> Any:

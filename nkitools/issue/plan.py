@@ -127,7 +127,7 @@ class Check:
         instruction: str,
         generation: Generation,
         language: LanguageVersion,
-        call_form: str = "",
+        call_form: Callable[[], str] = str,
         *,
         sums_in_order: bool = False,
     ) -> None:
@@ -186,4 +186,4 @@ class Check:
 
     def _remedy(self, rule: str, remedy: str) -> str:
         """Return a guard's remedy; for NK609 without one, the call form."""
-        return remedy or (self.call_form if rule == "NK609" else "")
+        return remedy or (self.call_form() if rule == "NK609" else "")

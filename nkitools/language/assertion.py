@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nkitools.authors_code.truth_values import is_asserted
 from nkitools.record.source_sites import author_frame
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ def assertable(tensor: StridedView) -> None:
 
 
 def _truth(tensor: StridedView) -> bool | None:
+    from nkitools.authors_code.truth_values import is_asserted
+
     frame = author_frame()
     if frame is None or not is_asserted(frame.f_code, frame.f_lasti):
         return None

@@ -18,7 +18,6 @@ from nkitools.launch.kept_arguments import Keeping
 from nkitools.launch.launch import Launch, Said
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
-from nkitools.output_streams import write_line
 from nkitools.rules.finding import refuse
 
 P = ParamSpec("P")  # the parameters of a kernel, as its author wrote them
@@ -186,4 +185,6 @@ def as_launch(
 
 def print_now(text: str) -> None:
     """Print a device print as it comes, as AWS's simulator does it."""
+    from nkitools.output_streams import write_line
+
     write_line(text, sys.stdout)

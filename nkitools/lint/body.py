@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from nkitools.lint.abstract_operations import combined
 from nkitools.lint.abstract_values import (
     UNKNOWN,
     Comparison,
@@ -175,6 +174,8 @@ class Body(Expressions):
         if isinstance(node.target, ast.Name):
             # In the legacy dialect a tensor is updated in place, and so is a list.
             kept = self.context.legacy and isinstance(left, Tensor)
+            from nkitools.lint.abstract_operations import combined
+
             self.names[node.target.id] = left if kept else combined(node.op, left, right)
 
     def _bind(self, target: ast.expr, value: Value, node: ast.stmt) -> None:

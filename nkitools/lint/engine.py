@@ -12,7 +12,6 @@ from nkitools.facts.light_classes import dataclass
 from nkitools.lint.body import look_at
 from nkitools.lint.checks import UNSEEN_BY_RUNS, all_checks, gathered
 from nkitools.lint.context import Checks, Context, Interface
-from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ignores
 from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Found, Project
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
@@ -66,6 +65,8 @@ def lint(
 
 def _judged(findings: list[Finding], modules: Iterable[Module]) -> list[Finding]:
     """Return the findings once each and sorted, without ignored ones, with the findings about the ignore comments."""
+    from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ignores
+
     kept: list[Finding] = []
     ignores: dict[str, list[Ignore]] = {module.path: ignores_of(module.text) for module in modules}
     by_place = {(each.file, each.line, each.column or 0, each.rule): each for each in findings}

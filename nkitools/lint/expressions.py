@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from nkitools.lint.abstract_operations import combined, compares_elements
 from nkitools.lint.abstract_values import (
     MASK,
     UNKNOWN,
@@ -26,7 +25,6 @@ from nkitools.lint.abstract_values import (
     joined,
     whole,
 )
-from nkitools.lint.affine import extent
 from nkitools.lint.context import Context
 from nkitools.lint.return_types import VIEWS, Arguments, attribute, called, element, parts, viewed
 from nkitools.lint.scope import Scope
@@ -127,6 +125,8 @@ class Expressions:
     def _binop(self, node: ast.BinOp) -> Value:
         left, right = self.value(node.left), self.value(node.right)
         self.context.tell("binary", node, left, right)
+        from nkitools.lint.abstract_operations import combined
+
         return combined(node.op, left, right)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
@@ -164,6 +164,8 @@ class Expressions:
         """Return whether a comparison is one of a tensor's elements: in the modern dialect, whether it was meant so."""
         if not (self.context.legacy or self.context.testing):
             return False
+        from nkitools.lint.abstract_operations import compares_elements
+
         return any(
             compares_elements(left, right, sign)
             for left, right, sign in zip(values, values[1:], node.ops, strict=False)
@@ -251,6 +253,8 @@ class Expressions:
     def _between(self, lower: ast.expr | None, upper: ast.expr | None) -> int | None:
         if lower is None or upper is None:
             return None
+        from nkitools.lint.affine import extent
+
         quiet = Expressions(self.context.silent(self.context.scope), self.names)
         length = extent(lower, upper, quiet.value)
         return length if length is not None and length > 0 else None

@@ -15,7 +15,6 @@ from nkitools.facts.kept import Kept
 from nkitools.facts.versions import LanguageVersion
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.engine import UNSEEN, look_at_function
-from nkitools.lint.ignores import ignores_of, without_ignored
 from nkitools.lint.project import Found, Running, dialect_of
 from nkitools.rules.finding import Finding
 
@@ -80,9 +79,14 @@ def _of_one(found: Found, language: LanguageVersion, *, launched: bool) -> tuple
     key = (found.node, language, launched)
     if key not in _by_node:
         spoken = look_at_function(found, "modern", _project, UNSEEN, kernel=launched, language=language)
-        told = [each for each in spoken if each.severity != "hint"]
-        _by_node[key] = tuple(each for each in told if without_ignored([each], ignores_of(shown_text(each.file))))
+        _by_node[key] = tuple(each for each in spoken if each.severity != "hint" and not _is_ignored(each))
     return _by_node[key]
+
+
+def _is_ignored(finding: Finding) -> bool:
+    from nkitools.lint.ignores import ignores_of, without_ignored  # most kernels have no finding
+
+    return not without_ignored([finding], ignores_of(shown_text(finding.file)))
 
 
 def _found(function: FunctionType) -> Found | None:

@@ -111,7 +111,7 @@ def with_names(message: str, frame: FrameType | None, record: Record, unnamed: s
         site = None if known is None else record.sites[known.site]
         return f" (line {site.line})" if site is not None and site.file else ""
 
-    return MADE_AT.sub(place, UNNAMED.sub(fill, message))
+    return re.sub(MADE_AT, place, re.sub(UNNAMED, fill, message))
 
 
 def facts_of(about: Sequence[Any], facts: Mapping[str, Any], frame: FrameType | None, record: Record) -> dict[str, Any]:

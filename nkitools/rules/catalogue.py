@@ -12,7 +12,6 @@ from nkitools.rules.rule import EXAMPLES, read_rule
 from nkitools.rules.rule import TPU_CHIPS as TPU_CHIPS
 from nkitools.rules.rule import Rule as Rule
 
-_UNEXPECTED = re.compile("unexpected keyword argument '(\\w+)'")
 _KINDS = ("NK", "PL", "CO")  # NKI, Pallas, custom operators
 
 
@@ -39,7 +38,7 @@ RULES: Mapping[str, Rule] = _Rules()
 
 def removed_argument(error: TypeError) -> tuple[str, str]:
     """Of a call with an unknown keyword argument: its name, and what took its place, if it is one that is gone."""
-    found = _UNEXPECTED.search(str(error))
+    found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
     name = found[1] if found is not None else ""
     return name, dict(RULES["NK608"].replacements).get(f"{name}=", "")
 

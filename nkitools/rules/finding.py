@@ -17,10 +17,9 @@ from nkitools.rules.shown_text import shown, shown_file, shown_line
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
 # unknown, as it is outside of a run; and with the indices of elements, which belong to the name.
-UNNAMED = re.compile("( of)? \x00(\\d+)\x00(\\[[^]]*\\])?")
+UNNAMED = "( of)? \x00(\\d+)\x00(\\[[^]]*\\])?"
 # Where a remedy leaves the line that made a storage to the reporter.
-MADE_AT = re.compile("\x01(\\d+)\x01")
-_NUMBER = re.compile(r"\d+")
+MADE_AT = "\x01(\\d+)\x01"
 
 Fact = int | float | str | tuple[int, ...] | tuple[str, ...]
 
@@ -176,7 +175,7 @@ class Finding:
 
     def message_without_numbers(self) -> str:
         """Return the message with ``#`` in the place of each sequence of digits: ``1.5`` becomes ``#.#``."""
-        return _NUMBER.sub("#", self.message)
+        return re.sub(r"\d+", "#", self.message)
 
     def again(self, other: Finding) -> Finding:
         """Return one finding for this one and ``other``, a later one of the same `kind`, which is not checked.
@@ -303,7 +302,7 @@ def finding_here(rule: Rule, message: str, remedy: str, facts: Mapping[str, Any]
     frame = authors_frame()
     place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
     said, remedy = (
-        MADE_AT.sub("", UNNAMED.sub(lambda match: f" {match[3]}" if match[3] else "", each))
+        re.sub(MADE_AT, "", re.sub(UNNAMED, lambda match: f" {match[3]}" if match[3] else "", each))
         for each in (message, remedy)
     )
     known = {name: each for name, each in facts.items() if not (isinstance(each, str) and "\x00" in each)}

@@ -8,20 +8,20 @@ import sys
 from typing import Any
 
 # Control characters but the tab and the end of a line, signs that turn or hide the text around, half characters.
-_COMMANDING = re.compile(
+_COMMANDING = (  # compiled when it is used
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
 )
 # Where GitHub's and Azure's logs find a command: `::error` first in a line, `##[error]` and `##vso[...]` anywhere.
-_LOG_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#(?:\[|vso\[))", re.MULTILINE)
+_LOG_COMMAND = r"(?m)^([^\S\n]*):(?=:)|#(?=#(?:\[|vso\[))"
 
 
 def shown(text: str) -> str:
     """Return ``text`` with signs that command a terminal or a log as escapes: ``\\x1b``, ``\\u202e``, ``\\x3a``."""
-    text = _COMMANDING.sub(lambda sign: _escaped(sign[0]), text)
+    text = re.sub(_COMMANDING, lambda sign: _escaped(sign[0]), text)
     if "::" not in text and "##" not in text:
         return text
-    return _LOG_COMMAND.sub(lambda sign: "\\x23" if sign[0] == "#" else f"{sign[1]}\\x3a", text)
+    return re.sub(_LOG_COMMAND, lambda sign: "\\x23" if sign[0] == "#" else f"{sign[1]}\\x3a", text)
 
 
 def shown_line(text: str) -> str:

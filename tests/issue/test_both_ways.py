@@ -28,7 +28,7 @@ from nkitools.dialects.stand_in import stand_in_installed
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Row
 from nkitools.record.run_listeners import collect_runs
-from nkitools.record.watch.watching import observing
+from nkitools.record.watch.watched_record import observing
 from nkitools.rules.catalogue import RULES
 from tests import cases
 from tests.careful import CAREFUL_FUNCTION, carefully

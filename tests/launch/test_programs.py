@@ -141,7 +141,9 @@ class TestNothingLeaks:
     )
     def test_the_state_is_as_it_was(self, kernel: Any, keywords: Any) -> None:
         """Running core, reporter, NumPy's error handling, loaded modules, and who listens to runs."""
-        nkitools.simulate(doubled, X)
+        for _ in range(3):  # what a refusal and the third call of an instruction need is imported then
+            with contextlib.suppress(BaseException):
+                nkitools.simulate(kernel, X, **keywords)
         modules, errors = set(sys.modules), np.geterr()
         with nkitools.collect_runs() as runs, contextlib.suppress(BaseException):
             nkitools.simulate(kernel, X, **keywords)
