@@ -8,8 +8,8 @@ from nkitools.history.capacity import report_capacity
 from nkitools.history.device_loops import report_unequal_turns, report_unrolled
 from nkitools.history.lost_stores import report_lost_stores
 from nkitools.history.overlaps import report_overlaps
+from nkitools.history.short_writes import short_writes
 from nkitools.history.speed import report_speed
-from nkitools.history.stale_rows import report_stale_rows
 from nkitools.record.columns import Columns
 from nkitools.record.reporter import Reporter
 
@@ -29,7 +29,10 @@ def judge(
 
         report_races(record, columns, reporter)
     report_overlaps(columns, reporter)
-    report_stale_rows(columns, reporter)
+    if short := short_writes(columns):
+        from nkitools.history.stale_rows import report_stale_rows
+
+        report_stale_rows(columns, reporter, short)
     report_lost_stores(columns, reporter)
     report_capacity(record, columns, reporter, chip, dialect, spills=spills)
     report_speed(columns, reporter, chip)

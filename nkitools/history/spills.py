@@ -21,7 +21,8 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.facts.generations import Generation
-from nkitools.history.liveness import Demand, Liveness, Tiles
+from nkitools.history.liveness import Liveness
+from nkitools.history.tiles_on_chip import Demand, Tiles
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses, row_lengths
 from nkitools.record.dataflow.cells import cells_of

@@ -1,8 +1,8 @@
 """NK511: an instruction mixes values of two loop turns, since a line wrote fewer elements in the later one.
 
-Most runs have no line that writes one tile on chip through views of different shapes, and are skipped. For the others
-the instructions are followed in order: for each element of a tile, its last writer, and whether its value comes from an
-earlier turn. The findings of a form of run are kept for the next one.
+Most runs have no line that writes one tile on chip through views of different shapes (`short_writes`), and are skipped.
+For the others the instructions are followed in order: for each element of a tile, its last writer, and whether its
+value comes from an earlier turn. The findings of a form of run are kept for the next one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.element_boxes import boxes_text
-from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.facts.kept import Kept
 from nkitools.facts.light_classes import NamedTuple
@@ -25,7 +24,6 @@ from nkitools.record.reporter import Reporter
 from nkitools.record.rows import Access, Row
 from nkitools.rules.finding import report
 
-_MOST = 20_000  # instructions of a run that is checked
 _MOST_ELEMENTS = 1 << 22  # of all tiles that are followed
 
 _known = Kept[bytes, "tuple[_Mixture, ...]"](
@@ -46,39 +44,17 @@ class _Mixture(NamedTuple):
     written: int
 
 
-def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
-    """Report NK511 once for each line."""
-    firsts = _short_writes(columns) if columns.starts.size <= _MOST else []
-    if not firsts:
-        return
+def report_stale_rows(columns: Columns, reporter: Reporter, short: list[int]) -> None:
+    """Report NK511 once for each line; ``short``: the positions of `short_writes`."""
     form = _form(columns)
     if form not in _known:
-        _known[form] = tuple(_Turns(columns, firsts).mixtures())
+        _known[form] = tuple(_Turns(columns, short).mixtures())
     sites: set[int] = set()
     for each in _known[form]:
         row = columns.record.row(each.position)
         if row.site not in sites:
             sites.add(row.site)
             _report(columns.record, reporter, row, each)
-
-
-def _short_writes(columns: Columns) -> list[int]:
-    """Return the positions of writes to tiles on chip that are shorter than their line's write before."""
-    writes = np.flatnonzero(columns.writes)
-    if not writes.size:
-        return []
-    layouts, positions = columns.layouts[writes], columns.positions[writes]
-    most_sites = int(columns.sites.max(initial=0)) + 2
-    keys = columns.storages[writes].astype(np.int64) * most_sites + columns.sites[positions] + 1
-    order = np.argsort(keys, kind="stable")
-    keys, layouts = keys[order], layouts[order]
-    at = np.flatnonzero((keys[1:] == keys[:-1]) & (layouts[1:] != layouts[:-1]))
-    pairs = zip(layouts[at].tolist(), layouts[at + 1].tolist(), positions[order[at + 1]].tolist(), strict=True)
-    return [
-        position
-        for before, after, position in pairs
-        if LAYOUTS[after].on_chip and LAYOUTS[after].elements < LAYOUTS[before].elements
-    ]
 
 
 def _form(columns: Columns) -> bytes:

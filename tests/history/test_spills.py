@@ -14,8 +14,9 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.facts.generations import generation_of
-from nkitools.history.liveness import Liveness, Tiles
+from nkitools.history.liveness import Liveness
 from nkitools.history.spills import foreseen_spills, spills_of
+from nkitools.history.tiles_on_chip import Tiles
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses
 from tests.cases import cases

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nkitools.facts.generations import Generation
-from nkitools.history.liveness import Liveness, Tiles, partition_bytes
+from nkitools.history.liveness import Liveness
+from nkitools.history.tiles_on_chip import Tiles, partition_bytes
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
