@@ -76,9 +76,9 @@ else:
         cls.__match_args__ = _AtFirstUse(lambda _: fields.positional)
         return cls
 
-    def replace(thing: Any, /, **changes: Any) -> Any:
+    def replace(thing: _Thing, /, **changes: _Value) -> _Thing:
         """Return a copy with other values of some fields, as `dataclasses.replace` does."""
-        for name, options in type(thing).__own_fields__.all.items():
+        for name, options in _fields_of(thing).all.items():
             if name not in changes and options.get("init", True):
                 changes[name] = getattr(thing, name)
         return type(thing)(**changes)
@@ -102,7 +102,7 @@ class _Fields:
         self.is_frozen, self.by_name = is_frozen, by_name
         self.instances = 0
 
-    def init(self, thing: Any) -> Any:
+    def init(self, thing: _Thing | None) -> Any:
         """Return the ``__init__`` of the class or, if it is given, of an instance."""
         self.instances += 1
         if thing is not None and self.instances <= _NOT_COMPILED:
@@ -139,7 +139,7 @@ class _Fields:
 
     @cached_property
     def positional(self) -> tuple[str, ...]:
-        """The names of what ``__init__`` takes by position."""
+        """The fields that ``__init__`` takes by position."""
         return tuple([name for name in self.named("init") if not self.all[name]["kw_only"]])
 
     @cached_property
@@ -151,7 +151,7 @@ class _Fields:
         fields = [(name, kinds[name], field(**options)) for name, options in self.all.items()]
         return make_dataclass(self.cls.__name__, fields, init=False, repr=False, eq=False, frozen=self.is_frozen)
 
-    def fill(self, thing: Any, /, *given: Any, **named: Any) -> None:
+    def fill(self, thing: _Thing, /, *given: _Value, **named: _Value) -> None:
         """Do what the compiled ``__init__`` does."""
         values = dict(zip(self.positional, given, strict=False))
         is_wrong = len(given) > len(values) or not values.keys().isdisjoint(named)
@@ -198,11 +198,15 @@ class _Fields:
         return init
 
 
+def _fields_of(thing: _Thing) -> _Fields:
+    return type(thing).__own_fields__  # type: ignore[attr-defined,no-any-return]
+
+
 def _annotations_of(cls: type) -> Any:
     return cls.__annotations__.items() if "__own_fields__" in vars(cls) else ()
 
 
-def _with_slots(cls: Any, fields: dict[str, Any]) -> Any:
+def _with_slots(cls: type, fields: dict[str, Any]) -> type:
     """Return the class again, with slots for its own fields."""
     space = {name: value for name, value in vars(cls).items() if name not in (*fields, "__dict__", "__weakref__")}
     inherited = {name for base in cls.__mro__ for name in vars(base).get("__slots__", ())}
@@ -247,17 +251,17 @@ def _values_of(names: list[str]) -> Callable[[Any], Any]:
     return attrgetter(*names) if names else lambda _: ()
 
 
-def _repr(self: Any) -> str:
-    shown = [f"{name}={getattr(self, name)!r}" for name in type(self).__own_fields__.named("repr")]
+def _repr(self: _Thing) -> str:
+    shown = [f"{name}={getattr(self, name)!r}" for name in _fields_of(self).named("repr")]
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
-def _state(self: Any) -> list[Any]:
-    return [getattr(self, name) for name in type(self).__own_fields__.all]
+def _state(self: _Thing) -> list[Any]:
+    return [getattr(self, name) for name in _fields_of(self).all]
 
 
-def _set_state(self: Any, values: list[Any]) -> None:
-    for name, value in zip(type(self).__own_fields__.all, values, strict=True):
+def _set_state(self: _Thing, values: list[Any]) -> None:
+    for name, value in zip(_fields_of(self).all, values, strict=True):
         object.__setattr__(self, name, value)
 
 
@@ -274,12 +278,12 @@ def _refuse_to_delete(self: _Thing, name: str) -> None:
 
 
 def frozen_error(message: str) -> AttributeError:
-    """Return the error of Python for a change of what is frozen."""
+    """Return the error of Python for a change of a frozen attribute."""
     from dataclasses import FrozenInstanceError
 
     return FrozenInstanceError(message)
 
 
-def _is_frozen(thing: Any, name: str) -> bool:
+def _is_frozen(thing: _Thing, name: str) -> bool:
     """Return whether an attribute is frozen; a plain class that derives from a frozen one may have some of its own."""
-    return "__own_fields__" in vars(type(thing)) or name in type(thing).__own_fields__.all
+    return "__own_fields__" in vars(type(thing)) or name in _fields_of(thing).all

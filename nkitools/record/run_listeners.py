@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 _T = TypeVar("_T")
 _listeners: ContextVar[tuple[list[Run], ...]] = ContextVar("nkitools_listeners", default=())
+WATCHES: ContextVar[tuple[Any, ...]] = ContextVar("nkitools_watches", default=())
+"""The watches that are on (`nkitools.record.watch.watching`): runs ask for them, and few load what watches."""
 
 
 @contextmanager

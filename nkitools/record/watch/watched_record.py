@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from nkitools.record.record import Observer, Record
-from nkitools.record.run_listeners import added
+from nkitools.record.run_listeners import WATCHES, added
 from nkitools.record.source_sites import KernelLines
 
-if TYPE_CHECKING:
-    from nkitools.record.watch.watching import Watch
-
-WATCHES: ContextVar[tuple[Watch, ...]] = ContextVar("nkitools_watches", default=())
 _observers: ContextVar[tuple[Observer, ...]] = ContextVar("nkitools_observers", default=())
 
 

@@ -22,9 +22,8 @@ from nkitools.facts.light_classes import dataclass
 from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
-from nkitools.record.run_listeners import added
+from nkitools.record.run_listeners import WATCHES, added
 from nkitools.record.source_sites import Site, author_frame
-from nkitools.record.watch.watched_record import WATCHES
 
 if TYPE_CHECKING:
     from nkitools.record.watch.written import Written
