@@ -120,6 +120,8 @@ class _Fields:
             if kind in ("ClassVar", "KW_ONLY"):
                 continue
             default = getattr(self.cls, name, _NONE)
+            if type(default).__module__ == "dataclasses":
+                raise TypeError(f"{self.cls.__name__}.{name}: take `field` from nkitools.facts.light_classes")
             if not isinstance(default, field):  # type: ignore[arg-type] # it is a function to a type checker
                 default = {} if default is _NONE or isinstance(default, MemberDescriptorType) else {"default": default}
             found[name] = {"kw_only": by_name, **default}

@@ -1,4 +1,4 @@
-"""What exceeds a memory on chip: the tensors that are alive together, as NK202 and NK203 list them; their spills."""
+"""Demands beyond a memory on chip: the tensors that are alive together, as NK202 and NK203 list them; their spills."""
 
 from __future__ import annotations
 

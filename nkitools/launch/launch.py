@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.tensor import NkiTensor
-from nkitools.facts.light_classes import dataclass
+from nkitools.facts.light_classes import dataclass, field
 from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
 from nkitools.launch.kept_arguments import Keeping
 from nkitools.rules.finding import Reporter as Report

@@ -197,6 +197,19 @@ def test_copies_have_other_values_of_some_fields(dataclass: Maker) -> None:
         replace(made["Frozen"](1), z=2)
 
 
+def test_fields_of_python_are_refused() -> None:
+    """Their options would be lost: the message says where `field` is."""
+
+    @light_classes.dataclass
+    class Mixed:
+        """Has a field of Python's own."""
+
+        a: list[int] = dataclasses.field(default_factory=list)
+
+    with pytest.raises(TypeError, match=r"Mixed\.a: take `field` from nkitools\.facts\.light_classes"):
+        Mixed()
+
+
 def test_a_dataclass_of_python_derives_from_one() -> None:
     """Its fields come after those of the base."""
 
