@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from operator import is_
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from nkitools.authors_code.known_modules import is_installed
@@ -43,14 +43,22 @@ class NamedFunctions:
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._functions: tuple[FunctionType, ...] = ()
+        self._codes: list[CodeType] = []
         self._named: list[tuple[FunctionType, CodeType, tuple[str, ...], list[Any]]] | None = None
+        self._cells: list[CellType] = []  # the variables around the functions
+        self._contents: list[Any] = []
         self._holders: list[Any] = []  # values that may hold a function, and the functions in them
         self._inner: list[FunctionType | None] = []
 
     def now(self) -> tuple[FunctionType, ...]:
         """Return the functions; the same tuple as before if nothing has changed."""
         if not self._holds():
-            self._functions = tuple(named_functions(self._function))
+            functions = tuple(named_functions(self._function))
+            codes = [each.__code__ for each in functions]
+            if len(codes) != len(self._codes) or not all(
+                map(is_, (*functions, *codes), (*self._functions, *self._codes))
+            ):
+                self._functions, self._codes = functions, codes
             self._named = self._look()
         return self._functions
 
@@ -60,20 +68,34 @@ class NamedFunctions:
         for function, code, names, values in self._named:
             if function.__code__ is not code or not all(map(is_, map(function.__globals__.get, names), values)):
                 return False
+        if not all(map(is_, map(_content, self._cells), self._contents)):
+            return False
         return all(map(is_, map(plain_function, self._holders), self._inner))
 
     def _look(self) -> list[tuple[FunctionType, CodeType, tuple[str, ...], list[Any]]] | None:
-        """Return the functions with the values that they name; None with a class or a variable around a function."""
-        named, self._holders = [], []
+        """Return the functions with the values that they name; None with a class, whose methods may change."""
+        named: list[tuple[FunctionType, CodeType, tuple[str, ...], list[Any]]] = []
+        self._cells = [cell for function in self._functions for cell in function.__closure__ or ()]
+        self._contents = list(map(_content, self._cells))
+        values_of_all = list(self._contents)
         for function in self._functions:
             names = tuple(names_in(function.__code__))
             values = list(map(function.__globals__.get, names))
-            if function.__closure__ or any(isinstance(value, type) for value in values):
-                return None
             named.append((function, function.__code__, names, values))
-            self._holders += filter(_may_hold_a_function, values)
+            values_of_all += values
+        if any(isinstance(value, type) for value in values_of_all):
+            return None
+        self._holders = list(filter(_may_hold_a_function, values_of_all))
         self._inner = list(map(plain_function, self._holders))
         return named
+
+
+def _content(cell: CellType) -> Any:
+    """Return the value of a variable around a function; the cell itself while it has none."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return cell
 
 
 def _may_hold_a_function(value: Any) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
-from nkitools.authors_code.called_functions import plain_function
+from nkitools.authors_code.called_functions import NamedFunctions, plain_function
 from nkitools.chip.host_memory import HostMemory
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.facts import options
@@ -28,8 +29,8 @@ class Prepared:
     """A launch with its settings and what follows from them, for all runs until an option or the kernel changes.
 
     ``launch``: with its LNC degree as grid. ``kernel``: the author's function. ``of_lines``: the settings by which a
-    line of the kernel makes the same; ``lines``: what they have made, by these settings. ``is_silent``: the source and
-    the configuration of the launch have been looked at, and there was nothing to report.
+    line of the kernel makes the same; ``lines``: what they have made, by these settings. ``silent``: the functions
+    whose source has been looked at, with the configuration of the launch, and there was nothing to report.
     """
 
     def __init__(self, asked: Launch) -> None:
@@ -39,7 +40,9 @@ class Prepared:
         self.kernel = plain_function(launch.function)
         self.of_lines = launch.dialect.name, *settings.of_lines
         self.lines = lines_of(self.kernel)
-        self.is_silent = False
+        self._has_run = False
+        self._named: NamedFunctions | None = None
+        self.silent: Sequence[FunctionType] | None = None
         self.generation = generation_of(settings.chip)
         self.full_precision = settings.precision != "precise"
         where = self.generation.name, settings.level, settings.language, settings.sum_order == "chip"
@@ -63,6 +66,15 @@ class Prepared:
             and options.variables(DECIDING) == self._variables
             and plain_function(self.launch.function) is self.kernel
         )
+
+    def functions(self) -> Sequence[FunctionType]:
+        """Return the author's functions that the kernel names, the same tuple if nothing has changed; () at first."""
+        if self._named is None:
+            if self.kernel is None or not self._has_run:  # a launch may have one run alone
+                self._has_run = True
+                return ()
+            self._named = NamedFunctions(self.kernel)
+        return self._named.now()
 
     def host_memory(self) -> HostMemory:
         """Return the account of a run that begins: its limit is the option ``memory``, or what is free decides."""

@@ -92,8 +92,9 @@ def reporting(reporter: Report) -> Iterator[None]:
 
 
 def report_source(prepared: Prepared, reporter: Reporter) -> None:
-    """Report the findings of the source of a launch, unless an earlier launch has had none."""
-    if prepared.is_silent:
+    """Report the findings of the source of a launch, unless an earlier one with the same functions has had none."""
+    functions = prepared.functions()
+    if functions and functions is prepared.silent:
         return
     launch, language = prepared.launch, prepared.settings.language
     warn_of_changed_source(launch.function)
@@ -106,7 +107,7 @@ def report_source(prepared: Prepared, reporter: Reporter) -> None:
     for found in source_findings(launch.function, language):
         with reporter.placed(Site(found.file, found.line, found.column, found.function)):
             reporter(RULES[found.rule], found.message, False, (), found.remedy, None, found.facts)
-    prepared.is_silent = reporter.reports == before
+    prepared.silent = functions if reporter.reports == before else None
 
 
 def _report_launch(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from types import FunctionType
+from collections.abc import Callable, Iterator, Sequence
+from operator import is_
+from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,35 +20,39 @@ from nkitools.lint.project import Found, Running, dialect_of
 from nkitools.rules.finding import Finding
 
 _project = Running()
-_known: WeakKeyDictionary[FunctionType, dict[LanguageVersion, tuple[Finding, ...]]] = WeakKeyDictionary()
+_Known = dict[LanguageVersion, tuple[list[CodeType], tuple[Finding, ...]]]
+_known: WeakKeyDictionary[FunctionType, _Known] = WeakKeyDictionary()
 
 
 def source_findings(function: Callable[..., Any], language: LanguageVersion | None = None) -> tuple[Finding, ...]:
     """Return the findings that only the source of a kernel, and of the author's functions that it names, shows.
 
     Errors and warnings only: hints belong to lint. A function whose source is not at hand (a session without history,
-    a compiled module) has none, nor has one of the legacy dialect, which reports its own. The findings are made once
-    for a function object and an NKI version (that of the option where none is given): later bindings of its global
-    names are not looked at.
+    a compiled module) has none, nor has one of the legacy dialect, which reports its own. The findings are made again
+    when a function has other code or names another function. ``language``: by default that of the option.
     """
     language = language or options.language()
     plain = plain_function(function)
     if plain is None:
         return ()
+    functions = list(named_functions(plain))
+    codes = [each.__code__ for each in functions]
     known = _known.setdefault(plain, {})
-    if language not in known:
-        known[language] = tuple(_findings(plain, language))
-    return known[language]
+    before, findings = known.get(language, ([], ()))
+    if len(before) != len(codes) or not all(map(is_, before, codes)):
+        findings = tuple(_findings(functions, language))
+        known[language] = codes, findings
+    return findings
 
 
-def _findings(function: FunctionType, language: LanguageVersion) -> Iterator[Finding]:
+def _findings(functions: Sequence[FunctionType], language: LanguageVersion) -> Iterator[Finding]:
     dialect = ""
-    for each in named_functions(function):
+    for each in functions:
         found = _found(each)
         if found is not None:
             dialect = dialect_of(found) or dialect
             if dialect == "modern":
-                yield from _of_one(found, language, launched=each is function)
+                yield from _of_one(found, language, launched=each is functions[0])
 
 
 def shows_changes(body: Callable[..., Any]) -> bool:

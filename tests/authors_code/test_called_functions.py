@@ -145,5 +145,6 @@ def test_methods_of_a_class_and_variables_around_are_looked_at_each_time() -> No
     inner, change = around()
     named = NamedFunctions(inner)
     assert named.now() == (inner, space["other"])
+    assert named.now() is named.now()
     change()
     assert named.now()[:2] == (inner, space["kernel"])

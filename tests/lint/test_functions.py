@@ -175,6 +175,59 @@ def test_functions_that_a_kernel_names_are_looked_at(load: Load, source: str) ->
     assert [rule for rule, _ in lines(module.kernel)] == ["NK601"]
 
 
+NOTEBOOK = """\
+def helper():
+    pass
+
+
+def other():
+    return {1}
+
+
+@nki.jit
+def kernel(x):
+    helper()
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(out, x)
+    return out
+
+
+def made(helper):
+    def change(new):
+        nonlocal helper
+        helper = new
+
+    @nki.jit
+    def kernel(x):
+        helper()
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(out, x)
+        return out
+
+    return kernel, change
+"""
+
+
+@pytest.mark.parametrize("runs", [0, 1, 4])
+@pytest.mark.parametrize("names", ["global variable", "enclosing variable"])
+def test_a_helper_that_is_defined_anew_is_looked_at(load: Load, names: str, runs: int) -> None:
+    """As in a notebook's cell: the kernel ran before, and is not defined again itself."""
+    module = load(NOTEBOOK)
+    kernel, change = module.kernel, functools.partial(setattr, module, "helper")
+    if names == "enclosing variable":
+        kernel, change = module.made(module.helper)
+    right = module.helper
+    for _ in range(runs):
+        assert nkitools.simulate(kernel, X).findings == []
+    change(module.other)
+    for _ in range(2):
+        with pytest.raises(nkitools.KernelError, match="set"):
+            nkitools.simulate(kernel, X)
+    change(right)
+    for _ in range(2):
+        assert nkitools.simulate(kernel, X).findings == []
+
+
 def test_functions_of_other_files(load: Load) -> None:
     """The author's own; what is installed is not looked at."""
     imports = "from textwrap import dedent\nfrom linted_helpers import helper\n\n\n"
