@@ -42,7 +42,7 @@ def _by_dtype(name: str) -> tuple[float, float]:
 
 
 def limits_of(name: str) -> Any:
-    """Return the ``finfo`` of a dtype of floating-point numbers; None for others, float8_e8m0fnu and tfloat32."""
+    """Return the ``finfo`` of a floating-point or complex dtype; None for others, float8_e8m0fnu and tfloat32."""
     kind: Any = getattr(ml_dtypes, name, name)
     try:
         return None if name == "float8_e8m0fnu" else ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]

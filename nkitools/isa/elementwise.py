@@ -49,8 +49,8 @@ def tensor_tensor(
     ``dst.dtype``; if all three tiles are int32 or uint32, the GpSimd Engine computes exactly, and results wrap (those
     of power and divide are rounded and saturate). Comparisons and logical operators give 1 or 0. Bitvec operators need
     integers.
-    ``engine``: without it GpSimd for ``nl.power``, which Vector does not do, and for arithmetic of int32 and uint32 if
-    all three tiles are in SBUF; else Vector.
+    ``engine``: without it GpSimd for ``nl.power``, which Vector does not do, and for all but bitvec operators on int32
+    and uint32 if all three tiles are in SBUF; else Vector.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_tensor (NKI 0.6).
     """

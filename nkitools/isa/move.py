@@ -120,8 +120,8 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
     """``dst = src`` on chip, on the Vector Engine, or the Scalar or GpSimd Engine if ``engine`` says so.
 
     Shapes: equal partitions and elements per partition. Memory: SBUF or PSUM (no PSUM on the GpSimd Engine).
-    Bit-accurate between equal dtypes, otherwise through float32, where integers beyond 2**24 lose low bits (a wrong
-    integer is NK307); packed elements are not cast (NK301). NeuronCore-v2's Scalar Engine does not have it (NK606).
+    Bit-accurate between equal dtypes, otherwise through float32, where integers beyond 2**24 lose low bits
+    (NK307); packed elements are not cast (NK301). NeuronCore-v2's Scalar Engine does not have it (NK606).
     Errors: NK101, NK102, NK107 to NK110, NK201, NK206, NK301, NK606, NK609.
     Source: nki.isa.tensor_copy (NKI 0.6); trainium2_arch, Scalar Engine (bit-accurate copies).
     """

@@ -158,7 +158,7 @@ _CAST = (
     "True where the value is not 0."
 )
 EXACT = (
-    f"{_FLOAT32} (a wrong integer or truth value is NK307), but exactly if both are int32 or uint32 tiles in SBUF and "
+    f"{_FLOAT32} (NK307 where all inputs are integers and none saturates), but exactly if both are int32 or uint32 tiles in SBUF and "
     "the result is int32 or uint32."
 )
 ARITHMETIC = f"{EXACT} An exact result wraps around. Any other {_CAST}"
@@ -292,17 +292,20 @@ rsqrt = token("rsqrt")(
 tanh = _activated("tanh", "Return the hyperbolic tangent.")
 sigmoid = _activated("sigmoid", "Return ``1 / (1 + exp(-x))``.")
 relu = _activated("relu", "Return ``max(x, 0)``; NaN stays.", _NOTED)
-gelu = _activated("gelu", "Return ``x * Phi(x)``; ``Phi`` is the cumulative standard normal distribution.")
+gelu = _activated("gelu", "Return ``x * Phi(x)``; ``Phi`` is the cumulative standard normal distribution. At -inf 0.")
 gelu_dx = _activated("gelu_dx", "Return the derivative of nl.gelu at ``x``.")
 gelu_apprx_tanh = _activated(
-    "gelu_apprx_tanh", "Return ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``, about nl.gelu."
+    "gelu_apprx_tanh",
+    "Return ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``, about nl.gelu; at -inf 0.",
 )
-gelu_apprx_sigmoid = _activated("gelu_apprx_sigmoid", "Return ``x * sigmoid(1.702 * x)``, about nl.gelu.")
+gelu_apprx_sigmoid = _activated(
+    "gelu_apprx_sigmoid", "Return ``x * sigmoid(1.702 * x)``, about nl.gelu; at -inf its limit 0."
+)
 gelu_apprx_sigmoid_dx = _activated("gelu_apprx_sigmoid_dx", "Return the derivative of nl.gelu_apprx_sigmoid at ``x``.")
-silu = _activated("silu", "Return ``x * sigmoid(x)``.")
+silu = _activated("silu", "Return ``x * sigmoid(x)``, at -inf its limit 0.")
 silu_dx = _activated("silu_dx", "Return the derivative of nl.silu at ``x``.")
 softplus = _activated("softplus", "Return ``log(1 + exp(x))``.")
-mish = _activated("mish", "Return ``x * tanh(log(1 + exp(x)))``.")
+mish = _activated("mish", "Return ``x * tanh(log(1 + exp(x)))``, at -inf its limit 0.")
 erf = _activated("erf", "Return the error function.")
 erf_dx = _activated("erf_dx", "Return the derivative of the error function, ``2 / sqrt(pi) * exp(-x * x)``.")
 # The reference mentions a range reduction for nl.sin only.

@@ -77,7 +77,7 @@ def reduced(
 
 def _reduction(name: str, operator: str, sentence: str) -> Reduction:
     def function(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-        """{sentence}, computed in float32: a wrong integer beyond 2**24 is NK307.
+        """{sentence}, computed in float32, in which integers beyond 2**24 lose low bits (NK307).
 
         ``x``: a tile in SBUF or PSUM. ``axis``: an int or ints, the last dimension(s) without dimension 0 (else NK112).
         They are left out of the result's shape, and stay with size 1 if ``keepdims`` is True. If no free dimension

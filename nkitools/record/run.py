@@ -48,7 +48,7 @@ class Run(RunContents):
         """Return for each instruction which others wrote, overwrote and read its elements; computed at first use.
 
         ``flow``, ``output`` and ``anti``, each compressed rows (``starts``, ``sources``, int64) over positions in
-        ``instructions``; -1 is an argument, -2 memory that was never written.
+        ``instructions``; -1 is an argument or a constant, -2 memory that was never written.
         """
         from nkitools.record.dependences import Dependences
 

@@ -241,9 +241,9 @@ def nc_transpose(
 ) -> Tensor:
     """Return ``data`` with its partition and free dimensions swapped, as a new tile.
 
-    ``engine``: the Tensor Engine by default, whose result is in PSUM; that of the Vector Engine is in SBUF, and so is a
-    result of another ``dtype`` than ``data``'s. Free dimensions become one. What ``mask`` leaves out is undefined in
-    the result; it must leave a box of ``data`` (NK604).
+    ``engine``: by default the Tensor Engine, for ``data`` in PSUM of up to 32 x 32 the Vector Engine. The result is in
+    PSUM; in SBUF if ``engine`` is the Vector Engine, or ``dtype`` is not that of ``data``. Free dimensions become one.
+    What ``mask`` leaves out is undefined in the result; it must leave a box of ``data`` (NK604).
     Errors: those of nkitools.isa.matmul.nc_transpose, NK301, NK402, NK603, NK604, NK612.
     """
     what = "nisa.nc_transpose"

@@ -70,7 +70,8 @@ def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
 def affine_range(*args: int, **kwargs: Keyword) -> LoopRange:
     """Return the integers of Python's ``range``, for a loop whose iterations do not depend on each other.
 
-    Two iterations that write the same elements are an error (NK501); sums by ``+=`` and nl.loop_reduce are none.
+    An iteration that writes or reads what another one writes is an error (NK501). Accumulation by ``+=``, ``-=``,
+    ``*=``, ``/=`` or nl.loop_reduce is none, and some forms are warnings.
     Errors: NK501, NK609.
     """
     check_keywords("nl.affine_range", kwargs)
