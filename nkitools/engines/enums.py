@@ -29,9 +29,9 @@ class engine(_Member):  # noqa: N801 - the name is the API's
 class reduce_cmd(_Member):  # noqa: N801
     """Commands to the reduce registers of an engine, one for each partition; the instruction says which it takes.
 
-    ``idle`` leaves the registers as they are (unknown after it on the Vector Engine), ``reset`` sets them to the identity
-    of the reduction, ``reduce`` goes on from their values, ``reset_reduce`` does both, ``load_reduce`` goes on from an
-    operand.
+    ``idle`` leaves the registers as they are (unknown after it on the Vector Engine), ``reset`` sets them to the
+    identity of the reduction, ``reduce`` goes on from their values, ``reset_reduce`` does both, ``load_reduce`` goes on
+    from an operand.
     """
 
     idle = 0

@@ -158,8 +158,8 @@ _CAST = (
     "True where the value is not 0."
 )
 EXACT = (
-    f"{_FLOAT32} (NK307 where all inputs are integers and none saturates), but exactly if both are int32 or uint32 tiles in SBUF and "
-    "the result is int32 or uint32."
+    f"{_FLOAT32} (NK307 where all inputs are integers and none saturates), but exactly if both are int32 or uint32 "
+    "tiles in SBUF and the result is int32 or uint32."
 )
 ARITHMETIC = f"{EXACT} An exact result wraps around. Any other {_CAST}"
 _PROMOTED = (

@@ -11,9 +11,9 @@ from nkitools.rules.finding import report
 def mod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return the remainder of ``x / y`` with the sign of ``y``, as Python's ``%``.
 
-    ``x``, ``y``, ``dtype``, shape and memory of the result: as for nl.add. Computed in float32, in which
-    integers beyond 2**24 lose low bits (NK307), but in integers if both are int32 or uint32 tiles in SBUF and the result is int32 or uint32. A remainder by
-    zero is NaN, in an integer result 0.
+    ``x``, ``y``, ``dtype``, shape and memory of the result: as for nl.add. Computed in float32, in which integers
+    beyond 2**24 lose low bits (NK307), but in integers if both are int32 or uint32 tiles in SBUF and the result is
+    int32 or uint32. A remainder by zero is NaN, in an integer result 0.
     No engine has the operator: the release notes say since NKI 0.3 that it works in simulation and fails when a kernel
     is compiled for hardware. So each call gives NK615, a warning, and instructions do not take nl.mod as an operator.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK611, NK615. Source: nki.language.mod (NKI 0.6).
