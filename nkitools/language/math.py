@@ -222,7 +222,7 @@ logical_xor = _binary("logical_xor", "Return 1 where exactly one of ``x`` and ``
 BITS = (
     "Operands and result are integers or bools (NK301); uint32 with a signed dtype needs ``dtype``. Operands, also a "
     "number, get the width of the result's dtype: narrower ones are extended, signed ones by their sign; wider ones "
-    "lose the upper bits. A bool result is True where a bit of its byte is set."
+    "lose the upper bits. For a bool result the elements of tiles become 0 or 1 first; it is True where a bit is set."
 )
 SHIFTED = f"{BITS} A shift by that width or more, also by a negative number, gives 0."
 bitwise_and = _binary("bitwise_and", "Return ``x & y``.", BITS)
@@ -253,7 +253,7 @@ def tile_function(
 
 
 CAST = f"{_FLOAT32}. An {_CAST}"
-_NOTED = " A wrong integer in the result is NK307."
+_NOTED = " A wrong integer in the result is NK307, unless another one saturates."
 
 
 def _scalar(name: str, sentence: str, operand: float | None = None, operator: str = "") -> OfOne:
@@ -276,7 +276,7 @@ def _activated(name: str, sentence: str, noted: str = "") -> OfOne:
 
 
 exp = _activated("exp", "Return ``e ** x``.")
-_OTHERS = "other finite ones give NK305, a warning, or NK404 if the result is not finite; inf and NaN give none."
+_OTHERS = "others give NK305, a warning, or NK404 if the result is not finite; +inf and NaN give none."
 log = _activated("log", f"Return the natural logarithm, valid for ``x`` from 2**-64 to 2**64; {_OTHERS}")
 sqrt = _activated("sqrt", f"Return the square root, valid for 0 and for ``x`` from 2**-116 to 2**118; {_OTHERS}")
 # On the GpSimd Engine, for its precision, and so not out of PSUM: release notes of NKI 0.5.

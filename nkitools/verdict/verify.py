@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.comparison.form import NothingCompared, must_be_another
 from nkitools.comparison.rule import stated_rule
 from nkitools.facts.case_space import Space
 from nkitools.kernel_file import BadRequest
+from nkitools.launch.kernel import grid_of
+from nkitools.launch.ranks import arguments_by_rank
 from nkitools.platforms import IS_MACOS
 from nkitools.processes import checked_seconds
 from nkitools.sweeps.sweep import chips_of
@@ -41,6 +46,15 @@ class Options:
     seconds: float = SECONDS
     seed: int = 0
     fail_fast: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a ``max_traffic`` that no kernel can meet or miss, and for a seed that draws nothing."""
+        most: Any = self.max_traffic
+        seed: Any = self.seed
+        if most is not None and not (isinstance(most, (int, float, np.number)) and 0 < most < math.inf):
+            raise ValueError(f"max_traffic: must be a finite number above 0, it is {most!r}")
+        if not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise ValueError(f"seed: must be an integer of at least 0, it is {seed!r}")
 
 
 def verify(
@@ -76,11 +90,16 @@ def verify(
     and reference run in a process each; on macOS, or with JAX imported, they run in this one if they cannot be imported
     by name.
 
-    An exception of the kernel is a row that fails. ValueError for options that mean nothing, if the reference raises
-    for the given arguments, and if the kernel cannot be tried at all.
+    An exception of the kernel is a row that fails. ValueError or TypeError for options that mean nothing; ValueError if
+    the reference raises for the given arguments, and if the kernel cannot be tried at all.
     """
     __tracebackhide__ = True
     must_be_another(kernel, reference)
+    if inputs is not None and not callable(inputs):
+        raise TypeError(f"inputs: must be a function that draws arguments, it is {inputs!r}")
+    grid_of(grid)
+    if ranks is not None:
+        arguments_by_rank(ranks, arrays)
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
     subject = OfProcess(kernel, (arrays, kwargs), reference, inputs, space, names)
     asked = Options(
@@ -118,6 +137,8 @@ def verdict_of(
     try:
         described, _ = bench.open()
         name = described.name
+        for unknown in (each for each in asked.mutates if each not in described.parameters):
+            raise BadRequest(f"mutates: {name} has no parameter {unknown!r}; it has {', '.join(described.parameters)}")
         asked = replace(asked, chips=chips_of(described.kind, asked.chips))
         sure = _tried(bench, asked, rows, on_row)
     except (BadRequest, Gone, Raised, NothingCompared) as error:

@@ -153,6 +153,30 @@ def test_traffic_fails_only_beyond_what_is_asked_for() -> None:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"mutates": "zz"}, "mutates: right has no parameter 'zz'; it has x"),
+        ({"mutates": ("x", "zz")}, "'zz'"),
+        ({"ranks": 0}, "ranks: must be at least 1"),
+        ({"ranks": 1.5}, "ranks: must be an integer"),
+        ({"grid": -1}, "grid: sizes must be at least 1"),
+        ({"max_traffic": -1}, "max_traffic: must be a finite number above 0, it is -1"),
+        ({"max_traffic": float("nan")}, "max_traffic: .* nan"),
+        ({"max_traffic": "a"}, "max_traffic: .* 'a'"),
+        ({"seed": -1}, "seed: must be an integer of at least 0, it is -1"),
+        ({"seed": "a"}, "seed: .* 'a'"),
+        ({"inputs": 3}, "inputs: must be a function"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused(said: dict[str, Any], why: str) -> None:
+    """No verdict pretends to have looked at it."""
+    given = cheats.inputs(np.random.default_rng(0), 32, 16)
+    with pytest.raises((TypeError, ValueError), match=why):
+        nkitools.verify(cheats.right, *given, reference=cheats.softmax, **said)
+
+
+@pytest.mark.process
 def test_a_mutated_argument_must_be_named(directory: Path) -> None:
     """With mutates= the kernel is compared with what the reference leaves in its own copy."""
     given = cheats.inputs(np.random.default_rng(0), 32, 16)
