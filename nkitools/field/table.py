@@ -31,7 +31,7 @@ def as_text(found: Sequence[Outcome], uncollected: Sequence[str]) -> str:
 
 
 def passes(found: Sequence[Outcome], uncollected: Sequence[str]) -> bool:
-    """Return whether every file was imported, and every test went as its suite expects."""
+    """Return True if every file was imported and every test went as its suite expects."""
     return not uncollected and all(outcome.kind in GOOD or outcome.kind == "uncalled" for outcome in found)
 
 

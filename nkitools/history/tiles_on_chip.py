@@ -104,7 +104,7 @@ class Tiles:
         return np.asarray(places[storages - lowest])
 
     def may_exceed(self, capacity: int) -> bool:
-        """Return whether all tensors together, or one alone, exceed ``capacity``."""
+        """Return True if all tensors together, or one alone, exceed ``capacity``."""
         return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
 
     def demand(self, position: int, tiles: Array, begins: Array) -> Demand:

@@ -73,7 +73,7 @@ average = _Token(
 
 
 def is_hbm(buffer: Memory) -> bool:
-    """Return whether a memory, such as ``tensor.buffer``, is in HBM: nl.hbm, nl.private_hbm or nl.shared_hbm.
+    """Return True if a memory, such as ``tensor.buffer``, is in HBM: nl.hbm, nl.private_hbm or nl.shared_hbm.
 
     Errors: NK608 (the name of a memory as a text), NK609 (anything else, also a tensor).
     """
@@ -81,17 +81,17 @@ def is_hbm(buffer: Memory) -> bool:
 
 
 def is_on_chip(buffer: Memory) -> bool:
-    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf or nl.psum. Errors: NK608, NK609."""
+    """Return True if a memory, such as ``tensor.buffer``, is nl.sbuf or nl.psum. Errors: NK608, NK609."""
     return region(buffer) in (sbuf, psum)
 
 
 def is_psum(buffer: Memory) -> bool:
-    """Return whether a memory, such as ``tensor.buffer``, is nl.psum. Errors: NK608, NK609."""
+    """Return True if a memory, such as ``tensor.buffer``, is nl.psum. Errors: NK608, NK609."""
     return region(buffer) is psum
 
 
 def is_sbuf(buffer: Memory) -> bool:
-    """Return whether a memory, such as ``tensor.buffer``, is nl.sbuf. Errors: NK608, NK609."""
+    """Return True if a memory, such as ``tensor.buffer``, is nl.sbuf. Errors: NK608, NK609."""
     return region(buffer) is sbuf
 
 
