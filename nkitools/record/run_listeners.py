@@ -33,7 +33,8 @@ def added(variable: ContextVar[tuple[_T, ...]], item: _T) -> Iterator[_T]:
 def collect_runs() -> AbstractContextManager[list[Run]]:
     """Collect the runs that start inside a block, ``with collect_runs() as runs:``, in a list.
 
-    A run is appended when it begins, however it is started, and stays if it fails. Nested collectors each get all.
+    A run is appended when it begins, by whatever way in, and stays if it fails. Runs in another thread or process, as
+    those of `sweep` and `verify`, are not collected. Nested collectors each get all.
     """
     return added(_listeners, [])
 
