@@ -15,10 +15,10 @@ from nkitools.authors_code.called_functions import plain_function
 from nkitools.authors_code.source_text import running
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.facts import options
-from nkitools.kernel_file import failure
+from nkitools.kernel_file import BadRequest, failure
 from nkitools.kernel_settings import VARIABLE, constants_set, parameters_of, with_keywords
 from nkitools.launch.frameworks import NUMPY, framework_of
-from nkitools.launch.kept_arguments import Keeping, changes_fail
+from nkitools.launch.kept_arguments import Keeping, changes_fail, must_have_parameters
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped
@@ -93,7 +93,7 @@ class Candidate:
         self._met: dict[str, bool] = {}
 
     def describe(self) -> Described:
-        """Return the facts about the kernel that need no run."""
+        """Return the facts about the kernel that need no run. BadRequest if ``mutates`` names no parameter of it."""
         parameters = [each for each in parameters_of(self.kernel) if each.kind not in VARIABLE]
         mutable = {each.name for each in parameters if "mutable" in str(each.annotation)}
         is_nki = self.kind == "nki"
@@ -102,6 +102,11 @@ class Candidate:
         versions = tuple(known) if is_nki and as_launch(self.kernel).dialect.keeps_arguments else ()
         names = tuple(each.name for each in parameters)
         name = getattr(self.kernel, "__name__", getattr(self.kernel, "name", "kernel"))
+        try:
+            if self.mutates:
+                must_have_parameters(str(name), self.kernel, self.mutates)
+        except ValueError as error:
+            raise BadRequest(str(error)) from None
         return Described(str(name), self.kind, names, frozenset(mutable), chip, versions, outside_of(self.kernel))
 
     def called_with(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
