@@ -92,7 +92,7 @@ class KernelObject(Generic[P]):
         return known
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs of a kernel."""
+        """Return the attributes that go to another process: all but the kept launches."""
         return {name: value for name, value in vars(self).items() if name != "_launches"}
 
     @hands_over

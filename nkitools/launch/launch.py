@@ -20,7 +20,7 @@ class Preparation(Protocol):
     """The part of a launch that all its runs have in common, see `nkitools.launch.prepared`."""
 
     def holds(self) -> bool:
-        """Return whether nothing has changed since it was prepared."""
+        """Return True if nothing has changed since the preparation."""
 
 
 class Said(TypedDict, total=False):

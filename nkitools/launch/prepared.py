@@ -60,7 +60,7 @@ class Prepared:
         self.sets_breakpoints = options.variables(("PYTHONBREAKPOINT",))[0] is None
 
     def holds(self) -> bool:
-        """Return whether options, environment and kernel are those that this was prepared for."""
+        """Return True if options, environment and kernel are as they were at preparation."""
         return (
             options.overrides() is self._overrides
             and options.variables(DECIDING) == self._variables
@@ -92,7 +92,10 @@ class Prepared:
 
 
 def prepared_for(launch: Launch) -> Prepared:
-    """Return what is prepared for a launch. ValueError and TypeError for a setting that means nothing."""
+    """Return the prepared part of a launch, made anew if something has changed.
+
+    ValueError and TypeError for a setting that means nothing.
+    """
     known = launch.prepared
     if not isinstance(known, Prepared) or not known.holds():
         launch.prepared = known = Prepared(launch)

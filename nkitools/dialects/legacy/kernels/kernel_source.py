@@ -63,7 +63,7 @@ class KnownSource:
         self._shows_nothing = False
 
     def shows_nothing(self, functions: Sequence[FunctionType], code: CodeType | None) -> bool:
-        """Return whether the functions break no rule on sources, and the file of ``code`` annotates no shapes."""
+        """Return True if the functions break no rule on sources and the file of ``code`` annotates no shapes."""
         texts = list(map(current_text, self._files))
         if functions is self._functions and code is self._code and all(map(is_, texts, self._texts)):
             return self._shows_nothing
