@@ -167,21 +167,21 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
 
     NumPy takes care of a destination that overlaps what a step reads; only the second operand must be put aside.
     """
+    given = [broadcast_for(step, ndim) for step in steps]
     if len(steps) == 1:
-        (only,) = steps
-        as_number = _array_of if isinstance(only, np.ufunc) else np.float32
+        (only,), (given0,) = steps, given
 
         def single(destination: Array, data: Array, operand0: Operand, operand1: Operand = None) -> None:
-            only(data, as_number(operand0) if operand0.__class__ is float else broadcast(operand0, ndim), destination)
+            only(data, given0(operand0), destination)
 
         return single
-    first, second = steps
+    (first, second), (given0, given1) = steps, given
 
     def double(destination: Array, data: Array, operand0: Operand, operand1: Operand) -> None:
-        later = broadcast(operand1, ndim)
-        if isinstance(later, np.ndarray):
+        later = given1(operand1)
+        if isinstance(operand1, np.ndarray):
             later = later.copy()  # it may lie in the destination
-        first(data, broadcast(operand0, ndim), destination)
+        first(data, given0(operand0), destination)
         second(destination, later, destination)
 
     return double
@@ -277,6 +277,13 @@ def broadcast(operand: Any, ndim: int) -> Any:
     if isinstance(operand, np.ndarray):
         return column(to_float32(operand), ndim)
     return None if operand is None else np.float32(operand)
+
+
+def broadcast_for(step: Step, ndim: int) -> Callable[[Any], Any]:
+    """Return `broadcast` for the operands of a step, which gives them numbers in the form that it takes soonest."""
+    if not isinstance(step, np.ufunc):
+        return partial(broadcast, ndim=ndim)
+    return lambda operand: _array_of(operand) if operand.__class__ is float else broadcast(operand, ndim)
 
 
 def column(operand: Array, ndim: int) -> Any:

@@ -58,19 +58,20 @@ def constant(number: Number, dtype: DType) -> Any:
     return cast(np.asarray(number, np.float32), dtype)
 
 
-def note_unfit(number: Number, became: float, dtype: DType) -> None:
-    """Note that a number written into elements of ``dtype`` is not among what they hold (NK304).
+def note_unfit(number: Number, became: float, dtype: DType) -> bool:
+    """Note a number that is written into elements of ``dtype`` which do not hold it (NK304); True if they hold it.
 
     Rounding is no matter; an infinity, and the largest float32, which stands for one, may become an infinity.
     """
     evidence = EVIDENCE.get()
-    if evidence is None or dtype.kind in ("packed", "bool"):
-        return
+    if dtype.kind in ("packed", "bool"):
+        return True
     if dtype.is_integer:
         unfit = not abs(float(number) - float(became)) < 1  # a NaN is nowhere near
     elif np.isinf(became):
         unfit = bool(np.isfinite(number)) and abs(np.float32(number)) != FLOAT32_MAX
     else:
         unfit = bool(np.isnan(became)) and number == number
-    if unfit:
+    if unfit and evidence is not None:
         evidence.append(Unfit(number, became))
+    return not unfit

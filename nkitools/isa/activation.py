@@ -27,6 +27,7 @@ from nkitools.issue.plan import Value
 from nkitools.issue.reduce_registers import COMMANDS, commanded, kept_apart, register_elements, result_tile
 from nkitools.rules.finding import report
 
+_COPY = ACTIVATIONS["copy"].compute
 _OF_INTEGERS = tuple(ACTIVATIONS[name].compute for name in ("copy", "abs", "relu", "sign", "square"))
 _REDUCING = (reduce_cmds.reduce, reduce_cmds.reset_reduce)
 
@@ -77,7 +78,7 @@ def activation(
     if function.name == "copy" and isinstance(bias, NkiTensor):
         known_fault(check, "activation-copy-with-bias", f"`bias`, {describe(bias)}, beside nl.copy", bias)
 
-    activate = _activate(watched(function), dst, data)
+    activate = _activate(watched(function), dst, data, reduces)
     if not check.chip.immediate_bias and bias is not None:
         activate = _without_immediate_bias(activate, data.shape[0], check.chip.name)
     compute: Callable[..., Any] = _reducing(check, activate, reduce_cmd, reduce_res, data) if reduces else activate
@@ -163,17 +164,24 @@ def _check_reduction(
     result_tile(check, reduce_res, data)
 
 
-def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
-    """``op(data * scale + bias)``; returns the float32 results beside writing them."""
+def _activate(function: Compute, dst: NkiTensor, data: NkiTensor, reduces: bool) -> Activate:
+    """``op(data * scale + bias)``; if it ``reduces``, it returns the float32 results beside writing them."""
     # A destination that names one element twice cannot hold the results that the registers still add up.
     direct = in_float32(dst.dtype, data.dtype) and dst.shape == data.shape and dst.layout.injective
     dtype, shape, ndim = dst.dtype, data.shape, data.ndim
+    # Through float32 and back a value stays as it is.
+    unchanged = dtype is data.dtype and dtype.is_float and dtype is not tfloat32 and dst.shape == shape
+    moves = function is _COPY and not reduces and unchanged
 
-    def activate(destination: Array, values: Array, bias: Value, scale: Value, result: None = None) -> Array:
+    def activate(destination: Array, values: Array, bias: Value | None, scale: Value, result: None = None) -> Array:
+        scales = isinstance(scale, np.ndarray) or scale != 1
+        if moves and bias is None and not scales:
+            np.copyto(destination, values)
+            return destination
         out = destination if direct else room(shape, working(destination, values))
         value = values if direct else to_float32(values)
-        added = _column(bias, ndim)
-        if isinstance(scale, np.ndarray) or scale != 1:
+        added = 0 if bias is None else _column(bias, ndim)
+        if scales:
             if isinstance(added, np.ndarray):
                 added = added.copy()  # it may lie in the destination
             value = np.multiply(value, _column(scale, ndim), out=out)

@@ -11,7 +11,7 @@ from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, float
 from nkitools.chip.numerics import Array, cast, room, to_float32, working
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines import lost_integers
-from nkitools.engines.arithmetic import Step, broadcast, steps_in_float64, steps_of
+from nkitools.engines.arithmetic import Step, broadcast, broadcast_for, steps_in_float64, steps_of
 from nkitools.engines.cast_on_write import in_float32, like, put
 from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
@@ -108,20 +108,25 @@ def _between(check: Check, dtype: DTypeLike | None) -> DType:
 def _two_steps(
     steps: tuple[Step, ...], dst: NkiTensor, data: NkiTensor, between: DType = float32
 ) -> Callable[..., Array]:
-    """Return the first step into a tile of its own, so that the destination may be any of the operands.
+    """Return the two steps; the first one into a tile of its own where the second one's operand may lie in the
+    destination.
 
     The function returns the float32 results beside writing them.
     """
     first, second = steps
     dtype, shape = dst.dtype, data.shape
+    given = broadcast_for(first, len(shape))
     direct = dtype is float32 and dst.shape == shape and between is float32 and dst.layout.injective
 
     def compute(
         destination: Array, values: Array, operand0: Value, operand1: Array, result: Array | None = None
     ) -> Array:
-        first_results = room(shape, working(destination, values, operand1))
-        out = destination if direct else first_results
-        first(to_float32(values), broadcast(operand0, len(shape)), first_results)
+        if direct and not np.may_share_memory(destination, operand1):
+            first_results = out = destination
+        else:
+            first_results = room(shape, working(destination, values, operand1))
+            out = destination if direct else first_results
+        first(to_float32(values), given(operand0), first_results)
         second(first_results, like(to_float32(operand1), shape), out)
         if not direct:
             put(destination, out if between is float32 else to_float32(cast(out, between)), dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -162,14 +163,22 @@ def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unk
     guards.gpsimd_reaches(check, engine, dst=dst)
     dtype = dst.dtype
     holds_integers = dtype.is_integer
+    latest: tuple[float | None, Any] = None, None  # the number itself, as 0.0 equals -0.0, and what it becomes
 
     def compute(destination: Array, number: float) -> None:
-        if holds_integers and isinstance(number, (float, np.floating)):
+        nonlocal latest
+        known, became = latest
+        if number is known:
+            destination[...] = became
+            return
+        is_doubtful = holds_integers and isinstance(number, (float, np.floating))
+        if is_doubtful:
             _check_whole(number, dtype)
         if dtype.kind == "packed" and number != 0:
             check.refuse("NK301", f"`dst` of dtype {dtype} can only be set to 0, not to `value`={number}")
         destination[...] = became = constant(number, dtype)
-        note_unfit(number, became, dtype)
+        if note_unfit(number, became, dtype) and not is_doubtful:
+            latest = number, became
 
     chosen = engines.vector if engine is engines.unknown else engine
     # The value is data and may change from call to call: the price is that of zero, by far the most frequent.

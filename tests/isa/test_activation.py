@@ -112,6 +112,26 @@ def test_any_dtype_is_widened_and_cast_once(dtype: Any, result: Any) -> None:
     np.testing.assert_array_equal(issued.dst, held(np.maximum(float64(x) * 2 + 1, 0), result))
 
 
+@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16, nl.float16, nl.float8_e4m3, nl.float8_e5m2], ids=str)
+def test_a_copy_into_the_same_dtype_keeps_each_value(dtype: Any) -> None:
+    """Of one byte and of two every number, with both zeros and infinities; through a view, under a mask, in place."""
+    width = min(dtype.itemsize, 2)
+    patterns = np.arange(1 << 8 * width, dtype=f"u{width}").reshape(64, -1)
+    x = np.ascontiguousarray(patterns.astype(np.uint32) << 16 if dtype is nl.float32 else patterns)
+    x = x.view(dtype.dtype).copy()
+    with np.errstate(invalid="ignore"):
+        x[x != x] = 1
+    raw = x.view(f"u{dtype.itemsize}")
+    data = tile(x, dtype=dtype)
+    for dst in (empty(x.shape, dtype), data, empty((64, x.shape[1], 2), dtype, view=lambda t: t[:, :, 1])):
+        copied = np.ascontiguousarray(issue(nisa.activation, dst, nl.copy, data).dst)
+        np.testing.assert_array_equal(copied.view(raw.dtype), raw)
+    where = np.random.default_rng(0).random(x.shape) < 0.5
+    dst = tile(np.zeros_like(x), dtype=dtype, view=lambda t: MaskedTensor.of(t, where))
+    storage = issue(nisa.activation, dst, nl.copy, data).storages["dst"]
+    np.testing.assert_array_equal(storage, np.where(where, x, np.zeros_like(x)))
+
+
 @given(st.sampled_from(["number", "vector"]), st.sampled_from([None, "number", "vector"]), st.integers(0, 99))
 def test_scale_comes_before_bias(scale: str, bias: str | None, seed: int) -> None:
     """``op(data * scale + bias)`` with numbers or (partitions, 1) vectors, each rounded to float32."""

@@ -115,6 +115,29 @@ def test_the_destination_may_be_any_operand() -> None:
     np.testing.assert_array_equal(issued.dst, rounded(np.add, rounded(np.multiply, x, x[:, 3:4]), x))
 
 
+@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16], ids=str)
+@pytest.mark.parametrize("shift", [-1, 0, 1])
+def test_the_destination_may_share_a_part_of_an_operand(dtype: Any, shift: int) -> None:
+    """Every operand is read before the destination is written, whichever way they are shifted (which is NK510)."""
+    x = held(sample((16, 12)), dtype)
+    read, written = slice(1, 11), slice(1 + shift, 11 + shift)
+    for shared in ("data", "operand1"):
+        whole, other = tile(x, dtype=dtype), tile(held(sample((16, 10), seed=1), dtype), dtype=dtype)
+        part = whole.seen(lambda t: t[:, read])
+        tensors: dict[str, Any] = {
+            "dst": whole.seen(lambda t: t[:, written]),
+            "data": other,
+            "operand1": other,
+            shared: part,
+        }
+        tensors |= {"op0": nl.multiply, "operand0": 3.0, "op1": nl.subtract}
+        issued = issue(nisa.scalar_tensor_tensor, **tensors, rules="report")
+        assert [each.rule for each in issued.findings] == (["NK510"] if shift else [])
+        first, second = (x[:, read] if name == shared else other.values for name in ("data", "operand1"))
+        expected = rounded(np.subtract, rounded(np.multiply, first, 3.0), second)
+        np.testing.assert_array_equal(issued.dst, held(expected, dtype))
+
+
 def test_views_psum_masks_and_zero_strides() -> None:
     """Operands of other dimensions, one in PSUM; masked lanes stay; a zero-stride destination keeps the last."""
     x, y = sample((32, 4, 8)), sample((32, 32), seed=1)

@@ -314,6 +314,16 @@ def test_memset_of_special_floats(value: float) -> None:
     assert (np.signbit(result) == np.signbit(np.float32(value))).all()
 
 
+def test_memset_one_after_the_other_takes_each_number_as_it_is() -> None:
+    """Both zeros, equal numbers of other types, and one that bfloat16 does not hold, which is reported each time."""
+    zero, huge = -0.0, 3.4e38
+    for number in (zero, 0.0, 0, zero, zero, np.float32(0), False, 1, True, 1.0, huge, huge, zero):
+        issued = issue(nisa.memset, empty((2, 4), nl.bfloat16), number)
+        np.testing.assert_array_equal(issued.dst, held(np.full((2, 4), number, np.float32), nl.bfloat16))
+        assert (np.signbit(issued.dst) == np.signbit(np.float32(number))).all()
+        assert [each.rule for each in issued.findings] == (["NK304"] if number is huge else [])
+
+
 @pytest.mark.parametrize("dtype", PACKED, ids=str)
 def test_memset_of_packed_elements_takes_zero_only(dtype: Any) -> None:
     """ "For x4 packed types, only value=0 is supported", in whichever order the values come."""
