@@ -8,8 +8,8 @@ for (`benchmarks.waiting`), and last the custom C++ operators: their kernels' ti
 and the checks' part of a whole call.
 
 Other measures, each with its own --help: ``python -m benchmarks.tolerance`` (what derived tolerances say of right and
-mutated kernels), ``benchmarks.mutants`` (mistakes found), ``benchmarks.repair`` (mended), ``benchmarks.chip``
-(published measurements of chips).
+mutated kernels), ``benchmarks.mutants`` (mistakes found), ``benchmarks.element_wise`` (instructions over NumPy calls),
+``benchmarks.repair`` (mended), ``benchmarks.chip`` (published measurements of chips).
 """
 
 from __future__ import annotations

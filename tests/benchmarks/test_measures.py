@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import nkitools
-from benchmarks import measure, tiles, waiting
+import nkitools.dialects.modern.isa as nisa
+import nkitools.dialects.modern.kernel as nki
+import nkitools.dialects.modern.language as nl
+from benchmarks import element_wise, measure, tiles, waiting
 from benchmarks.other_tree import InAnotherProcess
 from benchmarks.table import table
 from benchmarks.workloads import workloads
@@ -42,6 +45,27 @@ def test_the_tiles_compute_what_numpy_does_untiled(name: str) -> None:
     plain = next(each.plain for each in workloads() if each.tiles.__name__ == name)
     found = getattr(tiles, name)(*SMALL[name])
     np.testing.assert_allclose(found, plain(*SMALL[name]), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", element_wise.CALLS)
+def test_an_instruction_is_compared_with_the_call_that_computes_it(name: str) -> None:
+    """The kernel gives what NumPy writes into its destination, to the last digits of a function."""
+    ours, plain = element_wise.CALLS[name]
+    x, y = np.abs(normal(128, 64)) + 1, np.abs(normal(128, 64)[::-1]) + 2
+
+    @nki.jit
+    def kernel(x: Any, y: Any) -> Any:
+        a, b, d = (nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf) for _ in range(3))
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=a, src=x)
+        nisa.dma_copy(dst=b, src=y)
+        ours(a, b, d)
+        nisa.dma_copy(dst=out, src=d)
+        return out
+
+    expected = np.empty_like(x)
+    plain(x, y, expected)
+    np.testing.assert_allclose(nkitools.simulate(kernel, x, y, rules="report").outputs, expected, rtol=1e-6)
 
 
 def test_the_least_of_the_rounds_counts() -> None:
