@@ -10,6 +10,7 @@ from nkitools.chip.numerics import Array
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.difference import Difference
+from nkitools.precision.independent_reference import independent_of_run
 from nkitools.precision.reference import references_of
 from nkitools.precision.runs import Half, run_half
 from nkitools.record.run import Run
@@ -190,7 +191,8 @@ def results_of(
     pairs += [(name, precise.arguments[name], full.arguments[name]) for name in written]
     shapes = [(name, rounded.array.shape) for name, rounded, _ in pairs]
     dtypes = [rounded.dtype for _, rounded, _ in pairs] if matches_kinds else []
-    references = references_of(reference, shapes, len(precise.outputs), args, kwargs, dtypes)
+    with independent_of_run(precise.run, args, kwargs):
+        references = references_of(reference, shapes, len(precise.outputs), args, kwargs, dtypes)
     return [
         Result(name, rounded.dtype, rounded.array, wide.array, right)
         for (name, rounded, wide), right in zip(pairs, references, strict=True)

@@ -100,7 +100,9 @@ class AskedComparison:
         """Return the expected outputs and tensors; None if the call names neither. A function gets copies."""
         if self.reference is None and self.expect is None:
             return None
+        from nkitools.chip.chosen_chip import resolve_chip
         from nkitools.comparison.rule import stated_rule
+        from nkitools.precision.independent_reference import independent_of
         from nkitools.precision.runs import copied
         from nkitools.record.expected_outputs import Reference
 
@@ -111,7 +113,9 @@ class AskedComparison:
         values = self.reference
         if self.function is not None:
             given, named = copied((self.args, self._own))
-            values = self.function(*given, **named)
+            chip, grid = resolve_chip(self.kwargs.get("chip")), self.kwargs.get("grid")
+            with independent_of(self.kernel, given, named, chip=chip, grid=grid):
+                values = self.function(*given, **named)
             self._left.update(by_parameter(self.kernel, given, named))
         found = copied(values)
         return Reference(found, rule.rtol, rule.atol, rule.equal_nan, function=self.function, expect=self.expect)

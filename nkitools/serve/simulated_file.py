@@ -19,6 +19,7 @@ from nkitools.kernel_file import Asked, BadRequest, asked
 from nkitools.kernel_settings import without_settings
 from nkitools.launch.kept_arguments import changes_fail
 from nkitools.launch.simulate import simulate
+from nkitools.precision.independent_reference import independent_of_run
 from nkitools.precision.judgement import Judged, judged, known_errors
 from nkitools.precision.runs import copied
 from nkitools.precision.tied_choices import TiedChoices
@@ -99,7 +100,8 @@ def compared(request: Plain) -> Plain:
         must_be_another(this.kernel, function)
         function = without_settings(function, request.get("settings") or {})
         args, kwargs = this.args, this.kwargs
-        expected = function(*copied(args), **copied(kwargs))
+        with independent_of_run(run, args, kwargs):
+            expected = function(*copied(args), **copied(kwargs))
         every = [(name, each) for name, each in leaves(run.outputs) if isinstance(each, np.ndarray)]
         named = dict(leaves(expected))
         is_named = isinstance(expected, Mapping) and named.keys() == {name for name, _ in every}

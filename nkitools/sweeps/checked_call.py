@@ -19,6 +19,7 @@ from nkitools.launch.kept_arguments import Keeping, changes_fail
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.signatures import named_arguments
 from nkitools.precision.difference import Difference, exact
+from nkitools.precision.independent_reference import independent_of
 from nkitools.precision.judgement import Judged, judged, known_errors
 from nkitools.precision.runs import arrays_in, copied, run_half
 from nkitools.precision.split import Result, results_of, with_full
@@ -198,7 +199,9 @@ class CheckedCall:
         right = None
         if self.reference is not None:
             own, given = copied((args, kwargs))
-            right = self.truth(case, *own, **given)
+            grid = case.values.get("grid")
+            with independent_of(self.kernel, own, given, chip=case.chip or "", grid=grid):
+                right = self.truth(case, *own, **given)
             if right is None:
                 raise TypeError(RETURNS_NONE)
         own, named = copied((args, kwargs))

@@ -13,6 +13,7 @@ import numpy as np
 from nkitools.comparison.form import RETURNS_NONE
 from nkitools.facts.case_space import drawn_points
 from nkitools.kernel_file import BadRequest
+from nkitools.precision.independent_reference import independent_of
 from nkitools.precision.runs import arrays_in, copied
 from nkitools.sweeps.checked_call import LAUNCH
 from nkitools.targets.imports import stand_in
@@ -109,7 +110,7 @@ class Judge:
         if function is None:
             return self._judged.reference
         args, kwargs = copied((args, kwargs))
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), independent_of(self._judged.kernel, args, kwargs):
             found = _called(function, args, kwargs)
         named = {**dict(zip(names, args, strict=False)), **kwargs}
         left = [named[name] for name in (changed if found is not None else mutates) if name in named]

@@ -26,7 +26,7 @@ class Judged:
 
     ``reference``: a function of the arguments, or arrays; None if nothing says what is right. ``draw``: makes the
     arguments of a seed and a case; None if only those that were ``given`` are known.
-    ``case_names``: the names of a case that ``draw`` takes.
+    ``case_names``: the names of a case that ``draw`` takes. ``kernel``: None if the process does not load its file.
     """
 
     given: Arguments
@@ -35,6 +35,7 @@ class Judged:
     space: Space | None = None
     case_names: frozenset[str] = frozenset()
     mutates: tuple[str, ...] = ()
+    kernel: Any = None
 
 
 class Subject(Protocol):
@@ -94,6 +95,7 @@ class OfFile:
             loaded.space if self.arrays is None and self.arguments is None else None,
             frozenset(names),
             tuple(loaded.mutates),
+            loaded.kernel(self.name) if self._is_of(loaded) else None,
         )
 
     def _judge(self, own: KernelFile | None) -> KernelFile:
@@ -101,6 +103,10 @@ class OfFile:
         if self.against is None or Path(self.against[0]).resolve() == Path(self.file).resolve():
             return own or load(self.file)
         return load(self.against[0])
+
+    def _is_of(self, loaded: KernelFile) -> bool:
+        """Return True if the file ``loaded`` is the kernel's own."""
+        return loaded.path.resolve() == Path(self.file).resolve()
 
     def _reference(self, loaded: KernelFile) -> Any:
         """Return the reference if the file ``loaded`` has it, else None."""
@@ -133,7 +139,7 @@ class OfProcess:
         """Return the reference and the arguments."""
         names = [each.name for each in parameters_of(self.inputs)]
         draw = None if self.inputs is None else partial(_drawn, self.inputs)
-        return Judged(self.given, self.reference, draw, self.space, frozenset(names), self.mutates)
+        return Judged(self.given, self.reference, draw, self.space, frozenset(names), self.mutates, self.kernel)
 
     def is_named(self) -> bool:
         """Return whether a process that is no fork of this one can import the kernel, its reference and its inputs."""

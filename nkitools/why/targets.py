@@ -15,6 +15,7 @@ from nkitools.comparison.compared_arrays import compared
 from nkitools.comparison.form import must_hold_numbers
 from nkitools.comparison.rule import Rule
 from nkitools.precision.difference import exact
+from nkitools.precision.independent_reference import independent_of_run
 from nkitools.precision.reference import references_of
 from nkitools.precision.runs import Half, Values, arrays_in, in_float64
 from nkitools.record.rows import Access
@@ -77,7 +78,8 @@ class Expected:
     def results(self, half: Half, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Array | None]:
         """Return the right values of each result, in float64, in the order of the run's results; None if unknown."""
         shapes = [(name, values.array.shape) for name, values in _values_of(half)]
-        return references_of(self.reference, shapes, len(half.outputs), args, dict(kwargs))
+        with independent_of_run(half.run, args, kwargs):
+            return references_of(self.reference, shapes, len(half.outputs), args, dict(kwargs))
 
     def intermediate(
         self,

@@ -46,7 +46,7 @@ room(
     "authors_code", "chip", "facts", "history", "lint", "output_streams", "platforms", "record", "rules",
 )  # fmt: skip
 room("timing", "chip", "facts", "history", "record", "rules")
-room("precision", "chip", "comparison", "facts", "launch", "record")
+room("precision", "authors_code", "chip", "comparison", "facts", "launch", "record")
 room(
     "dialects",
     "authors_code", "chip", "engines", "facts", "isa", "issue", "language", "launch", "lint", "record",

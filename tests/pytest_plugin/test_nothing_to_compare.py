@@ -299,3 +299,53 @@ def test_a_tolerance_is_one_number(run_kernel: Any) -> None:
     """An array of numbers is refused by its name."""
     with pytest.raises(ValueError, match="rtol: must be a finite number from 0 on"):
         run_kernel(copied, X, reference=X, rtol=np.array([1e-3]))
+
+
+@nki.jit
+def tripled(x: Any, factor: float = 3.0) -> Any:
+    """An array times 3; it should be times 2."""
+    tile = nl.load(x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
+    return stored(tile)
+
+
+def by_itself(x: Any) -> Any:
+    """What the kernel computes."""
+    return nkitools.simulate(tripled, np.asarray(x, np.float32)).outputs
+
+
+def refused_by_it(x: Any) -> Any:
+    """What the kernel computes of an array that it may refuse (float64)."""
+    return nkitools.simulate(tripled, x).outputs
+
+
+ITSELF = "the reference runs the kernel tripled itself on the same arguments: nothing is compared"
+
+
+@pytest.mark.parametrize("reference", [by_itself, refused_by_it])
+def test_a_reference_that_runs_the_kernel_is_none(run_kernel: Any, reference: Any) -> None:
+    """It is right whatever the kernel computes, in a test, a sweep and a split of precision."""
+    with pytest.raises(NothingCompared, match=ITSELF):
+        run_kernel(tripled, X, reference=reference)
+    with pytest.raises(NothingCompared, match=ITSELF):
+        nkitools.precision_split(tripled, X, reference=reference)
+    call = checked_call(tripled, {"rows": [4]}, lambda rows: (X,), reference)
+    (row,) = run_cases(call, [CASE], InProcess()).rows
+    assert (row["outcome"], ITSELF in row["error"]) == ("error", True)
+
+
+def test_a_reference_may_run_the_kernel_in_another_way(run_kernel: Any) -> None:
+    """Other arguments, another kernel, another chip and another grid are compared with something."""
+    run = nkitools.simulate
+    for reference in (
+        lambda x: run(tripled, 2 * x).outputs / 2,
+        lambda x: 3 * run(copied, x).outputs,
+        lambda x: run(tripled, x, factor=6.0).outputs / 2,
+        lambda x: run(tripled, x, chip="trn1").outputs,
+        lambda x: run(tripled[2], x).outputs,
+    ):
+        run_kernel(tripled, X, reference=reference)
+    with pytest.raises(NothingCompared, match=ITSELF):
+        run_kernel(tripled, X, 3.0, reference=lambda x, factor: run(tripled, x=x).outputs)
+    with pytest.raises(NothingCompared, match=ITSELF):
+        run_kernel(tripled[2], X, reference=lambda x: run(tripled[2], x).outputs)

@@ -29,6 +29,11 @@ def softmax(x: Any) -> Any:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def by_itself(x: Any) -> Any:
+    """What the kernel `constant` computes."""
+    return nkitools.simulate(constant, x).outputs
+
+
 def _rows(x, result, start, height, width, scale=1.0):
     """Softmax of some rows."""
     tile = nl.load(x[start : start + height, 0:width])

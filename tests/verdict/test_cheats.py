@@ -86,6 +86,22 @@ def test_a_right_kernel_passes() -> None:
     assert found.status == 0
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("needs_process", [False, True])
+def test_a_reference_that_runs_the_kernel_judges_nothing(needs_process: bool) -> None:
+    """It agrees with the kernel and with each of its mistakes: nothing could be tried."""
+    found = _verdict(Cheat(cheats.constant, set(), reference=cheats.by_itself, needs_process=needs_process))
+    assert (found.status, found.outcome) == (2, "unknown")
+    assert "the reference runs the kernel constant itself on the same arguments: nothing is compared" in found.stopped
+
+
+def test_a_tolerance_that_zeros_would_pass_is_unknown() -> None:
+    """No value of softmax is larger than 1."""
+    rows = {atol: _verdict(Cheat(cheats.right, set()), atol=atol)["tolerance"] for atol in (1.0, 1e-3)}
+    assert {atol: row.outcome for atol, row in rows.items()} == {1.0: "unknown", 1e-3: "pass"}
+    assert "zeros would pass, too" in rows[1.0].why
+
+
 def test_other_shapes_are_those_of_a_space() -> None:
     """A name of the space is one of `inputs`, or a keyword of the kernel and of the reference, or a constant."""
     space = {"rows": [4, 128], "factor": [2.0, 3.0], "BLOCK": [64, 128]}

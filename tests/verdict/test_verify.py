@@ -122,6 +122,16 @@ def test_what_cannot_be_tried_is_said(directory: Path, words: list[str], said: s
 
 
 @pytest.mark.process
+def test_a_file_whose_reference_runs_its_kernel_could_not_be_tried(directory: Path) -> None:
+    """The kernel is wrong, and so is the reference, in the same way."""
+    text = f"import nkitools\n{WRONG}\n{JUDGE}\ndef reference(x):\n    return nkitools.simulate(kernel, x).outputs\n"
+    (directory / "itself.py").write_text(text)
+    done = _verify("itself.py::kernel")
+    assert done.exit_code == 2, done.output
+    assert "the reference runs the kernel kernel itself on the same arguments" in done.output
+
+
+@pytest.mark.process
 def test_the_agents_tool_gives_the_same_object(directory: Path) -> None:
     """Rows, and an error for a kernel that the file does not have."""
     request: dict[str, Any] = {"file": str(directory / "wrong.py"), "kernel": "kernel", "seconds": 60.0, "seed": 0}
