@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.comparison.compared_arrays import numbers_of
+from nkitools.comparison.compared_arrays import compared, numbers_of
+from nkitools.comparison.rule import Rule
 
 RETURNS_NONE = "the reference returns None: let it return what the kernel should compute (has it a `return`?)"
 
@@ -56,6 +57,21 @@ def must_hold_numbers(name: str, actual: Any, expected: Any) -> None:
             f"{name}: all {both.size} elements are NaN, in the reference too: nothing is compared. Let the arguments "
             "or the reference hold numbers."
         )
+
+
+def passing_zeros(expected: Any, rule: Rule) -> str:
+    """Return a sentence about a stated rule that zeros pass in the place of all expected values; '' if they do not.
+
+    Expected values that are zeros themselves are no reason for one.
+    """
+    values = np.abs(numbers_of(expected))
+    if not rule.is_stated or not values.any() or not compared(np.zeros_like(values), values, rule).agree:
+        return ""
+    rtol, atol = rule.numbers(())
+    return (
+        f"the tolerance compares nothing: zeros would pass, too, as rtol={rtol:g}, atol={atol:g} allows errors as "
+        f"large as every expected value (at most {values.max():.2g}). State a smaller one."
+    )
 
 
 def unlike_nan(actual: Any, expected: Any) -> str:

@@ -16,7 +16,7 @@ from nkitools.chip.numerics import Array
 from nkitools.comparison.bounds import bound_of, most_relative, root_mean_square
 from nkitools.comparison.compared_arrays import ComparedArrays, compared
 from nkitools.comparison.dtype_table import tolerance_of
-from nkitools.comparison.form import must_hold_numbers, unlike_form, unlike_nan
+from nkitools.comparison.form import must_hold_numbers, passing_zeros, unlike_form, unlike_nan
 from nkitools.comparison.rule import Rule
 from nkitools.record.explained_errors import ExplainedError
 from nkitools.record.run import Run
@@ -32,8 +32,9 @@ Explain = Callable[[], "ExplainedError | None"]  # of the output; None: nothing 
 class Judged:
     """An output, compared with its reference.
 
-    ``why``: what stands before all numbers, why nothing is decided, or what was left out. ``tied``: a mask of the
-    elements that were left out, as they hang on a choice between values that float32 cannot tell apart.
+    ``why``: what stands before all numbers, why nothing is decided, what was left out, or why a stated tolerance shows
+    nothing. ``tied``: a mask of the elements that were left out, as they hang on a choice between values that float32
+    cannot tell apart.
     """
 
     name: str
@@ -46,6 +47,11 @@ class Judged:
     def left_out(self) -> int:
         """Return the number of elements that were left out."""
         return 0 if self.tied is None else int(np.count_nonzero(self.tied))
+
+    @property
+    def passes_zeros(self) -> bool:
+        """Return True if it passes by a stated tolerance that zeros would pass, too; `why` says so."""
+        return self.outcome == "pass" and bool(self.why) and self.tied is None
 
     def kept(self, array: Array) -> Array:
         """Return the elements of an array of the output's shape that were compared; all: the array as it is."""
@@ -92,7 +98,8 @@ def judged(
         return Judged(name, replace(compared([], []), message=unlike), "wrong")
     must_hold_numbers(name, actual, expected)
     if rule.is_stated:
-        return _verdict(name, compared(actual, expected, rule))
+        found = _verdict(name, compared(actual, expected, rule))
+        return replace(found, why=passing_zeros(expected, rule)) if found.outcome == "pass" else found
     found = _by_what_is_known(name, actual, expected, rule, explain, dtype)
     return found if found.outcome == "pass" else _without_ties(found, others, explain)
 

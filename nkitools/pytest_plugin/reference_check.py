@@ -33,6 +33,10 @@ class TiedChoicesWarning(UserWarning):
     """Elements of an output were left out of a comparison, as they hang on a choice that rounding may flip."""
 
 
+class LooseToleranceWarning(UserWarning):
+    """A stated tolerance is as large as all expected values, so that outputs of zeros would pass."""
+
+
 def assert_as_expected(
     run: Run,
     changed: Mapping[str, tuple[Any, Any]] | None = None,
@@ -60,8 +64,9 @@ def _assert_outputs(run: Run, reference: Reference, changed: Mapping[str, tuple[
     __tracebackhide__ = True
     found = list(_judged(run, reference, changed, ties))
     for each in found:
-        if each.left_out:
-            warnings.warn(f"{each.name}: {each.why}", TiedChoicesWarning, stacklevel=6)
+        if each.left_out or each.passes_zeros:
+            category = TiedChoicesWarning if each.left_out else LooseToleranceWarning
+            warnings.warn(f"{each.name}: {each.why}", category, stacklevel=6)
     run.reference = replace(reference, rules=tuple(each.rule for each in found))
     bad = next((each for each in found if each.outcome != "pass"), None)
     if bad is not None:

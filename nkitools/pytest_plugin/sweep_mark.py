@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the row of a test's case; one that the store has is not run again."""
-    from nkitools.pytest_plugin.reference_check import TiedChoicesWarning
+    from nkitools.pytest_plugin.reference_check import LooseToleranceWarning, TiedChoicesWarning
     from nkitools.sweeps.answers import left_out_of
     from nkitools.sweeps.local_engine import InProcess
     from nkitools.sweeps.sweep import not_reused, run_cases
@@ -115,6 +115,8 @@ def run_case(request: pytest.FixtureRequest) -> dict[str, Any]:
         request.node.stash[EACH_TIME] = f"{found.kernel}: {not_reused(found)}"
     if row["left_out"]:
         warnings.warn(f"{_id(marked.case)}: {left_out_of([row])}", TiedChoicesWarning, stacklevel=2)
+    if row["outcome"] == "pass" and row["error"]:
+        warnings.warn(f"{_id(marked.case)}: {row['error']}", LooseToleranceWarning, stacklevel=2)
     request.node.stash[_COMPLAINT] = "" if row["outcome"] == "pass" else _complaint(marked.case, row)
     return row
 

@@ -75,10 +75,14 @@ def answers_of(
 
 
 def left_out_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return a sentence on the elements that comparisons left out, and in how many cases; '' if none did."""
-    counts = [row["left_out"] for row in rows if row["left_out"]]
+    """Return in words what comparisons left out: elements, or all where zeros pass, too; '' if nothing."""
+    known = list(rows)
+    counts = [row["left_out"] for row in known if row["left_out"]]
     elements = f"{sum(counts)} element{'s' * (sum(counts) != 1)}"
-    return f"{elements} left out of comparisons, in {len(counts)} of the cases (tied choices)" if counts else ""
+    said = [f"{elements} left out of comparisons, in {len(counts)} of the cases (tied choices)"] if counts else []
+    loose = sum(row["outcome"] == "pass" and bool(row["error"]) for row in known)
+    said += [f"{loose} of the cases pass by a tolerance that zeros would pass, too"] if loose else []
+    return "; ".join(said)
 
 
 def latest_sweeps(store: Store) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
