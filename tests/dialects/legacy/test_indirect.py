@@ -71,7 +71,8 @@ def test_rows_out_of_bounds() -> None:
     x = random(32, 6)
     finding = refusal(kernel, x, nisa.oob_mode.error)
     assert finding.rule == "NK402"
-    assert finding.message.startswith("index 198 is out of bounds for axis 0 with size 192")
+    assert finding.message.startswith("index 198 is out of bounds for axis 0 with size 192, in elements: index 33 of ")
+    assert "tensor `x` (HBM, float32 [32, 6]), which has 32 along dimension 0" in finding.message
     expected = np.full((16, 6), -1, np.float32)
     expected[:11] = x[::3]
     np.testing.assert_array_equal(outputs(kernel, x, nisa.oob_mode.skip), expected)

@@ -166,18 +166,20 @@ def _without_partitions(item: Subscript) -> Any:
 
 
 def check_rows(mode: Any, *tensors: NkiTensor) -> None:
-    """NK402: a row that an index tile names lies outside; an IndexError with AWS's text, which counts elements."""
+    """NK402: a row that an index tile names lies outside; an IndexError that begins with AWS's text, which counts
+    elements.
+    """
     if translated(mode) is oob_mode.skip:
         return
     for tensor in tensors:
         if isinstance(tensor, VectorTensor):
             invalid = tensor.first_invalid()
             if invalid is not None:
-                row = tensor.rows.array.strides[0] // tensor.dtype.itemsize
-                size = row * tensor.rows.shape[0]
+                row, count = tensor.rows.array.strides[0] // tensor.dtype.itemsize, tensor.rows.shape[0]
                 bare_index_error(
                     tensor,
-                    f"index {invalid[1] * row} is out of bounds for axis 0 with size {size}",
+                    f"index {invalid[1] * row} is out of bounds for axis 0 with size {count * row}, in elements: index "
+                    f"{invalid[1]} of {describe(tensor.rows)}, which has {count} along dimension 0",
                     partial(picture_of, ~tensor.chosen()[1], OUTSIDE, "entries of the index"),
                 )
 
