@@ -161,9 +161,10 @@ def _buffers(source: Source, function: ast.FunctionDef) -> Iterator[tuple[str, s
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         for name, value in zip(names, values, strict=False):
-            if isinstance(name, ast.Name) and isinstance(value, ast.Call) and _makes_buffer(value):
+            if isinstance(name, ast.Name) and isinstance(value, ast.Call) and makes_buffer(value):
                 yield name.id, source.says(value), node
 
 
-def _makes_buffer(call: ast.Call) -> bool:
+def makes_buffer(call: ast.Call) -> bool:
+    """Return True if a call makes a tensor of a shape."""
     return callee(call) in (*_SHAPED, "_column", "_new") and room(call) in ("nl", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from nkitools.edits.instructions import makes_buffer
 from nkitools.edits.kinds import kind
 from nkitools.edits.names import Names
 from nkitools.edits.remedies import FUNCTIONS_OF_ONE, REMEDIES, is_operand
@@ -175,7 +176,9 @@ def _added_to(node: ast.AST) -> str:
     "move-statement", "a statement inside of a loop that belongs before it, or the other way round", ast.For, REMEDIES
 )
 def move_statement(source: Source, node: ast.For) -> Iterator[Edit]:
-    """The first statement of a loop goes before it; the one before it becomes its first."""
+    """The first statement of a loop goes before it; the one before it becomes its first, or one that makes a tile for
+    it.
+    """
     around = source.parents[node]
     block: list[ast.stmt] = next(
         (each for each in (getattr(around, "body", []), getattr(around, "orelse", [])) if node in each), []
@@ -188,9 +191,17 @@ def move_statement(source: Source, node: ast.For) -> Iterator[Edit]:
             before = source.says(statement)
             body = f"\n{' ' * node.body[0].col_offset}".join(map(source.says, rest))
             yield replaced(node, f"{before}\n{' ' * node.col_offset}{head}{body}")
-    if at and isinstance(block[at - 1], ast.Expr):
-        before_loop = block[at - 1]
-        indent = " " * node.body[0].col_offset
-        body = f"\n{indent}".join(map(source.says, [before_loop, *node.body]))
-        edit, loop = replaced(before_loop, ""), replaced(node, "")
-        yield Edit(edit.line, edit.column, loop.end_line, loop.end_column, f"{head}{body}")
+    inside = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    for place, statement in enumerate(block[:at], 1):
+        if _tile_of(statement) in inside or (place == at and isinstance(statement, ast.Expr)):
+            edit, loop = replaced(statement, ""), replaced(node, "")
+            first = f"{head}{source.says(statement)}\n{' ' * node.body[0].col_offset}"
+            body = source.says(node).removeprefix(head)
+            rest = source.between(block[place], node)
+            yield Edit(edit.line, edit.column, loop.end_line, loop.end_column, f"{rest}{first}{body}")
+
+
+def _tile_of(node: ast.stmt) -> str:
+    """Return the name of the tensor that a statement makes; '' of others."""
+    is_made = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and makes_buffer(node.value)
+    return last_word(node.targets[0]) if is_made and isinstance(node, ast.Assign) else ""

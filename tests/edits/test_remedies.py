@@ -143,6 +143,23 @@ def test_each_kind_finds_what_should_stand_there(kind: str) -> None:
     assert right in texts
 
 
+def test_a_tile_is_made_anew_in_each_turn() -> None:
+    """Each statement in front of a loop that makes a tile of it may become its first; comments stay where they are."""
+    text = (
+        f"{HEAD}    a = nl.zeros((4, 4), nl.float32)\n    b = nl.ndarray((4, 4), nl.float32)\n"
+        "    c = nl.zeros((4, 4), nl.float32)  # unused\n    for i in range(4):  # turns\n        # a sum\n"
+        "        a += nl.load(x)\n        nl.store(b, a)\n"
+    )
+    source = Source(text, "author")
+    texts = [source.edited([edit]) for name, edit in edits_at(source, range(1, 40)) if name == "move-statement"]
+    first, second, third = ("".join(text.splitlines(keepends=True)[number]) for number in (7, 8, 9))
+    moved = text.replace(first, "")
+    head = "    for i in range(4):  # turns\n        # a sum\n"
+    assert [each for each in texts if each == moved.replace(head, f"{head}    {first}")]
+    assert [each for each in texts if each == text.replace(second, "").replace(head, f"{head}    {second}")]
+    assert not [each for each in texts if third not in each]
+
+
 def test_what_is_written_alike_comes_once() -> None:
     """No two edits give one text, and none gives the text as it was."""
     bodies = [each for each, _ in CASES.values() if "\n\n" not in each]
