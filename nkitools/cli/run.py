@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nkitools.cli.commands import ArrayCommand
-from nkitools.cli.save_runs import saving
+from nkitools.cli.save_runs import NewFile, saving
 from nkitools.cli.shared_options import chip_option, sum_order_option, version_option
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 from nkitools.dialects.import_hint import imports_nki
@@ -41,12 +41,8 @@ _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "sum_order", "prin
 @click.option(
     "--precision", type=click.Choice(options.OPTIONS["precision"].choices), help=options.OPTIONS["precision"].help
 )
-@click.option(
-    "--save", type=click.Path(path_type=Path), metavar="FILE", help="Save the run, for `nkitools diff` and others."
-)
-@click.option(
-    "--json", "plain", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the runs as JSON."
-)
+@click.option("--save", type=NewFile(), metavar="FILE", help="Save the run, for `nkitools diff` and others.")
+@click.option("--json", "plain", type=NewFile(), metavar="FILE", help="Write the runs as JSON.")
 @click.option("--watch", multiple=True, metavar="NAME", help=options.OPTIONS["watch"].help)
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)

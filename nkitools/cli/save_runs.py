@@ -1,4 +1,4 @@
-"""``nkitools run --save``: the runs of a script as files."""
+"""Files that a command writes when its work is done, and ``nkitools run --save``: the runs of a script as files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,6 +22,23 @@ def must_be_writable(folder: Path) -> None:
     except OSError as error:
         error.filename = str(folder)
         raise
+
+
+class NewFile(click.Path):
+    """The type of an option that names a file to write: refused before anything runs if it cannot be written."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path; a pipe or a device is taken as it is."""
+        super().convert(value, param, ctx)
+        path = Path(value)
+        if not path.parent.is_dir():
+            self.fail(f"{path} cannot be written: there is no directory {path.parent}", param, ctx)
+        if path.is_file() or not path.exists():
+            must_be_writable(path.parent)
+        return path
 
 
 def numbered(path: Path, count: int) -> list[Path]:
@@ -38,10 +56,7 @@ class Saving:
 
 @contextmanager
 def saving(path: Path | None) -> Iterator[Saving]:
-    """Save the runs that start inside the block, and print the files on stderr; do nothing without ``path``.
-
-    UsageError before anything runs if ``path`` cannot be a file.
-    """
+    """Save the runs that start inside the block, and print the files on stderr; do nothing without ``path``."""
     from nkitools.record.run_listeners import collect_runs
 
     saved = Saving()
@@ -49,10 +64,6 @@ def saving(path: Path | None) -> Iterator[Saving]:
         yield saved
         return
     path = path.absolute()  # the script may go elsewhere
-    if path.is_dir() or not path.parent.is_dir():
-        what = "is a directory" if path.is_dir() else f"cannot be written: there is no directory {path.parent}"
-        raise click.UsageError(f"--save: {path} {what}")
-    must_be_writable(path.parent)
     with collect_runs() as runs:
         yield saved
     try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from nkitools.cli.commands import ArrayCommand
+from nkitools.cli.save_runs import NewFile
 from nkitools.cli.shared_options import (
     chips_option,
     inputs_option,
@@ -42,7 +44,7 @@ from nkitools.kernel_file import seen, split
               help="Seconds that all rows together may take.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of other values, shapes and mutants.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first row that fails.")
-@click.option("--html", "page", type=click.Path(dir_okay=False), help="Also write the verdict as a page of HTML here.")
+@click.option("--html", "page", type=NewFile(), metavar="FILE", help="Also write the verdict as a page of HTML here.")
 @json_option()
 @click.pass_context
 def verify_kernel(
@@ -54,7 +56,7 @@ def verify_kernel(
     inputs: str | None,
     settings: dict[str, Any],
     mutates: tuple[str, ...],
-    page: str | None,
+    page: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nkitools.cli.commands import ArrayCommand
-from nkitools.cli.save_runs import numbered
+from nkitools.cli.save_runs import NewFile, must_be_writable, numbered
 from nkitools.cli.shared_options import chip_option, sum_order_option, version_option
 from nkitools.cli.terminal import say
 from nkitools.facts import options
@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     cls=ArrayCommand,
     context_settings={"allow_interspersed_args": False},
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The file of the page.  [default: RUN.html here]",
-)
+@click.option("-o", "--output", metavar="FILE", type=NewFile(), help="The file of the page.  [default: RUN.html here]")
 @click.option(
     "--expected",
     metavar="FILE",
@@ -72,6 +66,8 @@ def view_run(
         return
     arrays = None if expected is None else _arrays(expected)
     code = 0
+    if output is None:
+        must_be_writable(Path.cwd())
     if run.suffix == ".py":
         code, runs = _run_script(run, args)
         if not runs:

@@ -106,7 +106,7 @@ def test_a_report_directory_has_an_index() -> None:
         (("cut.json",), "cut.json: a saved run that is cut off or damaged"),
         (("run.json", "more"), "run.json is no script that could take arguments: more"),
         (("run.json", "-o", "a.html"), "options stand before RUN: nkitools view -o a.html run.json"),
-        (("-o", "no/page.html", "run.json"), "page.html cannot be read or written: No such file or directory"),
+        (("-o", "no/page.html", "run.json"), "no/page.html cannot be written: there is no directory no"),
         (("--expected", "cut.json", "run.json"), "cut.json is no .npy or .npz file of arrays"),
         (("--expected", "run.json", "run.json"), "run.json is a saved run; nkitools diff --page FILE compares two"),
         (("empty",), "empty has no reports of tests; write them with pytest --nki-report=empty"),
