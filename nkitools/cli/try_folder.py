@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nkitools.cli.commands import INTERRUPTED
+from nkitools.cli.save_runs import NewFile
+from nkitools.cli.terminal import say
+
 if TYPE_CHECKING:
     from nkitools.field.session import Choice, Field
+
+_ABOVE_ZERO = click.FloatRange(0, min_open=True)
 
 
 @click.command("try", short_help="Run the tests and scripts of a folder as they are.")
@@ -23,11 +29,14 @@ if TYPE_CHECKING:
               "a line, # comments.")  # fmt: skip
 @click.option("--collect-all", is_flag=True, help="Collect files without a test of the sample, too: where the cases of "
               "one file depend on the others.")  # fmt: skip
-@click.option("--timeout", default=60.0, metavar="SECONDS", show_default=True, help="Processor time of a test.")
-@click.option("--memory", default=4.0, metavar="GIB", show_default=True, help="Memory of a test, on Linux.")
-@click.option("--jobs", default=1, metavar="N", show_default=True, help="Number of tests at a time.")
+@click.option("--timeout", type=_ABOVE_ZERO, default=60.0, metavar="SECONDS", show_default=True,
+              help="Processor time of a test.")  # fmt: skip
+@click.option("--memory", type=_ABOVE_ZERO, default=4.0, metavar="GIB", show_default=True,
+              help="Memory of a test, on Linux.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), default=1, metavar="N", show_default=True,
+              help="Number of tests at a time.")  # fmt: skip
 @click.option("--tpu", metavar="CHIP", help="Let the CPU pass for this TPU, and interpret every Pallas call as on it.")
-@click.option("--json", "kept", type=click.Path(path_type=Path), metavar="FILE", help="Write outcomes as they come.")
+@click.option("--json", "kept", type=NewFile(), metavar="FILE", help="Write outcomes as they come.")
 @click.option("--resume", is_flag=True, help="Keep the outcomes in the file of --json; run the others.")
 @click.argument("suite", type=click.Path(exists=True, path_type=Path), metavar="FOLDER")
 @click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST...]")
@@ -43,8 +52,8 @@ def try_folder(
     tests share one process. The table says how many passed, were skipped or failed as expected, which rule refused the
     others at which line of a kernel, what is not installed here, and which files of kernels nothing calls. What stands
     after -- goes to pytest. Exit code: 0 if each file can be imported, and every test and script passed, was skipped or
-    failed as expected; else 1; if nothing was found pytest's own, which is never 0. Kernels that nothing calls do not
-    count.
+    failed as expected; else 1; 130 after Ctrl-C; if pytest failed or nothing was found pytest's own, which is never 0.
+    Kernels that nothing calls do not count.
     """
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"  # a process that is forked has one thread
@@ -58,11 +67,11 @@ def try_folder(
     from nkitools.field.session import Field
     from nkitools.field.table import as_text, passes
 
-    kept = kept and kept.resolve()
+    kept = kept and kept.absolute()
     choice = _choice(sample, kept if resume else None, collect_all)
     suite, root = suite.resolve(), (root or _root_of(suite.resolve())).resolve()
     _prepare(root, paths)
-    field = Field(Limits(timeout, int(memory * 1024), **_watching(tpu)), max(1, jobs), choice, partial(_keep, kept))
+    field = Field(Limits(timeout, int(memory * 1024), **_watching(tpu)), jobs, choice, partial(_keep, kept))
     ours = ["-o", "nki_stand_in=always", "-p", "no:cacheprovider", "-p", "no:randomly", "-q"]
     shown = ["--no-header", "--no-summary", "--continue-on-collection-errors"]
     status = pytest.main([str(suite), *ours, *shown, *others], plugins=[field])
@@ -71,6 +80,11 @@ def try_folder(
         context.exit(int(status) or 1)
     click.echo(as_text(field.found, field.uncollected))
     _keep(kept, field)
+    if status == pytest.ExitCode.INTERRUPTED:
+        say("nkitools: interrupted: the other tests did not run", err=True)
+        context.exit(INTERRUPTED)
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        context.exit(int(status))
     context.exit(0 if passes(field.found, field.uncollected) else 1)
 
 

@@ -16,7 +16,7 @@ from nkitools.field.outcomes import UncalledKernels
 
 
 class Script(pytest.Item):
-    """A script; it passes where it ends without an exception or an exit code."""
+    """A script; it passes if it ends without an exception, or by ``sys.exit`` with exit code 0."""
 
     def runtest(self) -> None:
         """Run it in its own folder, with that folder first on the path; other tests have theirs."""
@@ -24,7 +24,11 @@ class Script(pytest.Item):
             patch.chdir(self.path.parent)
             patch.syspath_prepend(str(self.path.parent))
             patch.setattr(sys, "argv", [str(self.path)])
-            runpy.run_path(str(self.path), run_name="__main__")
+            try:
+                runpy.run_path(str(self.path), run_name="__main__")
+            except SystemExit as ending:
+                if ending.code not in (None, 0):
+                    raise
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return the place of the script."""
@@ -38,7 +42,7 @@ class Uncalled(pytest.Item):
 
     def runtest(self) -> None:
         """Say how a kernel of it is run."""
-        raise UncalledKernels(self.command)
+        raise UncalledKernels(f"no test and no script calls them; to run one: {self.command}")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return the place of the file."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,15 @@ class Field:
         items[:] = [item for item in called if item.nodeid in wanted]
         for test in sorted(wanted - there):
             self._found[test] = Outcome(test, "absent", "the suite has no such test")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """Report a file that ends the process when it is imported as one that cannot be collected."""
+        try:
+            return (yield)
+        except SystemExit as ending:
+            why = f"SystemExit: {ending}: put what a script does below `if __name__ == '__main__':`"
+            return pytest.CollectReport(collector.nodeid, "failed", why, [])
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep the files that cannot be collected."""

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from nkitools.cli import main
+from tests.children import SECONDS, python, started
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -236,7 +243,8 @@ if __name__ == "__main__":
 def test_scripts_and_kernels(tmp_path: Path) -> None:
     """A script is one test, run in its folder, also where it has tests and pytest would not look into it.
 
-    A file of kernels that nothing imports is listed with a command.
+    Its exit code decides, as it does for python. A file of kernels that nothing imports is listed with a command. A
+    test file that ends the process when it is imported is listed as not collected, and takes no other with it.
     """
     (tmp_path / "scripts").mkdir()
     for file, text in {
@@ -247,6 +255,9 @@ def test_scripts_and_kernels(tmp_path: Path) -> None:
         "alone.py": KERNELS,
         "plain.py": "print('no kernel')\n",
         "tested.py": "import nki\ndef test_it():\n    assert 0\n" + CALL.format(times=2),
+        "ends_well.py": "import nki, sys\nsys.exit(0)\n",
+        "ends_badly.py": "import nki, sys\nsys.exit(3)\n",
+        "test_that_ends.py": "import sys\nsys.exit(0)\n",
     }.items():
         (tmp_path / "scripts" / file).write_text(text, encoding="utf-8")
     done, kept = run(tmp_path, "--root", str(tmp_path), folder="scripts")
@@ -254,13 +265,41 @@ def test_scripts_and_kernels(tmp_path: Path) -> None:
     assert {each["test"]: each["kind"] for each in kept["tests"]} == {
         "scripts/alone.py::kernels": "uncalled",
         "scripts/elsewhere.py::script": "missing",
+        "scripts/ends_badly.py::script": "error",
+        "scripts/ends_well.py::script": "passed",
         "scripts/right.py::script": "passed",
         "scripts/tested.py::script": "passed",
         "scripts/wrong.py::script": "wrong",
     }
-    assert "uncalled 1: UncalledKernels: nkitools estimate " in done.stdout
+    assert "UncalledKernels: no test and no script calls them; to run one: nkitools estimate " in done.stdout
     assert "missing 1: ModuleNotFoundError: No module named 'no_such_library'" in done.stdout
+    assert "error 1: SystemExit: 3" in done.stdout
+    (ends,) = kept["uncollected"]
+    assert ends.startswith("scripts/test_that_ends.py: SystemExit: 0: put what a script does below `if __name__")
     assert done.returncode == 1
+
+
+@pytest.mark.process
+def test_interrupted(tmp_path: Path) -> None:
+    """A session that Ctrl-C ends is no success, though all tests until then have passed; what they gave is kept."""
+    (tmp_path / "test_a.py").write_text("def test_first():\n    pass\n", encoding="utf-8")
+    (tmp_path / "test_b.py").write_text("import time\ndef test_waits():\n    time.sleep(60)\n", encoding="utf-8")
+    kept = tmp_path / "outcomes.json"
+    with started(python("-m", "nkitools", "try", str(tmp_path), "--json", str(kept))) as child:
+        until = time.monotonic() + SECONDS
+        while not kept.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        os.killpg(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=SECONDS)
+    assert (child.returncode, said) == (130, "nkitools: interrupted: the other tests did not run\n")
+    assert json.loads(kept.read_text(encoding="utf-8"))["counts"] == {"passed": 1}
+
+
+@pytest.mark.parametrize("option", ["--timeout=0", "--memory=-1", "--jobs=0", "--json=no/such/folder/x.json"])
+def test_options_that_mean_nothing(tmp_path: Path, option: str) -> None:
+    """A limit of zero, and a file that cannot be written, are refused before a test runs."""
+    done = CliRunner().invoke(main, ["try", str(tmp_path), option])
+    assert (done.exit_code, f"Invalid value for '{option.partition('=')[0]}'" in done.output) == (2, True)
 
 
 @pytest.mark.process
