@@ -58,10 +58,13 @@ def lint_paths(
     command.
     """
     from nkitools.cli.remembered_interface import RememberedInterface
+    from nkitools.cli.since import must_be_commit
     from nkitools.lint.engine import lint
     from nkitools.lint.migration import migration
     from nkitools.report.run_counts import relative
 
+    if base is not None:
+        must_be_commit(base, paths[0])
     settings = _settings(paths[0], select, ignore, dialect)
     files = _files(paths, settings)
     if fix:

@@ -17,6 +17,12 @@ import click
 _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
+def must_be_commit(base: str, path: Path) -> None:
+    """UsageError if the repository of a file or folder has no commit ``base``, and if there is no repository."""
+    folder = path if path.is_dir() else path.resolve().parent
+    _git(folder, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}")
+
+
 def changed_lines(path: Path, base: str) -> set[int] | None:
     """Return the lines of a file that changed since commit ``base``; None for all lines if git does not track the file.
 
@@ -25,7 +31,7 @@ def changed_lines(path: Path, base: str) -> set[int] | None:
     folder = path.resolve().parent
     tracked = _git(folder, "ls-files", "--error-unmatch", path.name, may_fail=True)
     if tracked is None:
-        _git(folder, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}")
+        must_be_commit(base, path)
         return None
     shown = _git(folder, "diff", "--unified=0", "--no-color", "--no-ext-diff", base, "--", path.name)
     found: set[int] = set()
@@ -69,4 +75,6 @@ def _git(folder: Path, *command: str, may_fail: bool = False) -> bytes | None:
     if may_fail:
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
-    raise click.UsageError(f"git {command[0]}: {said[0] if said else 'no such commit: ' + command[-1]}")
+    raise click.UsageError(
+        f"git {command[0]}: {said[0] if said else 'no such commit: ' + command[-1].removesuffix('^{commit}')}"
+    )

@@ -63,9 +63,10 @@ def test_only_findings_at_changed_lines_are_shown(repository: Path) -> None:
     assert lint("--diff", "HEAD", "kernel.py") == (1, [("NK609", 11)])
     (repository / "new.py").write_text(text)
     assert lint("--diff", "HEAD", "new.py") == (1, [("NK609", 12)])
-    done = CliRunner().invoke(main, ["lint", "--diff", "nowhere", "kernel.py"])
-    assert done.exit_code == 2
-    assert "nowhere" in done.output
+    (repository / "clean.py").write_text("")
+    for file in ("kernel.py", "clean.py"):  # a commit that is not there hides no finding, and is no success
+        done = CliRunner().invoke(main, ["lint", "--diff", "nowhere", file])
+        assert (done.exit_code, "git rev-parse: no such commit: nowhere\n" in done.output) == (2, True)
 
 
 def test_the_estimate_stands_beside_that_of_a_commit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
