@@ -16,13 +16,13 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 from nkitools.authors_code.known_modules import is_installed
 from nkitools.facts.case_space import Space, choices_of, drawn_points, is_strategy, points_of
@@ -81,9 +81,8 @@ class KernelFile:
     def _callable(self, name: str, what: str) -> Callable[..., Any]:
         found = getattr(self.module, name, None)
         if not callable(found) or not self._may_run(name, found):
-            there = sorted(self._callables())
             why = "" if not callable(found) else f": {name} is a function that the file imports, and no kernel"
-            raise BadRequest(f"{self.path} has no {what} {name}{why}; it has {', '.join(there) or 'none'}")
+            raise BadRequest(f"{self.path} has no {what} {name}{why}{_there(self._callables())}")
         return found  # type: ignore[no-any-return]
 
     def _callables(self) -> Iterator[str]:
@@ -262,7 +261,8 @@ def check_call(name: str, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[st
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        given = ", ".join([*(["..."] if args else []), *kwargs]) or "nothing"
+        by_position = f"{len(args)} argument{'s' * (len(args) > 1)} by position"
+        given = ", ".join([*([by_position] if args else []), *kwargs]) or "nothing"
         taken = ", ".join(signature.parameters) or "nothing"
         raise BadRequest(f"{name} takes {taken}, and is given {given}: {error}") from None
 
@@ -294,6 +294,8 @@ def split(text: str) -> tuple[str, str]:
     file, separator, name = text.rpartition("::")
     if not separator or not name:
         raise BadRequest(f"{text} names no kernel: write FILE::KERNEL")
+    if not file:
+        raise BadRequest(f"no file is named before ::{name}: write FILE::KERNEL")
     if not Path(file).is_file():
         raise BadRequest(f"{file} is no file")
     return file, name
@@ -305,14 +307,28 @@ def seen(text: str, *, needs_inputs: bool) -> tuple[str, str]:
     BadRequest as of `split`, where the file has no such kernel, and where it says no inputs though they are needed.
     """
     file, name = split(text)
-    names = bound_names(text_of(Path(file)))
-    if names and name not in names:
-        own = (each for each, by in names.items() if isinstance(by, ast.FunctionDef | ast.Assign))
-        there = ", ".join(sorted(each for each in own if not each.startswith("_")))
-        raise BadRequest(f"{file} has no kernel {name}; it has {there or 'none'}")
-    if names and needs_inputs and not {"inputs", "arguments"} & set(names):
+    source = text_of(Path(file))
+    if not source and Path(file).stat().st_size:
+        raise BadRequest(f"{file} cannot be read: it is not text in UTF-8 or in the encoding that it declares")
+    names = bound_names(source)
+    if names is not None and name not in names:
+        own = (each for each, by in names.items() if not each.startswith("_") and _may_be_function(by))
+        raise BadRequest(f"{file} has no kernel {name}{_there(own)}")
+    if names is not None and needs_inputs and not {"inputs", "arguments"} & set(names):
         raise BadRequest(f"{file} {_HOW_TO_SAY}")
     return file, name
+
+
+def _may_be_function(statement: ast.stmt) -> bool:
+    """Return True if a statement of a file's top level defines a function, or calls what may return one."""
+    is_made = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+    return is_made or isinstance(statement, ast.FunctionDef)
+
+
+def _there(names: Iterable[str]) -> str:
+    """Return the end of a sentence about a name that a file lacks: the names that it has."""
+    found = sorted(names)
+    return f"; it has {', '.join(found)}" if found else ", nor any other"
 
 
 def load(file: str | Path) -> KernelFile:
@@ -360,6 +376,8 @@ def _is_pallas(function: FunctionType) -> bool:
 def _from_npz(file: str) -> Call:
     import numpy as np
 
+    if not is_zipfile(file):
+        raise BadRequest(f"{file} is no .npz file of arrays, as np.savez writes them")
     try:
         with np.load(file, allow_pickle=False) as archive:
             is_run = "run.json" in archive.files

@@ -297,7 +297,10 @@ def test_arguments_that_do_not_fit_are_one_sentence(tmp_path: Path, given: dict[
     with pytest.raises(BadRequest, match=words), asked(path, "double", arguments=given):
         pass
     path = written(tmp_path, {"said.py": f"{HEAD}inputs = (1, 2)\n"}) / "said.py"
-    with pytest.raises(BadRequest, match=r"double takes x, and is given \.\.\.: too many"), asked(path, "double"):
+    with (
+        pytest.raises(BadRequest, match=r"double takes x, and is given 2 arguments by position: too"),
+        asked(path, "double"),
+    ):
         pass
 
 
@@ -413,6 +416,13 @@ def test_arrays_of_a_file_go_first(tmp_path: Path) -> None:
     assert kwargs["scale"].tolist() == [5.0]
 
 
+def test_a_file_that_is_no_archive_is_not_said_to_need_trust(tmp_path: Path) -> None:
+    """NumPy takes any text for pickled objects, and says how to load these."""
+    (tmp_path / "a.npz").write_text("x = 3\n")
+    with pytest.raises(BadRequest, match=r"a\.npz is no \.npz file of arrays, as np\.savez writes them$"):
+        loaded(tmp_path, "inputs = (1,)").inputs(str(tmp_path / "a.npz"))
+
+
 def test_cases_and_variants_have_names_of_their_own(tmp_path: Path) -> None:
     """``space`` are the cases of a sweep and ``settings`` the variants; without settings a space of no cases serves."""
     both = "space = {'rows': [1]}\nsettings = {'BLOCK': [2]}\ndef inputs(rows):\n    return ()\n"
@@ -428,12 +438,16 @@ def test_cases_and_variants_have_names_of_their_own(tmp_path: Path) -> None:
         ("k.py", "names no kernel: write FILE::KERNEL"),
         ("k.py::", "names no kernel"),
         ("none.py::double", "is no file"),
-        ("k.py::treble", "has no kernel treble; it has double, inputs"),
+        ("::double", "^no file is named before ::double"),
+        ("k.py::treble", r"has no kernel treble; it has double, made$"),
+        ("empty.py::double", r"empty\.py has no kernel double, nor any other$"),
+        ("latin.py::double", r"latin\.py cannot be read: it is not text in UTF-8 or in"),
     ],
 )
 def test_a_name_is_judged_by_the_text_alone(text: str, words: str, tmp_path: Path) -> None:
     """What can be seen without running the file is said before anything is run."""
-    written(tmp_path, {"k.py": HEAD + "inputs = (1,)\nraise SystemExit\n"})
+    written(tmp_path, {"k.py": HEAD + "inputs = (1,)\nmade = print()\nSIZE = 3\nraise SystemExit\n", "empty.py": ""})
+    (tmp_path / "latin.py").write_bytes(HEAD.encode() + b"inputs = (1,)\n# caf\xe9\n")
     with pytest.raises(BadRequest, match=words):
-        seen(str(tmp_path / text), needs_inputs=True)
+        seen(text if text.startswith("::") else str(tmp_path / text), needs_inputs=True)
     assert seen(str(tmp_path / "k.py::double"), needs_inputs=True)[1] == "double"

@@ -76,7 +76,8 @@ def check_use(
     if not argument:
         return
     kind = type(error.obj).__name__
-    kind = "None" if error.obj is None else "an array.array" if kind == "array" else f"a {kind}"
+    kind = "array.array" if kind == "array" else kind
+    kind = "None" if error.obj is None else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
     with _placed(reporter, entry):
         message = f"the kernel uses its argument `{argument}` as a tensor (.{name}), and it is called with {kind}"
         refuse("NK609", message, remedy=_remedy(argument, cast("Argument", error.obj)))

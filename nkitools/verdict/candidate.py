@@ -15,7 +15,7 @@ from nkitools.authors_code.called_functions import plain_function
 from nkitools.authors_code.source_text import running
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.facts import options
-from nkitools.kernel_file import BadRequest, failure
+from nkitools.kernel_file import BadRequest, check_call, failure
 from nkitools.kernel_settings import VARIABLE, constants_set, parameters_of, with_keywords
 from nkitools.launch.frameworks import NUMPY, framework_of
 from nkitools.launch.kept_arguments import Keeping, changes_fail, must_have_parameters
@@ -86,6 +86,7 @@ class Candidate:
         self._stack = ExitStack()
         self._stack.enter_context(stand_in("always"))
         self.kernel, self.reference = self.subject.candidate(self._stack)
+        self.name = str(getattr(self.kernel, "__name__", getattr(self.kernel, "name", "kernel")))
         self.kind = kind_of(self.kernel)
         self._run: Any = None
         self._kept: list[Any] = []  # earlier arguments, so that later ones lie elsewhere in memory
@@ -101,13 +102,12 @@ class Candidate:
         known = [each for each in options.OPTIONS["nki_version"].choices if each != "auto"]
         versions = tuple(known) if is_nki and as_launch(self.kernel).dialect.keeps_arguments else ()
         names = tuple(each.name for each in parameters)
-        name = getattr(self.kernel, "__name__", getattr(self.kernel, "name", "kernel"))
         try:
             if self.mutates:
-                must_have_parameters(str(name), self.kernel, self.mutates)
+                must_have_parameters(self.name, self.kernel, self.mutates)
         except ValueError as error:
             raise BadRequest(str(error)) from None
-        return Described(str(name), self.kind, names, frozenset(mutable), chip, versions, outside_of(self.kernel))
+        return Described(self.name, self.kind, names, frozenset(mutable), chip, versions, outside_of(self.kernel))
 
     def called_with(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments, with those settings added that are keywords of the kernel."""
@@ -119,7 +119,10 @@ class Candidate:
         ``how``: '' for a run that later questions are about. ``reference``: while the reference raises. ``frames``:
         while the frames of callers hold other arrays. ``memory``: with arguments elsewhere in memory. ``mutant``: the
         number of a mistake that is made in the kernel; -1 for none. ``launch``: in place of the candidate's own.
+        BadRequest if the arguments do not fit the kernel's parameters.
         """
+        if self.launch.get("ranks") is None:  # else there is one tuple of arguments for each rank
+            check_call(self.name, self.kernel, given.args, given.kwargs)
         try:
             with self._changed(given, how), self.mutants.made(mutant), changes_fail():
                 return self._ran(given, how, launch or {})

@@ -42,7 +42,7 @@ def shape_of(x: Any, config: Any = None) -> Any:
         ([[1.0, 2.0]], "a list", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
         ((1.0, 2.0), "a tuple", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
         (3.0, "a float", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
-        (3, "a int", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
+        (3, "an int", "Pass a NumPy array: np.array(x, dtype=np.float32)."),
         ("x.npy", "a str", "Pass a NumPy array for `x`."),
         (None, "None", "Pass an array for `x`, or ask `if x is None` in the kernel."),
         (range(4), "a range", "Pass a NumPy array: np.array(x, dtype=np.float32)."),

@@ -122,6 +122,15 @@ def test_what_cannot_be_tried_is_said(directory: Path, words: list[str], said: s
 
 
 @pytest.mark.process
+def test_arguments_that_do_not_fit_are_no_rows(directory: Path) -> None:
+    """One sentence, as of the other commands, and not a finding at a line that is none of the author's."""
+    (directory / "two.py").write_text(KERNEL.replace("(x):", "(x, y):"))
+    done = _verify("two.py::kernel", "--reference", "judge.py::reference")
+    said = "kernel takes x, y, and is given 1 argument by position: missing a required argument: 'y'"
+    assert (done.exit_code, done.output) == (2, f"kernel could not be tried: {said}\n")
+
+
+@pytest.mark.process
 def test_a_file_whose_reference_runs_its_kernel_could_not_be_tried(directory: Path) -> None:
     """The kernel is wrong, and so is the reference, in the same way."""
     text = f"import nkitools\n{WRONG}\n{JUDGE}\ndef reference(x):\n    return nkitools.simulate(kernel, x).outputs\n"
