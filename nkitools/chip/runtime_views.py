@@ -296,22 +296,37 @@ class VectorTensor(IndirectTensor):
         rows, _ = self.chosen()
         return np.asarray(self.rows.array[rows])
 
-    def write(self, values: Array, lanes: Array | None = None) -> None:
-        """Scatter ``values`` into the chosen rows; those out of bounds, and those not in ``lanes``, are left out."""
-        rows, valid = self.chosen()
-        if lanes is not None:
-            valid = valid & lanes
-        self.rows.array[rows[valid]] = values[valid]
+    def places(self, where: Array | None = None) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Return the indices of the values that a scatter writes (``where``: only these), and of their places.
 
-    def mark_written(self, lanes: Array | None = None) -> None:
-        """Remember that the chosen rows (``lanes``: only those partitions) were written."""
+        Rows out of bounds are left out. Of whole rows there is an index of dimension 0 only.
+        """
         rows, valid = self.chosen()
-        if lanes is not None:
-            valid = valid & lanes
-        mask = np.zeros(self.rows.shape[0], np.bool_)
-        mask[rows[valid]] = True
-        where = np.broadcast_to(mask.reshape(-1, *[1] * (len(self.shape) - 1)), self.rows.shape)
-        self.storage.mark_written(self.rows.layout, self.rows.byte_offset, where)
+        if where is not None:
+            whole = where.reshape(len(where), -1)
+            if (whole.any(axis=1) != whole.all(axis=1)).any():
+                row, *others = np.nonzero(where & valid.reshape(-1, *[1] * (where.ndim - 1)))
+                return (row, *others), (rows[row], *others)
+            valid = valid & whole[:, 0]
+        here = np.flatnonzero(valid)
+        return (here,), (rows[here],)
+
+    def among_rows(self, where: Array | None = None) -> Array:
+        """Return a mask over all rows of the `places` of a scatter."""
+        _, there = self.places(where)
+        shape = self.rows.shape
+        mask = np.zeros((*shape[: len(there)], *[1] * (len(shape) - len(there))), np.bool_)
+        mask[there] = True
+        return np.broadcast_to(mask, shape)
+
+    def write(self, values: Array, where: Array | None = None) -> None:
+        """Scatter ``values`` (``where``: only these elements) into the chosen rows, without those out of bounds."""
+        here, there = self.places(where)
+        self.rows.array[there] = values[here]
+
+    def mark_written(self, where: Array | None = None) -> None:
+        """Remember that the chosen rows (``where``: only these elements) were written."""
+        self.storage.mark_written(self.rows.layout, self.rows.byte_offset, self.among_rows(where))
 
     def unwritten(self) -> Array | None:
         """Return a mask of the chosen elements that were never written, or None."""

@@ -39,8 +39,8 @@ class CarefulCall:
     outputs: list[tuple[NkiTensor, NkiTensor]] = field(init=False)
 
     # What the checks find.
-    lanes: Array | None = None  # the partitions of gathered inputs that are in bounds; None: all
-    beyond: Array | None = None  # the rows whose index was reported as out of bounds
+    lost: dict[str, Array] = field(default_factory=dict)  # the elements of results that rows out of bounds leave out
+    beyond: bool = False  # an index was reported as out of bounds
     touches: tuple[Array | None, ...] = ()  # the lanes of each tensor that are read or written; None: all
     undefined: Undefined = NOTHING_UNDEFINED  # the lanes of the result that depend on unwritten elements
     fresh: Any = None  # the lanes of the destination that were never written: True, False or a mask
@@ -56,11 +56,10 @@ class CarefulCall:
             (value, seen) for value, seen, role in self.data if role in WRITTEN and isinstance(value, NkiTensor)
         ]
 
-    def kept(self, tensor: NkiTensor) -> Array | None:
-        """Return the elements of a destination that are written, None for all: of its mask, and of a gather's rows."""
+    def kept(self, name: str, tensor: NkiTensor) -> Array | None:
+        """Return the elements of a result that are written, None for all: of its mask, and of a gather's rows."""
         where: Array | None = getattr(tensor, "where", None)
-        if self.lanes is None:
+        lost = self.lost.get(name)
+        if lost is None:
             return where
-        # Rows left out of a gather leave their part of the destination as it was.
-        kept = self.plan.rows_of_result(self.lanes, tensor.shape)
-        return kept if where is None else where & kept
+        return ~lost if where is None else where & ~lost

@@ -31,9 +31,9 @@ def check(call: CarefulCall) -> None:
 
 
 def _find_valid_lanes(call: CarefulCall) -> None:
-    """Find the partitions of gathered inputs that are in bounds; NK402 if some are not, unless they are skipped."""
+    """Find what rows out of bounds leave out of the results; NK402 if there are such, unless they are skipped."""
     plan = call.plan
-    for tensor, role in call.tensors:
+    for operand, (tensor, role) in zip(plan.operands, call.tensors, strict=True):
         if not isinstance(tensor, VectorTensor):
             continue
         if plan.unique_rows and role in WRITTEN:
@@ -56,9 +56,11 @@ def _find_valid_lanes(call: CarefulCall) -> None:
                 picture=partial(picture_of, ~valid, OUTSIDE, "entries of the index"),
                 facts={"instruction": plan.name, "first_index": int(invalid[1]), "extent": tensor.rows.shape[0]},
             )
-            call.beyond = ~valid
+            call.beyond = True
         if role not in WRITTEN:
-            call.lanes = valid if call.lanes is None else call.lanes & valid
+            outside = np.broadcast_to(~valid.reshape(-1, *[1] * (tensor.ndim - 1)), tensor.shape)
+            for result, lost in _results(call, operand, outside).items():
+                call.lost[result] = call.lost[result] | lost if result in call.lost else lost
 
 
 def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
@@ -190,13 +192,19 @@ def _reached(call: CarefulCall, operand: str, missing: Array) -> dict[str, Array
         return None
     if plan.lanes == "exchange" and missing.all():
         return None
+    return _results(call, operand, missing)
+
+
+def _results(call: CarefulCall, operand: str, marked: Array) -> dict[str, Array]:
+    """Return the elements of each result that are computed from marked elements of an operand."""
+    plan = call.plan
     values = {
         name: tensor.read()
         for name, (tensor, _) in zip(plan.operands, call.tensors, strict=True)
         if name in plan.addresses
     }
     return {
-        name: _made_of(_rules(call, name, operand), missing, tensor.shape, values)
+        name: _made_of(_rules(call, name, operand), marked, tensor.shape, values)
         for name, (tensor, role) in zip(plan.operands, call.tensors, strict=True)
         if role in WRITTEN
     }

@@ -33,7 +33,7 @@ class Named(Protocol):
 def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None:
     """Record an executed call and the elements that it touched; ``name``: the author's name for it."""
     core, record = call.core, call.core.record
-    keep_touched(core, call.plan, call.tensors, call.touches, call.lanes, call.kept)
+    keep_touched(core, call.plan, call.tensors, call.touches, call.kept)
     if call.release is not None:
         call.release()
     if core.undone:

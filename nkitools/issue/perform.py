@@ -26,8 +26,7 @@ def perform(call: CarefulCall) -> None:
 
             open_views(tensor, seen)
     results = {
-        id(seen): seen.array if seen.direct and call.lanes is None else np.array(seen.read())
-        for _, seen in call.outputs
+        id(seen): seen.array if seen.direct and not call.lost else np.array(seen.read()) for _, seen in call.outputs
     }
     keywords = {"fresh": call.fresh} if call.plan.wants_fresh else {}
     arrays = [_array(seen, results) for _, seen, _ in call.data]
@@ -51,10 +50,10 @@ def perform(call: CarefulCall) -> None:
 
         judge_carefully(call, results)
     _store(call, results)
-    if call.beyond is not None:
+    if call.beyond:
         from nkitools.issue.refused_instructions import leave_rows_undone
 
-        leave_rows_undone(call.core, call.plan, [tensor for tensor, _ in call.outputs], call.beyond)
+        leave_rows_undone(call)
     if call.plan.in_psum:
         from nkitools.issue.accumulation import note_accesses
 
@@ -66,7 +65,7 @@ def _store(call: CarefulCall, results: dict[int, Array]) -> None:
     operands = zip(call.plan.operands, call.tensors, call.touches, strict=True)
     written = [(name, touched) for name, (_, role), touched in operands if role in WRITTEN]
     for (tensor, seen), (name, touched) in zip(call.outputs, written, strict=True):
-        _put(call, seen, results[id(seen)], touched)
+        _put(call, seen, name, results[id(seen)], touched)
         _mark(call, tensor, name, touched)
         if call.full is not None:
             call.full.written(tensor, touched)
@@ -79,18 +78,18 @@ def _array(value: Any, results: dict[int, Array]) -> Any:
     return results[id(value)] if id(value) in results else value.read()
 
 
-def _put(call: CarefulCall, tensor: NkiTensor, result: Array, touched: Array | None) -> None:
+def _put(call: CarefulCall, tensor: NkiTensor, name: str, result: Array, touched: Array | None) -> None:
     """Put a result where it belongs."""
     if isinstance(tensor, VectorTensor):
         if not call.plan.unique_rows:
             from nkitools.issue.scatter_order import check_order
 
-            check_order(call.plan, tensor, result, call.lanes)
-        tensor.write(result, call.lanes)
+            check_order(call.plan, tensor, result, call.kept(name, tensor))
+        tensor.write(result, call.kept(name, tensor))
     elif isinstance(tensor, ColumnTensor):
         tensor.write(result, touched)
-    elif call.lanes is not None:
-        np.copyto(tensor.array, result, where=call.kept(tensor))
+    elif name in call.lost:
+        np.copyto(tensor.array, result, where=call.kept(name, tensor))
     elif not tensor.direct:
         tensor.write(result)
 
@@ -98,12 +97,12 @@ def _put(call: CarefulCall, tensor: NkiTensor, result: Array, touched: Array | N
 def _mark(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None) -> None:
     """Remember which elements are now written."""
     if isinstance(tensor, VectorTensor):
-        tensor.mark_written(call.lanes)
+        tensor.mark_written(call.kept(name, tensor))
         return
     if isinstance(tensor, ColumnTensor):
         tensor.mark_written(touched)
         return
-    where = call.kept(tensor)
+    where = call.kept(name, tensor)
     if touched is not None:
         touched = np.broadcast_to(touched, tensor.shape)
         where = touched if where is None else where & touched

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias
-
-import numpy as np
 
 from nkitools.chip.argument_types import Number
 from nkitools.chip.device_numbers import DeviceNumber
@@ -19,7 +16,6 @@ from nkitools.facts.generations import Generation
 from nkitools.facts.light_classes import NamedTuple, dataclass
 from nkitools.facts.versions import LanguageVersion
 from nkitools.issue.element_maps import Elements
-from nkitools.issue.element_rules import Transpose
 from nkitools.record.instruction_record import RecordedPlan
 from nkitools.rules.finding import Fact, StopRun, refuse, report
 
@@ -95,12 +91,6 @@ class Plan(RecordedPlan):
         from nkitools.issue.element_map_text import text_of
 
         return text_of(self.elements)
-
-    def rows_of_result(self, rows: Array, shape: tuple[int, ...]) -> Array:
-        """Return the elements of a result of this shape that are made of some rows of a gathered input."""
-        transposes = any(isinstance(rule, Transpose) for _, rule in self.elements.of(self.operands[0]))
-        spread_out = np.tile if transposes else np.repeat
-        return spread_out(rows, math.prod(shape) // rows.size).reshape(shape)
 
 
 class Reported(NamedTuple):

@@ -16,10 +16,10 @@ from nkitools.chip.core import Core
 from nkitools.chip.layout import layout_of
 from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import Storage
-from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_read
+from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.plan import DATA, ON_DEVICE, WRITTEN, Plan
 from nkitools.issue.poison import poison
 from nkitools.issue.written_arguments import open_views
@@ -67,15 +67,16 @@ def mark_whole(storage: Storage) -> None:
     storage.mark_written(layout_of(storage.shape, storage.array.strides, storage.dtype, storage.memory, 0, 0, 1), 0)
 
 
-def leave_rows_undone(core: Core, plan: Plan, tensors: Iterable[NkiTensor], missing: Array) -> None:
-    """Mark the rows of a gather's outputs as undone that a reported index has left out."""
-    for tensor in tensors:
+def leave_rows_undone(call: CarefulCall) -> None:
+    """Mark what reported indices have left out of a call's outputs as undone."""
+    for name, (tensor, role) in zip(call.plan.operands, call.tensors, strict=True):
+        if role not in WRITTEN:
+            continue
         if tensor.is_indirect():
             _poison(tensor)
-        else:
-            where = plan.rows_of_result(missing, tensor.shape)
-            _poison(MaskedTensor.of(tensor, where & getattr(tensor, "where", True)))
-        core.undone.add(tensor.storage.id)
+        elif name in call.lost:
+            _poison(MaskedTensor.of(tensor, call.lost[name] & getattr(tensor, "where", True)))
+        call.core.undone.add(tensor.storage.id)
 
 
 def refuse_undefined_places(core: Core, values: Iterable[Any], names: Iterable[str]) -> None:

@@ -46,25 +46,29 @@ def check_columns(plan: Plan, tensor: ColumnTensor, missing: Array | None) -> No
         )
 
 
-def check_order(plan: Plan, tensor: VectorTensor, values: Array, lanes: Array | None) -> None:
-    """NK509: of two different values for one row, either may stay. ``lanes``: which of the values are written."""
-    rows, valid = tensor.chosen()
-    entries = np.flatnonzero(valid if lanes is None else valid & lanes)
-    # Entries of one row next to each other, each before those that come later.
-    entries = entries[np.argsort(rows[entries], kind="stable")]
-    again = np.flatnonzero(rows[entries[1:]] == rows[entries[:-1]])
+def check_order(plan: Plan, tensor: VectorTensor, values: Array, where: Array | None) -> None:
+    """NK509: of two different values for one place, either may stay. ``where``: which of the values are written."""
+    here, there = tensor.places(where)
+    places = np.ravel_multi_index(there, tensor.rows.shape[: len(there)])
+    # Values for one place next to each other, each before those that come later.
+    order = np.argsort(places, kind="stable")
+    again = np.flatnonzero(places[order[1:]] == places[order[:-1]])
     if not again.size:
         return
-    bits = np.ascontiguousarray(values).reshape(len(values), -1).view(np.uint8)
-    differ = again[(bits[entries[again]] != bits[entries[again + 1]]).any(axis=1)]
+    bits = np.ascontiguousarray(values).view(np.uint8).reshape(*values.shape[: len(here)], -1)
+    earlier, later = (bits[tuple(axis[order[at]] for axis in here)] for at in (again, again + 1))
+    differ = again[(earlier != later).any(axis=1)]
     if not differ.size:
         return
+    rows, valid = tensor.chosen()
+    entries = here[0][order]
     first, second = (int(each) for each in entries[differ[0] : differ[0] + 2])
     report(
         "NK509",
         f"{plan.name}: entries {first} and {second} of {describe(tensor.index)} both name row {int(rows[first])} of "
-        f"{describe(tensor.rows)} and bring different values; which of them stays is not defined ({differ.size} of "
-        f"{entries.size} rows come with a change to one named before)",
+        f"{describe(tensor.rows)} and bring different values; which of them stays is not defined "
+        f"({np.unique(entries[differ + 1]).size} of {np.unique(entries).size} rows come with a change to one named "
+        "before)",
         about=(tensor.index, tensor.rows),
         picture=lambda: picture_of(valid & np.isin(rows, rows[entries[differ]]), REPEATED, "entries of the index"),
     )

@@ -27,13 +27,12 @@ def keep_touched(
     plan: Plan,
     tensors: Sequence[tuple[NkiTensor, int]],
     touches: Sequence[Mask],
-    lanes: Mask,
-    kept: Callable[[NkiTensor], Mask],
+    kept: Callable[[str, NkiTensor], Mask],
 ) -> None:
     """Note the elements that the next recorded instruction touches, if they are not all of a view.
 
-    ``lanes``: the rows of a gather that are in bounds. ``kept``: returns the written elements of a destination. Under a
-    mask only its elements are read, too. Choices made by data are kept if a rule needs them.
+    ``kept``: returns the written elements of a result. Under a mask only its elements are read, too. Choices made by
+    data are kept if a rule needs them.
     """
     record = core.record
     position, beside = record.next_position, record.beside
@@ -42,9 +41,10 @@ def keep_touched(
         if not tensor.direct or isinstance(tensor, DynamicTensor):
             _keep_indices(beside, position, tensor)
         if isinstance(tensor, (VectorTensor, ColumnTensor)):
-            _keep_chosen(beside, position, number, tensor, lanes if role in WRITTEN else None)
+            where = kept(plan.operands[number], tensor) if role in WRITTEN else None
+            _keep_chosen(beside, position, number, tensor, where)
             continue
-        where = kept(tensor) if role in WRITTEN else masks.get(tensor.shape)
+        where = kept(plan.operands[number], tensor) if role in WRITTEN else masks.get(tensor.shape)
         fixed = touched if plan.chooses is None else None
         if where is not None or fixed is not None:
             beside.keep(position, number, beside.lanes(tensor.layout, _both(tensor, where, fixed)))
@@ -63,14 +63,17 @@ def _both(tensor: NkiTensor, *masks: Mask) -> Array:
 
 
 def _keep_chosen(
-    beside: BesideRows, position: int, number: int, tensor: VectorTensor | ColumnTensor, lanes: Mask
+    beside: BesideRows, position: int, number: int, tensor: VectorTensor | ColumnTensor, where: Mask
 ) -> None:
     if isinstance(tensor, ColumnTensor):
         columns = beside.columns(tensor.columns.layout, ascending(tensor.lined_up()))
         beside.keep(position, number, columns)
         return
-    rows, valid = tensor.chosen()
-    beside.choose(position, number, tensor.rows.layout, rows[valid if lanes is None else valid & lanes])
+    _, there = tensor.places(where)
+    if len(there) == 1:
+        beside.choose(position, number, tensor.rows.layout, there[0])
+    else:
+        beside.keep(position, number, beside.lanes(tensor.rows.layout, tensor.among_rows(where)))
 
 
 def _keep_indices(beside: BesideRows, position: int, tensor: NkiTensor) -> None:

@@ -72,7 +72,7 @@ def _judged(call: CarefulCall, results: dict[int, Array]) -> tuple[list[Operand]
 
 def _defined(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None) -> Array | None:
     """Return the elements of an output that get a defined value; None for all."""
-    where = call.kept(tensor)
+    where = call.kept(name, tensor)
     undefined = call.undefined.elements.get(name)
     for mask in (touched, None if undefined is None else ~undefined):
         if mask is not None:

@@ -51,7 +51,7 @@ def issue_warm(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> bo
     _mark(core, tensors, touches)
     if plan.in_psum:
         note_accesses(plan, data)
-    keep_touched(core, plan, tensors, touches, None, lambda _: None)
+    keep_touched(core, plan, tensors, touches, lambda _, __: None)
     core.record.commit(plan, core.record.site(), words_of(tensor for tensor, _ in tensors))
     name = form.argument("name", values)
     if name is not None:

@@ -106,6 +106,44 @@ def test_scatter_adds_rows(order: list[int], count: int, first: bool, skipping: 
     np.testing.assert_array_equal(inside(body), expected)
 
 
+def from_rows_to_rows(table: Any, source: list[int], target: list[int], level: str = "error") -> tuple[Any, list[str]]:
+    """Gather rows of 4 of a table and scatter them into rows of zeros; the result, and the rules of the findings."""
+    width = 4 * len(source) // len(target)
+
+    def kernel(x: Any, y: Any, i: Any, j: Any) -> Any:
+        src = x.ap([[4, len(source)], [1, 4]], vector_offset=nl.load(i))
+        dst = y.ap([[width, len(target)], [1, width]], vector_offset=nl.load(j))
+        nisa.dma_copy(dst, src, oob_mode=SKIP)
+        return y
+
+    columns = [np.array(each, np.int32).reshape(-1, 1) for each in (source, target)]
+    run = nkitools.simulate(kernel, table, np.zeros((6, width), np.float32), *columns, rules=level)
+    return run.outputs, [each.rule for each in run.findings]
+
+
+@given(st.sampled_from([(4, 2), (2, 4), (6, 3), (6, 4), (3, 6), (4, 4), (4, 1), (1, 4)]), st.data())
+def test_gather_and_scatter_in_one_copy(sizes: tuple[int, int], data: st.DataObject) -> None:
+    """Of unequally many rows, whose elements are taken in order; those of rows out of bounds are left out."""
+    source = data.draw(st.lists(st.integers(0, 8), min_size=sizes[0], max_size=sizes[0]))
+    target = data.draw(st.permutations(range(8)))[: sizes[1]]
+    table = small_integers((6, 4), 1)
+    expected = np.zeros((6, 4 * sizes[0] // sizes[1]), np.float32)
+    for number in range(4 * sizes[0]):
+        row, (entry, column) = source[number // 4], divmod(number, expected.shape[1])
+        if row < 6 and target[entry] < 6:
+            expected[target[entry], column] = table[row, number % 4]
+    found, rules = from_rows_to_rows(table, source, target)
+    np.testing.assert_array_equal(found, expected)
+    assert rules == []
+
+
+@pytest.mark.parametrize(("source", "rules"), [([0, 9, 9, 3], []), ([0, 9, 3, 9], ["NK509"]), ([0, 9, 0, 9], [])])
+def test_parts_of_rows_that_come_twice(source: list[int], rules: list[str]) -> None:
+    """NK509 is about the elements that two values come for: here the two halves of row 5, or one of them twice."""
+    table = np.arange(24, dtype=np.float32).reshape(6, 4)
+    assert from_rows_to_rows(table, source, [5, 5], "report")[1] == rules
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_gather_adds_rows(first: bool) -> None:
     """``tile += table[index]``, of a table of another dtype too; an index may come twice, and may be skipped."""

@@ -171,6 +171,26 @@ def test_a_scatter_out_of_bounds_leaves_no_output_unwritten() -> None:
     np.testing.assert_array_equal(run.outputs[2:], X[:126])
 
 
+def test_a_row_out_of_bounds_leaves_out_its_elements_of_other_rows() -> None:
+    """A copy between an index of 128 rows and one of 64, or none: elements are taken in order."""
+
+    def kernel(x: Any, index: Any, half: Any) -> tuple[Any, Any]:
+        scattered, copied = new((64, 128), buffer=nl.shared_hbm), new((64, 128), buffer=nl.shared_hbm)
+        wide = scattered.ap([[128, 64], [1, 128]], vector_offset=nl.load(half), indirect_dim=0)
+        nisa.dma_copy(dst=copied, src=rows(x, nl.load(index)))
+        nisa.dma_copy(dst=wide, src=rows(x, nl.load(index)))
+        return copied, scattered
+
+    index, half = np.arange(128, dtype=np.int32)[:, None], np.arange(64, dtype=np.int32)[:, None]
+    index[7] = 128
+    run = nkitools.simulate(kernel, X, index, half, rules="report")
+    assert [(finding.rule, finding.facts["first_index"]) for finding in run.findings] == [("NK402", 128)] * 2
+    expected = X.reshape(64, 128).copy()
+    expected[3, 64:] = np.nan
+    for output in run.outputs:
+        np.testing.assert_array_equal(output, expected)
+
+
 def test_run_time_offsets_out_of_bounds_do_not_end_the_run() -> None:
     """Each is told of, in the first turn and in those whose plan is known."""
 
