@@ -18,7 +18,7 @@ class DialectSemantics:
     takes_ranks: bool = True  # kernels may communicate between ranks
     shows_call_form: bool = True  # findings about arguments show the instruction's own call form
     has_lnc_degrees: bool = True  # the grid of a launch is an LNC degree
-    keeps_arguments: bool = True  # simulate leaves an argument as it was, unless its kernel is to change it
+    writes_arguments: bool = True  # a kernel may write into any argument (NK409), not only where it is declared (NK406)
     has_removed_arguments: bool = False  # arguments that NKI has removed still work
 
 

@@ -253,8 +253,10 @@ class Programs:
         ``written``: the storages that it writes, numbered from the oldest of the run on, None if unknown yet.
         """
         keeping = self.launch.keeping
-        kept = [] if keeping is None or self.reporter.level == "off" else self.arguments.kept
-        if not kept or keeping is None:
+        if keeping is None or self.reporter.level == "off" or not self.launch.dialect.writes_arguments:
+            return
+        kept = self.arguments.kept
+        if not kept:
             return
         returned = [tensor for result in results for tensor in tensors_of(result)]
         whole = {tensor.storage.id for tensor in returned if tensor.array is tensor.storage.array}

@@ -147,7 +147,7 @@ class CheckedCall:
         Cases without a reference run in full precision too. If the kernel changes arguments, these are results as well.
         """
         launch = as_launch(self.kernel, grid=case.values.get("grid"), chip=case.chip, rules="report")
-        if launch.dialect.keeps_arguments:
+        if launch.dialect.writes_arguments:
             launch = replace(launch, keeping=Keeping(frozenset(self.mutates), "error", restores=False))
         precise = run_half(launch, "precise", args, kwargs)
         findings = precise.run.findings

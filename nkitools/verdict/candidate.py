@@ -100,7 +100,7 @@ class Candidate:
         is_nki = self.kind == "nki"
         chip = (self.launch.get("chip") or resolve_chip()) if is_nki else ""
         known = [each for each in options.OPTIONS["nki_version"].choices if each != "auto"]
-        versions = tuple(known) if is_nki and as_launch(self.kernel).dialect.keeps_arguments else ()
+        versions = tuple(known) if is_nki and as_launch(self.kernel).dialect.writes_arguments else ()
         names = tuple(each.name for each in parameters)
         try:
             if self.mutates:
@@ -158,7 +158,7 @@ class Candidate:
             return self._ran_elsewhere(args, kwargs, launch)
         asked = {name: each for name, each in launch.items() if name in ("grid", "chip", "nki_version") and each}
         found = as_launch(self.kernel, **asked, rules="report")
-        if found.dialect.keeps_arguments:
+        if found.dialect.writes_arguments:
             found = replace(found, keeping=Keeping(frozenset(self.mutates), "error", restores=False))
         if how == "frames":
             args, kwargs = mapped((args, kwargs), _decoy)

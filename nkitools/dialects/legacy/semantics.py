@@ -14,6 +14,6 @@ LEGACY = DialectSemantics(
     takes_ranks=False,
     has_lnc_degrees=False,
     shows_call_form=False,  # its functions have call forms of their own
-    keeps_arguments=False,  # NK406 holds, and what a kernel may write is declared in it
+    writes_arguments=False,
     has_removed_arguments=True,
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import neuronxcc.nki as nki
 import neuronxcc.nki.compiler as ncc
+import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import neuronxcc.nki.typing as nt
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 import nkitools
 from nkitools.dialects.legacy.kernels.kernel import NoDevice
+from nkitools.facts import options
 from tests.dialects.legacy.running import random
 
 
@@ -108,6 +110,48 @@ def test_inputs_of_a_jit_kernel_are_immutable() -> None:
     np.testing.assert_array_equal(target, 2 * X)
     with pytest.raises(nkitools.KernelError):
         nki.jit(stringly)(X.copy(), X.copy())
+
+
+def added_in_parts(x: nt.mutable_tensor, y: Any, z: Any) -> Any:  # type: ignore[valid-type]
+    """Write into all inputs: whole, row by row, and under a mask."""
+    rows, columns = nl.mgrid[0:8, 0:6]
+    nl.store(x, nl.load(x) + np.float32(1))
+    for row in nl.affine_range(8):
+        nl.store(y[row : row + 1], nl.load(y[row : row + 1]) + np.float32(1))
+    nl.store(z[rows, columns], nl.load(z) + np.float32(1), mask=rows < 4)
+    return x, y, z
+
+
+def added_by_index(x: nt.mutable_tensor, y: Any, z: Any) -> Any:  # type: ignore[valid-type]
+    """Write by an index, with an addition, and by a DMA."""
+    chosen = nisa.iota(nl.arange(8)[:, None], dtype=np.int32), nl.arange(6)[None, :]
+    nl.store(x[chosen], nl.load(x) + np.float32(1))
+    nl.atomic_rmw(y[chosen], nl.load(z), np.add)
+    nisa.dma_copy(dst=z, src=nl.load(z) + np.float32(1))
+    return x, y, z
+
+
+@pytest.mark.parametrize("rules", ["report", "off"])
+@pytest.mark.parametrize("function", [added_in_parts, added_by_index])
+def test_inputs_stay_as_they_are_where_the_run_goes_on(function: Any, rules: str) -> None:
+    """NK406 is reported, what the kernel returns has its writes, and the caller's arrays only if they are mutable."""
+    kernel = nki.jit(function)
+
+    def called(*arrays: Any) -> Any:
+        with options.override(rules=rules):
+            return kernel(*arrays)
+
+    for run in (called, lambda *arrays: nkitools.simulate(kernel, *arrays, rules=rules).outputs):
+        x, y, z = (X.copy() for _ in range(3))
+        returned = run(x, y, z)
+        assert all((each != X).any() for each in returned)
+        np.testing.assert_array_equal(x, X + 1)
+        np.testing.assert_array_equal([y, z], [X, X])
+    found = nkitools.simulate(kernel, X.copy(), X.copy(), X.copy(), rules="report").findings
+    assert {each.rule for each in found} == {"NK406"}
+    nkitools.simulate(kernel, x, y, z, rules=rules, mutates="y")
+    assert (y != X).any()
+    np.testing.assert_array_equal(z, X)
 
 
 def test_older_decorators_take_outputs_by_reference(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,12 +14,14 @@ from nkitools.chip.argument_types import Argument
 from nkitools.dialects.legacy.aws_names.typing import FakeInput
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import with_codes
-from nkitools.dialects.legacy.kernels.kernel_checks import as_program
+from nkitools.dialects.legacy.kernels.kernel_checks import as_program, mutable_parameters
 from nkitools.dialects.legacy.kernels.kernel_state import switches_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.kernels.simulated_calls import SimulatedCall
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.facts.light_classes import replace
+from nkitools.launch.kept_arguments import Keeping
 from nkitools.launch.kernel import KernelObject, P, grid_of, print_now
 from nkitools.launch.launch import Launch, Said
 from nkitools.launch.tracebacks import AuthorsTraceback
@@ -78,7 +80,7 @@ class Kernel(KernelObject[P]):
         asked = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         sizes = grid_of(tuple(1 if whole(size) == 0 else size for size in asked))
         made = type(self)(self.function, sizes, **{**self.options, "grid_asked": asked})
-        made._program = self._program
+        made._program, made._inputs_kept = self._program, self._inputs_kept
         return made
 
     @property
@@ -102,6 +104,11 @@ class Kernel(KernelObject[P]):
         return self._returns_outputs, switches_of(self.function, self.options)
 
     @functools.cached_property
+    def _inputs_kept(self) -> Keeping | None:
+        """The treatment of immutable inputs, which stay as they are for the caller if NK406 does not end the run."""
+        return Keeping(frozenset(mutable_parameters(self.function))) if self._returns_outputs else None
+
+    @functools.cached_property
     def _program(self) -> Callable[..., Any]:
         returns_outputs, switches = self._declared
         return as_program(self.function, returns_outputs=returns_outputs, switches=switches)
@@ -109,7 +116,10 @@ class Kernel(KernelObject[P]):
     def launch(self, **said: Unpack[Said]) -> Launch:
         """Return the `Launch` that describes a call of this kernel, and run nothing; ``said``: further fields."""
         said.setdefault("chip", self.options.get("platform_target"))
-        said.pop("keeping", None)  # a kernel's arguments are changed as its declaration says
+        asked, kept = said.pop("keeping", None), self._inputs_kept
+        if kept is not None:
+            more = frozenset() if asked is None else asked.mutates
+            said["keeping"] = replace(kept, mutates=kept.mutates | more) if more else kept
         return Launch(
             self._program,
             self.__name__,

@@ -34,10 +34,15 @@ from nkitools.record.columns import Columns
 from nkitools.rules.finding import report
 
 
+def mutable_parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the parameters that are annotated nt.mutable_tensor."""
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if "mutable_tensor" in str(each.annotation)]
+
+
 def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches: frozenset[str]) -> Callable[..., Any]:
     """Return ``function`` as a program with its immutable inputs, and with a judgement at its end."""
-    signature = inspect.signature(function)
-    mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
+    signature, mutable = inspect.signature(function), mutable_parameters(function)
     inner, plain, rewritten = inspect.unwrap(function), plain_function(function), _Rewritten()
     named, source = None if plain is None else NamedFunctions(plain), KnownSource()
     misses_switch = STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches
