@@ -12,6 +12,7 @@ from nkitools.pallas.device_axes import Axes
 
 MODES = ("interpret", "tpu_interpret", "lower", "aot", "device")
 DEFAULT = MODES[:-1]
+RUNNING = frozenset({"interpret", "tpu_interpret", "device"})  # the modes that run the function, for its outputs
 
 
 @dataclass(frozen=True, kw_only=True)

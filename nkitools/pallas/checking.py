@@ -8,7 +8,7 @@ from typing import Any
 from nkitools.comparison.rule import stated_rule
 from nkitools.facts import options
 from nkitools.pallas import launch
-from nkitools.pallas.check_modes import Plan, chosen_modes
+from nkitools.pallas.check_modes import RUNNING, Plan, chosen_modes
 from nkitools.pallas.chips import chosen, in_topology
 from nkitools.pallas.device_axes import axes_of, on_simulated_devices
 from nkitools.pallas.imports import jax_module, without_jax_warnings
@@ -69,10 +69,11 @@ def check(
     has the modes that did not run, with the reasons. ``rules="report"`` collects findings, ``"error"`` raises the first
     error as ``KernelError``, ``"strict"`` warnings too, ``"off"`` keeps no finding. These keywords do not reach ``fn``.
     Exceptions of ``fn`` pass through unchanged. A mode that cannot run the function is left out, and the outputs come
-    from a mode that can. If none can, the outputs are None, and ``"error"`` and ``"strict"`` raise JAX's error.
+    from a mode that can. If none can, the outputs are None, and ``"error"`` and ``"strict"`` raise JAX's error, or
+    ``NotModelled`` (NK607) where only a TPU that is not there was to run it.
     ``TypeError`` if ``fn`` is no JAX function, ``NotModelled`` (NK607) without JAX, ``ValueError`` for an unknown chip,
     mode, topology, number of cores or ``rules``, for a tolerance without ``reference`` or that is no finite number
-    from 0 on, and for a reference with other shapes than the outputs.
+    from 0 on, and for a reference with other shapes than the outputs, or of modes that run nothing.
     """
     __tracebackhide__ = True
     if reference is None and (rtol, atol) != (None, None):
@@ -82,6 +83,8 @@ def check(
         cores=_possible_cores(cores), axes=axes_of(mesh), timeout=timeout, measure_vmem=measure_vmem, bundles=bundles,
         estimates=estimates, reference=reference, rule=stated_rule(rtol, atol), rules=_possible_level(rules),
     )  # fmt: skip
+    if reference is not None and RUNNING.isdisjoint(plan.modes):
+        raise ValueError(f"reference is compared with outputs, and modes={', '.join(plan.modes)} run no function")
     return checked(fn, args, kwargs, plan)
 
 

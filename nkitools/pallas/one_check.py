@@ -15,7 +15,7 @@ from nkitools.pallas.chips import CHIPS, Chip, Part
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.compiler import why_not
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
-from nkitools.pallas.imports import jax_module
+from nkitools.pallas.imports import jax_module, refuse
 from nkitools.pallas.index_map_repairs import Repair, repair_of
 from nkitools.pallas.interpret import interpret_mode
 from nkitools.pallas.interpreter_limits import (
@@ -200,6 +200,9 @@ class Check:
             raise self.untraceable
         if "device" in modes and launch.sees_tpu(run.left_out):
             outputs = launch.device_outputs(self.fn, self.args, self.kwargs)
+        elif "device" in run.left_out and outputs is None and is_raised("error", self.plan.rules):
+            remedy = 'Run this on a TPU, or name a mode that interprets too: modes="interpret,device".'
+            refuse(f"nothing has run `{run.kernel}`: {run.left_out['device']}", remedy)
         run.outputs = launch.as_given(outputs, (self.args, self.kwargs))
         return calls
 

@@ -88,6 +88,24 @@ def test_the_device_is_left_out_where_there_is_none() -> None:
     assert run.left_out["device"].startswith("no TPU: jax.devices() has cpu")
 
 
+@pytest.mark.parametrize("modes", ["device", "lower,device"])
+def test_a_device_that_is_not_there_runs_nothing(modes: str) -> None:
+    """Where findings raise, this does, and else the run says that it has no outputs since there is no TPU."""
+    run = check(double, ramp(), modes=modes)
+    assert (run.outputs, list(run.left_out)) == (None, ["device"])
+    for rules in ("error", "strict"):
+        with pytest.raises(NotModelled, match="nothing has run `double`: no TPU") as caught:
+            check(double, ramp(), modes=modes, rules=rules)
+        assert caught.value.finding.file == __file__
+
+
+@pytest.mark.parametrize("modes", ["lower", "lower,aot"])
+def test_a_reference_is_for_modes_that_run_the_function(modes: str) -> None:
+    """Else nothing would be compared, and no finding would look like a right result."""
+    with pytest.raises(ValueError, match=r"modes=lower.* run no function"):
+        check(double, ramp(), modes=modes, reference=2 * ramp())
+
+
 def test_several_chips_are_compiled_for() -> None:
     """Each has its verdict, and one finding stands for all that say the same."""
     run = check(double, ramp(), modes="aot", chips="v4,v5e,v5p,v6e,tpu7x")
