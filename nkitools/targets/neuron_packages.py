@@ -43,10 +43,14 @@ def torch_backend(chip: str) -> TorchBackend:
     if version and release(version)[:2] >= _NATIVE:
         if chip and not _takes_native(chip):
             return TorchBackend("", f"{named} is for Trn2 and Trn3, and the NeuronCore here is of {chip}", fits)
-        return TorchBackend("native", f"native {named}")
-    if not is_installed("torch_xla"):
+        found = TorchBackend("native", f"native {named}")
+    elif not is_installed("torch_xla"):
         return TorchBackend("", f"{named} is driven by torch-xla, and module torch_xla is not installed", fits)
-    return TorchBackend("xla", f"{named} with torch-xla")
+    else:
+        found = TorchBackend("xla", f"{named} with torch-xla")
+    if not is_installed("torch"):
+        return TorchBackend("", f"{named} is here, and module torch is not installed", "Install torch.")
+    return found
 
 
 def ways(chip: str) -> str:

@@ -91,9 +91,10 @@ def test_an_instance(found: Machine) -> None:
 
 
 @pytest.mark.process
-def test_a_trn2_of_today(found: Machine) -> None:
+def test_a_trn2_of_today(found: Machine, tmp_path: Path) -> None:
     """Its cores by degree, the ways that are there and those that are not; modules run, C++ operators do not."""
-    parts = found(machines.FAKES / "native", machines.FAKES / "aws", nodes=("/dev/neuron0",), instance="Trn2")
+    fakes = machines.FAKES / "native", machines.FAKES / "aws", package(tmp_path / "with torch", "torch")
+    parts = found(*fakes, nodes=("/dev/neuron0",), instance="Trn2")
     assert parts["Devices", "neuron"].found == (
         "trn2, cores for processes of their own: 2 of LNC 1, 1 of LNC 2; /dev/neuron0, nki 0.7.0; native torch-neuronx "
         "2.14.3.0 (torch tensors), NumPy arrays; no JAX: module libneuronxla not installed"
@@ -103,11 +104,12 @@ def test_a_trn2_of_today(found: Machine) -> None:
 
 
 @pytest.mark.process
-def test_an_inf2_with_torch_xla(found: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_inf2_with_torch_xla(found: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The legacy dialect is not there where neuronx-cc is too new, though its package is."""
     versions = {"torch-neuronx": "2.9.0.2.15", "neuronx-cc": "2.26.6360"}
     monkeypatch.setattr(neuron_packages, "version_of", versions.get)
-    parts = found(machines.FAKES / "torch", machines.FAKES / "legacy", nodes=("/dev/neuron0",))
+    fakes = machines.FAKES / "torch", machines.FAKES / "legacy", package(tmp_path / "with torch", "torch")
+    parts = found(*fakes, nodes=("/dev/neuron0",))
     assert parts["Devices", "neuron"].found.endswith(
         "; torch-neuronx 2.9.0.2.15 with torch-xla (torch tensors), NumPy arrays; no JAX: module libneuronxla not "
         "installed; no legacy dialect: neuronx-cc 2.26.6360, and that of SDK 2.29.1 is the last"

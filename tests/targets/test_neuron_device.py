@@ -149,6 +149,16 @@ def test_the_version_of_torch_neuronx_says_the_way(
     assert "2.9" in found.remedy or kind
 
 
+@pytest.mark.parametrize("version", ["2.14.3.0", "2.9.0.2.15"])
+def test_a_backend_without_torch_is_no_way(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Neither the native one nor torch-xla's."""
+    monkeypatch.setattr(neuron_packages, "version_of", lambda package: version)
+    monkeypatch.setattr(neuron_packages, "is_installed", lambda name: name != "torch")
+    found = neuron_packages.torch_backend("trn2")
+    reason = f"torch-neuronx {version} is here, and module torch is not installed"
+    assert found == ("", reason, "Install torch.")
+
+
 def test_jax_on_a_cpu_is_no_neuroncore() -> None:
     """Without AWS's plugin JAX's first device is a CPU, which would pass a test on hardware."""
     jnp = pytest.importorskip("jax.numpy")
