@@ -61,6 +61,7 @@ def trunc_into(dst: NkiTensor, x: NkiTensor) -> None:
 def _above_nearest(x: NkiTensor) -> None:
     """``x`` (float32, at most 2**23 in magnitude) becomes ``x`` less the integer nearest to it, exactly."""
     nearest = ndarray(x.shape, int32, sbuf)
+    nearest.storage.excused |= {"NK304"}  # NaN alone saturates, and stays NaN in the difference
     tensor_copy(dst=nearest, src=x)
     tensor_tensor(dst=x, data1=x, data2=nearest, op=_SUBTRACT)
 
@@ -72,8 +73,8 @@ def _above_floor(x: NkiTensor) -> None:
 
 
 WHOLE = (
-    "Infinities and NaN stay, NaN with a warning (NK304); the sign of a zero may be lost. A tile of integers is "
-    "copied. An integer ``dtype`` saturates (NK304)."
+    "Infinities and NaN stay; the sign of a zero may be lost. A tile of integers is copied. An integer ``dtype`` "
+    "saturates (NK304)."
 )
 floor = tile_function("floor", f"Return the largest whole number that is not above ``x``.\n\n{WHOLE}", floor_into)
 ceil = tile_function("ceil", f"Return the smallest whole number that is not below ``x``.\n\n{WHOLE}", ceil_into)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import neuronxcc.nki as legacy
+import neuronxcc.nki.language as legacy_nl
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nkitools
 import nkitools.dialects.modern.language as nl
 from tests.isa.issued import tile
 from tests.isa.oracles import INTEGERS, float64, held, sample, words
@@ -55,6 +58,28 @@ def test_not_a_number_stays(name: str) -> None:
     """And does not touch its neighbours."""
     x = np.array([[np.nan, 1.5, np.nan]], np.float32)
     np.testing.assert_array_equal(values(getattr(nl, name), x), ROUNDING[name](x))
+
+
+@each_function
+@pytest.mark.parametrize("language", [nl, legacy_nl], ids=["modern", "legacy"])
+@pytest.mark.parametrize("dtype", [nl.float32, nl.int32], ids=str)
+def test_not_a_number_is_reported_where_it_is_lost(name: str, language: Any, dtype: Any) -> None:
+    """Not in the integers between, which no author has; in a result of integers it becomes 0 (NK304)."""
+
+    def kernel(x: Any) -> Any:
+        out = language.ndarray((2, 3), dtype=dtype.dtype, buffer=language.shared_hbm)
+        tile = language.load(x)
+        whole = getattr(language, name)(tile, dtype=dtype.dtype)
+        language.store(out, whole)
+        return out
+
+    x = np.array([[np.nan, 1.5, 2.5], [0.5, np.inf if dtype is nl.float32 else 7.0, 4.0]], np.float32)
+    run = nkitools.simulate(legacy.jit(kernel) if language is legacy_nl else kernel, x, rules="report")
+    with np.errstate(invalid="ignore"):
+        expected = np.nan_to_num(ROUNDING[name](x)) if dtype is nl.int32 else ROUNDING[name](x)
+    np.testing.assert_array_equal(run.outputs, expected)
+    told = ["1 of 6 elements of tensor `whole` (SBUF, int32 [2, 3]) saturate; the first at [0, 0]: nan becomes 0"]
+    assert [each.message.partition(": ")[2] for each in run.findings] == (told if dtype is nl.int32 else [])
 
 
 @each_function
