@@ -91,8 +91,13 @@ def tune(
     its module; values may be of any kind. ``chip``, ``grid`` and other keywords are those of `nkitools.simulate`, or
     arguments of the kernel; ``rules`` is ``"error"`` and cannot be given. Variants that break a rule or raise an error
     come last, with the reason. ValueError if no variant runs, for a space that does not fit, for a name that the kernel
-    does not have, and for another ``objective`` than ``"estimate"``.
+    does not have, and for another ``objective`` than ``"estimate"``; TypeError for ``rules``.
     """
+    if "rules" in kwargs:
+        raise TypeError(
+            "tune takes no rules=: a variant that breaks a rule comes last, with the first one. Call "
+            'nkitools.simulate(kernel, ..., rules="report") for all that it breaks.'
+        )
     if objective != "estimate":
         raise ValueError(f"objective={objective!r}: there is 'estimate' alone")
     variants = []

@@ -85,11 +85,13 @@ def test_a_variant_that_does_not_run_stands_last_with_the_reason() -> None:
 
 
 def test_wrong_calls_say_what_is_wrong() -> None:
-    """A name that there is not, another objective, and a space in which nothing runs."""
+    """A name that there is not, another objective, a level of rules, and a space in which nothing runs."""
     with pytest.raises(ValueError, match="blocks is no parameter of the kernel and no constant of its module"):
         nkitools.tune(doubled, [X], space={"blocks": [1]})
     with pytest.raises(ValueError, match="there is 'estimate' alone"):
         nkitools.tune(doubled, [X], space={"block": [512]}, objective="device")
+    with pytest.raises(TypeError, match="tune takes no rules="):
+        nkitools.tune(doubled, [X], space={"block": [512]}, rules="report")
     with pytest.raises(ValueError, match=r"no variant runs; the first one: .*NK609"):
         nkitools.tune(doubled, [X], space={"block": [0]})
 
