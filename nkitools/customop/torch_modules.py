@@ -10,6 +10,7 @@ operators, Neuron Custom C++ Operators Developer Guide.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,6 +25,7 @@ ROOT = "torch_neuronx"
 ORIGIN = "nkitools stand-in"  # of these modules' specs: who looks for AWS's package looks past them (targets.packages)
 _MODULES = (ROOT, f"{ROOT}.xla_impl", f"{ROOT}.xla_impl.custom_op")
 _PREFERENCES = ("auto", "builtin")
+_NO_RESULT = "    It returns None, as AWS documents no result: call an operator as ``torch.ops.<library>.<operator>``."
 
 
 class RealPackage(RuntimeError):
@@ -67,6 +69,8 @@ class _StandIn:
         def added(*args: Any, **kwargs: Any) -> None:
             self._add(load(*args, **kwargs))
 
+        added.__signature__ = inspect.signature(load).replace(return_annotation=None)  # type: ignore[attr-defined]
+        added.__doc__ = f"{load.__doc__}\n{_NO_RESULT}\n    "
         return added
 
     def _add(self, library: libraries.Library) -> None:

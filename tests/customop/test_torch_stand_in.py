@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,6 +101,21 @@ def test_without_torch_the_same_names_take_numpy(scripts: Path, monkeypatch: pyt
         np.testing.assert_array_equal(ops.stand_in_ops.scale(X, 0.5), 0.5 * X)
         with pytest.raises(AttributeError, match=r"no library 'other' .* there is \['stand_in_ops'\]"):
             _ = ops.other
+
+
+@pytest.mark.parametrize("name", ["load", "load_library"])
+def test_loading_returns_nothing_and_says_so(scripts: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A script that used a result here might not run on an instance: AWS documents none."""
+    monkeypatch.setattr(torch_modules, "has_torch", lambda: False)
+    with customop.torch_stand_in():
+        custom_op: Any = importlib.import_module("torch_neuronx.xla_impl.custom_op")
+        execute(scripts / "build.py")
+        given = ("scale", ["scale.cpp"], ["shape.cpp"]) if name == "load" else ("libscale.so",)
+        function = getattr(custom_op, name)
+        assert function(*given) is None
+        ours, theirs = inspect.signature(getattr(customop, name)), inspect.signature(function)
+        assert (theirs.return_annotation, theirs.parameters) == (None, ours.parameters)
+        assert "It returns None, as AWS documents no result" in function.__doc__
 
 
 def test_nothing_stands_in_for_the_rest_of_the_package() -> None:
