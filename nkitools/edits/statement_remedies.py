@@ -197,8 +197,8 @@ def move_statement(source: Source, node: ast.For) -> Iterator[Edit]:
             edit, loop = replaced(statement, ""), replaced(node, "")
             first = f"{head}{source.says(statement)}\n{' ' * node.body[0].col_offset}"
             body = source.says(node).removeprefix(head)
-            rest = source.between(block[place], node)
-            yield Edit(edit.line, edit.column, loop.end_line, loop.end_column, f"{rest}{first}{body}")
+            skipped = source.between(block[place], node)
+            yield Edit(edit.line, edit.column, loop.end_line, loop.end_column, f"{skipped}{first}{body}")
 
 
 def _tile_of(node: ast.stmt) -> str:

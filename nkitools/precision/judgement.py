@@ -49,8 +49,8 @@ class Judged:
         return 0 if self.tied is None else int(np.count_nonzero(self.tied))
 
     @property
-    def passes_zeros(self) -> bool:
-        """Return True if it passes by a stated tolerance that zeros would pass, too; `why` says so."""
+    def is_loose(self) -> bool:
+        """Return True if it passes by a stated tolerance that zeros, or other whole numbers, pass; `why` says so."""
         return self.outcome == "pass" and bool(self.why) and self.tied is None
 
     def kept(self, array: Array) -> Array:
@@ -99,9 +99,25 @@ def judged(
     must_hold_numbers(name, actual, expected)
     if rule.is_stated:
         found = _verdict(name, compared(actual, expected, rule))
-        return replace(found, why=passing_zeros(expected, rule)) if found.outcome == "pass" else found
+        if found.outcome == "wrong":
+            return found
+        loose = passing_zeros(expected, rule)
+        return replace(found, why=loose or _whole_numbers_apart(found.elements, dtype or actual.dtype.name))
     found = _by_what_is_known(name, actual, expected, rule, explain, dtype)
     return found if found.outcome == "pass" else _without_ties(found, others, explain)
+
+
+def _whole_numbers_apart(elements: ComparedArrays, dtype: str) -> str:
+    """Return a sentence about integers that differ and agree by ``rtol``, which was meant for floats; else ''."""
+    if most_relative(dtype) or not elements.rtol:
+        return ""
+    apart = elements.distance[elements.distance > elements.atol]
+    if not apart.size:
+        return ""
+    return (
+        f"{apart.size} of {elements.size} whole numbers are off, by up to {apart.max():g}, and pass by rtol="
+        f"{elements.rtol:g} alone. Compare them apart from the floats, without rtol, or state their atol."
+    )
 
 
 def _by_what_is_known(name: str, actual: Array, expected: Array, rule: Rule, explain: Explain, dtype: str) -> Judged:

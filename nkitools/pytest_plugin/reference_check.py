@@ -34,7 +34,7 @@ class TiedChoicesWarning(UserWarning):
 
 
 class LooseToleranceWarning(UserWarning):
-    """A stated tolerance is as large as all expected values, so that outputs of zeros would pass."""
+    """A stated tolerance is as large as all expected values, or integers differ and pass by it."""
 
 
 def assert_as_expected(
@@ -64,7 +64,7 @@ def _assert_outputs(run: Run, reference: Reference, changed: Mapping[str, tuple[
     __tracebackhide__ = True
     found = list(_judged(run, reference, changed, ties))
     for each in found:
-        if each.left_out or each.passes_zeros:
+        if each.left_out or each.is_loose:
             category = TiedChoicesWarning if each.left_out else LooseToleranceWarning
             warnings.warn(f"{each.name}: {each.why}", category, stacklevel=6)
     run.reference = replace(reference, rules=tuple(each.rule for each in found))

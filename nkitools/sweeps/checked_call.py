@@ -316,11 +316,11 @@ def _results(outputs: Any, right: Any) -> list[Result]:
 
 
 def _why(judgements: Sequence[Judged | None]) -> str:
-    """Return why the verdict is undecided, or why a stated tolerance shows nothing; else ''."""
+    """Return why the verdict is undecided, or why a stated tolerance is loose; else ''."""
     known = [each for each in judgements if each is not None]
     if _worst(judgements) == "undecided":
         return next(each.why for each in known if each.outcome == "undecided")
-    return next((each.why for each in known if each.passes_zeros), "") if _worst(judgements) == "pass" else ""
+    return next((each.why for each in known if each.is_loose), "") if _worst(judgements) == "pass" else ""
 
 
 def _worst(judgements: Iterable[Judged | None]) -> str:
