@@ -8,23 +8,16 @@ overflows as its ml_dtypes type does (infinity where the format has one, else Na
 
 from __future__ import annotations
 
-import math
-import sys
-import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, tfloat32
+from nkitools.chip.narrow_floats import is_narrow, narrow, widened
 from nkitools.chip.numeric_flags import EVIDENCE, Saturated
 from nkitools.chip.numeric_flags import Array as Array
-from nkitools.facts.kept import on_forget
 from nkitools.rules.finding import refuse
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 _FLOAT64 = np.dtype(np.float64)
@@ -36,55 +29,9 @@ _LARGEST = {
 }
 
 
-_LEAST, _MOST = 1 << 20, 1 << 25  # bytes: the system gives less without fresh pages; no tile on chip has more
-_BUFFERS = 4  # of a thread: what one instruction computes with
-
-
-class _Rooms(threading.local):
-    """The memory of this thread that `room` has given; the last buffer first."""
-
-    def __init__(self) -> None:
-        self.buffers: list[Array] = []
-
-
-_rooms = _Rooms()
-on_forget(lambda: _rooms.buffers.clear())
-
-
-def _references(buffers: list[Array], number: int) -> int:
-    """Return the references to a buffer, those of arrays on its memory among them."""
-    return sys.getrefcount(buffers[number])
-
-
-_UNUSED = _references([np.empty(1, np.uint8)], 0)
-
-
-def room(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """Return an array for what an instruction computes with, in memory of an earlier one that no array uses any more.
-
-    Fresh pages would take a large tile longer than its computation.
-    """
-    nbytes = math.prod(shape) * np.dtype(dtype).itemsize
-    if not _LEAST <= nbytes <= _MOST:
-        return np.empty(shape, dtype)
-    buffers = _rooms.buffers
-    for number in range(len(buffers)):
-        if nbytes <= buffers[number].size and _references(buffers, number) == _UNUSED:
-            return buffers[number][:nbytes].view(dtype).reshape(shape)
-    buffers.insert(0, np.empty(nbytes, np.uint8))
-    del buffers[_BUFFERS:]
-    return buffers[0].view(dtype).reshape(shape)
-
-
-def _is_in_order(values: Array) -> bool:
-    """Return whether elements lie in memory in the order of their indices, each once."""
-    last = sys.maxsize
-    for size, stride in zip(values.shape, values.strides, strict=True):
-        if size != 1:
-            if not 0 < stride <= last:
-                return False
-            last = stride
-    return True
+# The GNU C library gives fresh pages for each array of 128 KiB and more until it has seen a larger one freed; 32 MiB is
+# the most that it learns from. Arrays up to that size then lie in memory of earlier ones, whose pages are there.
+np.empty((1 << 25) - (1 << 16), np.uint8)
 
 
 def copy_in_order(destination: Array, source: Array) -> None:
@@ -151,16 +98,16 @@ def put_floats(destination: Array, values: Array, dtype: DType) -> None:
     """
     largest = _LARGEST.get(dtype.name)
     if largest is None or EVIDENCE.get() is None or values.dtype == destination.dtype:
-        np.copyto(destination, values, casting="unsafe")
+        narrow(destination, values)
         return
     if values.dtype != np.float32:
         values = values.astype(np.float32)  # of narrow floats the host's own minimum takes longer
     if _lies_between(values, -largest, largest):
-        np.copyto(destination, values, casting="unsafe")
+        narrow(destination, values)
         return
     values = np.array(values)  # the destination may be made of the same bytes
     with np.errstate(over="ignore"):  # this overflow is looked at here, and is no origin of infinities
-        np.copyto(destination, values, casting="unsafe")
+        narrow(destination, values)
     meant = np.isfinite(values) & (np.abs(values) < FLOAT32_MAX)
     lost = np.isnan(destination) & ~np.isnan(values) | np.isinf(destination) & meant
     if lost.any():
@@ -206,12 +153,10 @@ def to_float32(values: Array) -> Array:
     """
     if values.dtype == np.float32 or values.dtype == np.float64:
         return values
+    if is_narrow(values):
+        return widened(values)
     _refuse_packed(values, "float32")
-    if 4 * values.size < _LEAST or not _is_in_order(values):
-        return values.astype(np.float32)
-    wide = room(values.shape, np.float32)
-    np.copyto(wide, values, casting="unsafe")
-    return wide
+    return values.astype(np.float32)
 
 
 def working(*arrays: Array | Any) -> type[np.floating[Any]]:

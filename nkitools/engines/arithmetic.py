@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float32
-from nkitools.chip.numerics import Array, room, to_float32, working
+from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.engines.cast_on_write import like, put, widened
 from nkitools.engines.operators import Operator
 from nkitools.facts.kept import Kept
@@ -196,7 +196,7 @@ def steps_in_float32(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ..
         if dtype is float32 and destination.shape == shape:
             in_one(destination, to_float32(data), *operands)
             return
-        out = room(shape, working(destination, data))
+        out = np.empty(shape, working(destination, data))
         in_one(out, to_float32(data), *operands)
         put(destination, out, dtype)
 

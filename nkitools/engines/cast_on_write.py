@@ -10,7 +10,7 @@ import numpy as np
 from nkitools.chip.argument_types import Number
 from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.numeric_flags import EVIDENCE, Unfit
-from nkitools.chip.numerics import FLOAT32_MAX, Array, cast, put_floats, room, to_float32, working
+from nkitools.chip.numerics import FLOAT32_MAX, Array, cast, put_floats, to_float32, working
 
 
 def put(destination: Array, values: Array, dtype: DType) -> None:
@@ -35,7 +35,7 @@ def widened(function: Callable[..., Any], dtype: DType, shape: tuple[int, ...]) 
 
     def compute(destination: Array, *operands: Array | float) -> None:
         direct = dtype is float32 and destination.shape == shape
-        out = destination if direct else room(shape, working(destination, *operands))
+        out = destination if direct else np.empty(shape, working(destination, *operands))
         function(*(to_float32(each) if isinstance(each, np.ndarray) else each for each in operands), out=out)
         if not direct:
             put(destination, out, dtype)

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float4_e2m1fn_x4, float8_e4m3fn_x4, float8_e5m2_x4
+from nkitools.chip.narrow_floats import upper_halves
 from nkitools.chip.numerics import Array, to_float32
 
 GROUP_PARTITIONS = 8
@@ -114,13 +115,7 @@ def quantized(form: Format, values: Array) -> tuple[Array, Array]:
     scaled = to_float32(groups)
     scaled *= np.repeat(inverse, GROUP_ELEMENTS, axis=1)[:, None]
 
-    # Rounded to odd, the upper half keeps all that rounding to 2 or 3 bits of mantissa asks for.
-    words = scaled.view(np.uint32)
-    is_inexact = (words & np.uint32(0xFFFF)) != 0 if values.dtype == np.float16 else None
-    words >>= np.uint32(16)
-    if is_inexact is not None:
-        words |= is_inexact
-    codes = np.take(_CODES[form], words, mode="clip").reshape(partitions, free)
+    codes = np.take(_CODES[form], upper_halves(scaled), mode="clip").reshape(partitions, free)
     return codes, scales.astype(np.uint8)
 
 

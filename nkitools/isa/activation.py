@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import float32, tfloat32
-from nkitools.chip.numerics import Array, room, to_float32, working
+from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines import lost_integers
@@ -178,7 +178,7 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor, reduces: bool)
         if moves and bias is None and not scales:
             np.copyto(destination, values)
             return destination
-        out = destination if direct else room(shape, working(destination, values))
+        out = destination if direct else np.empty(shape, working(destination, values))
         value = values if direct else to_float32(values)
         added = 0 if bias is None else _column(bias, ndim)
         if scales:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import FLOATS, INTEGERS, tfloat32, uint32
-from nkitools.chip.numerics import Array, room, to_float32, working
+from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.activation_ranges import watched
@@ -214,7 +214,7 @@ def _activate(
     def activate(
         destination: Array, values: Array, imm0: Value, imm1: Value, relu_param: Value, result: None = None
     ) -> Array:
-        out = room(shape, working(destination, values))
+        out = np.empty(shape, working(destination, values))
         value = to_float32(values)
         for step, operand in zip(steps, (imm0, imm1), strict=True):
             if step is not None:
@@ -317,7 +317,7 @@ def _exponential(
     def compute(destination: Array, values: Array, maximum: Value, result: Array | None, initial: Value) -> None:
         if command is not reduce_cmds.load_reduce and not isinstance(initial, np.ndarray) and initial != 0:
             _unused_initial(instruction_name, initial, command)
-        out = room(shape, working(destination, values))
+        out = np.empty(shape, working(destination, values))
         np.subtract(to_float32(values), broadcast(maximum, len(shape)), out=out)
         np.exp(out, out=out)
         start = initial.copy() if isinstance(initial, np.ndarray) else initial  # it may lie in the destination

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, float32
-from nkitools.chip.numerics import Array, cast, room, to_float32, working
+from nkitools.chip.numerics import Array, cast, to_float32, working
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines import lost_integers
 from nkitools.engines.arithmetic import Step, broadcast, broadcast_for, steps_in_float64, steps_of
@@ -124,7 +124,7 @@ def _two_steps(
         if direct and not np.may_share_memory(destination, operand1):
             first_results = out = destination
         else:
-            first_results = room(shape, working(destination, values, operand1))
+            first_results = np.empty(shape, working(destination, values, operand1))
             out = destination if direct else first_results
         first(to_float32(values), given(operand0), first_results)
         second(first_results, like(to_float32(operand1), shape), out)
@@ -225,7 +225,7 @@ def _reducing(
 
     def compute(destination: Array, values: Array, operand: Value, result: Array | None, initial: Value) -> None:
         start = initial.copy() if isinstance(initial, np.ndarray) else initial  # it may lie in the destination
-        out = destination if direct else room(shape, working(destination, values))
+        out = destination if direct else np.empty(shape, working(destination, values))
         step(to_float32(values), broadcast(operand, len(shape)), out)
         if not direct:
             put(destination, out, dtype)

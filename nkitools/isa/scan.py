@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, as_dtype
-from nkitools.chip.numerics import Array, room, to_float32, working
+from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.engines import lost_integers
 from nkitools.engines.arithmetic import broadcast, steps_of
 from nkitools.engines.cast_on_write import put
@@ -72,7 +72,7 @@ def tensor_scalar_cumulative(
 
     def compute(destination: Array, values: Array, operand: Value, initial: Value) -> None:
         registers = lanes.begin(reduce_cmd, identity, initial)
-        out = room(shape, working(destination, values))
+        out = np.empty(shape, working(destination, values))
         step(to_float32(values), broadcast(operand, len(shape)), out)
         rows = out.reshape(shape[0], -1)
         accumulate(rows, registers)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float32
-from nkitools.chip.numerics import Array, room, through_float32, to_float32, working
+from nkitools.chip.numerics import Array, through_float32, to_float32, working
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.arithmetic import column
 from nkitools.engines.cast_on_write import constant, like, put
@@ -109,7 +109,7 @@ def selecting_in_float32(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
 
     def select(destination: Array, mask: Array, on_true: Array, on_false: Value) -> Array:
         other = _other(on_false, float32, len(shape))
-        out = destination if direct else room(shape, working(destination, on_true))
+        out = destination if direct else np.empty(shape, working(destination, on_true))
         np.copyto(out, to_float32(on_true))
         np.copyto(out, other, where=~mask)
         if not direct:
