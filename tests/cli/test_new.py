@@ -94,10 +94,18 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["test_rows.py"]
 
 
-@pytest.mark.parametrize("name", ["2d", "for", "numpy", "a-b", "json", "größe"])
-def test_a_name_that_python_could_not_import_is_refused(name: str, tmp_path: Path) -> None:
-    """Also one that would hide a module which the tests import."""
-    done = new(name, "--into", str(tmp_path))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, "nki") for name in ("2d", "for", "numpy", "a-b", "json", "größe", "x", "np", "min", "run_kernel")),
+        ("reference", "legacy"),
+        ("pl", "pallas"),
+        ("double", "customop"),
+    ],
+)
+def test_a_name_with_which_the_tests_would_not_pass_is_refused(name: str, kind: str, tmp_path: Path) -> None:
+    """It cannot be imported, would hide a module that the tests import, or is a name that the files use otherwise."""
+    done = new(name, "--kind", kind, "--into", str(tmp_path))
     assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
     assert f"{name} cannot be the name" in done.output
 
