@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds that the search may take.",
+    help="Seconds that the search for an edit may take, besides the watched runs before it.",
 )
 @click.option("--diff", "as_diff", is_flag=True, help="Print the edit as a patch, and nothing else.")
 @click.option("--apply", "applies", is_flag=True, help="Write the edit into the kernel's file, after asking.")
@@ -98,7 +98,7 @@ def find_first_wrong(
         say(_patch(found))
     else:
         say("\n".join(found.lines()))
-    if applies:
+    if applies and found.kind != "right":
         _apply(found)
     context.exit(int(found.kind != "right"))
 
@@ -121,7 +121,7 @@ def _patch(found: Answer) -> str:
 def _apply(found: Answer) -> None:
     """Write an edit into its file, if the user agrees and the file has not changed since the search."""
     if found.trial is None:
-        raise click.UsageError("there is no edit to apply")
+        raise click.ClickException("there is no edit to apply")
     file = Path(found.trial.part.file)
     if file.read_text(encoding="utf-8") != found.trial.part.source.text:
         raise click.UsageError(f"{file} has changed since it was read: nothing is written")

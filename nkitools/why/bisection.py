@@ -103,14 +103,14 @@ def _missing(expected: Expected, trace: Trace) -> str:
 
 def _of_precision(call: Call, expected: Expected, full: Half, changed: tuple[str, ...]) -> Bisection:
     """Bisect a call that is right in float64: in the dtypes of the kernel, with the line that loses digits."""
-    wide, narrow = Trace(keeps_writes=True), Trace(keeps_writes=True)
-    call.run(wide)
-    precise = call.run(narrow, precision="precise")
-    results = results_of(precise, expected, call.args, call.kwargs)
+    results = results_of(call.run(precision="precise"), expected, call.args, call.kwargs)
     wrong = [_beyond(each, expected) for each in results]
     first = next((each for each in wrong if each.wrong.any()), None)
     if first is None:
         return Bisection(call.name, "right", None, (), None, changed=changed)
+    wide, narrow = Trace(keeps_writes=True), Trace(keeps_writes=True)
+    call.run(wide)
+    call.run(narrow, precision="precise")
     lost = lost_digits(full.run.all_records, wide, narrow)
     return Bisection(call.name, "precision", first, (), lost, changed=changed)
 

@@ -103,6 +103,8 @@ def test_a_patch_and_a_file_that_is_mended(directory: Path, monkeypatch: pytest.
     assert (directory / "sums.py").read_text() == wrong
     CliRunner().invoke(*called, input="y\n")
     assert (directory / "sums.py").read_text() == wrong.replace("range(15)", "range(16)")
+    again = CliRunner().invoke(*called)
+    assert (again.exit_code, again.output) == (0, "summed: nothing differs\n")
 
 
 @pytest.mark.process
