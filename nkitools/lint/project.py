@@ -11,7 +11,7 @@ from nkitools.authors_code.known_modules import is_installed
 from nkitools.authors_code.source_text import shown_text
 from nkitools.facts.light_classes import dataclass
 from nkitools.lint.module import Module, Unreadable, parse, read
-from nkitools.lint.scope import LEGACY, Definition, Scope
+from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Scope
 from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
@@ -43,14 +43,20 @@ class Found:
 
 
 def dialect_of(found: Found) -> str:
-    """Return the dialect that a function's file imports; if it imports both or none, that of the function's names, or
-    ''.
+    """Return the dialect that a function's file imports; if it imports both or none, that of the function's decorators,
+    or of its names, or ''.
     """
     imported = found.module.dialects
     if len(imported) == 1:
         return next(iter(imported))
-    known = found.inner.dialects or imported or {found.module.scope.dialect}
+    known = _of_decorators(found) or found.inner.dialects or imported or {found.module.scope.dialect}
     return next(iter(known)) if len(known) == 1 else ""
+
+
+def _of_decorators(found: Found) -> set[str]:
+    called = (each.func if isinstance(each, ast.Call) else each for each in found.node.decorator_list)
+    packages = {found.scope.qualified(each).partition(".")[0] for each in called}
+    return {DIALECTS[each] for each in packages & DIALECTS.keys()}
 
 
 def project_directory(path: Path) -> Path:

@@ -253,6 +253,21 @@ def test_legacy_kernels_report_their_own(load: Load) -> None:
     assert nkitools.simulate(legacy.kernel, X).findings == []
 
 
+def test_a_decorator_says_the_dialect_in_a_file_of_both(load: Load) -> None:
+    """A kernel whose body calls helpers alone, beside one of the other dialect; what it calls is looked at, too."""
+    both = "import neuronxcc.nki as legacy\n\n\n"
+    body = f"def helper(x):\n    names = {{1}}\n{COPY}"
+    kernels = (
+        "@nki.jit\ndef kernel(x):\n    return helper(x)\n\n\n@legacy.jit\ndef old(x):\n    names = {2}\n    return x\n"
+    )
+    module = load(f"{both}{body}\n\n{kernels}")
+    line = (HEAD + both + body).splitlines().index("    names = {1}") + 1 - HEAD.count("\n")
+    assert lines(module.kernel) == [("NK601", line)]
+    assert lines(module.old) == []
+    with pytest.raises(nkitools.KernelError, match="NK601"):
+        nkitools.simulate(module.kernel, X)
+
+
 @pytest.mark.parametrize("value", [len, np.add, print, int, functools.partial(len), 3], ids=repr)
 def test_what_has_no_source_is_silent(value: Any) -> None:
     """Builtins, and what is no function."""
