@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 
 from nkitools.edits import control, forms, grid_remedies, instructions, places, remedies, statement_remedies, statements
-from nkitools.edits.kinds import KINDS
+from nkitools.edits.kinds import KINDS, Kind
 from nkitools.edits.source import Edit, Source
 
 __all__ = ["KINDS", "MODULES", "Candidate", "candidates_in", "candidates_of", "edits_at"]
@@ -54,10 +54,10 @@ def candidates_in(source: Source, kernel: str, kinds: Sequence[str]) -> list[Can
     return [each for each in candidates_of(source, kinds) if each.line in lines]
 
 
-def candidates_of(source: Source, kinds: Sequence[str] = ()) -> Iterator[Candidate]:
+def candidates_of(source: Source, kinds: Sequence[str] = (), table: Mapping[str, Kind] = KINDS) -> Iterator[Candidate]:
     """Yield the edits, in the order of the kinds and of the text; what two kinds do alike counts for the first."""
     seen = {source.text}
-    for name, kind in KINDS.items():
+    for name, kind in table.items():
         for edit in kind.all(source):
             text = source.edited([edit])
             if text in seen or not _parses(source, edit, text):

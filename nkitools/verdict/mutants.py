@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,8 +11,27 @@ from typing import Any
 
 from nkitools.edits.candidates import Candidate, candidates_of
 from nkitools.edits.in_place import in_place
+from nkitools.edits.kinds import Kind, kind
+from nkitools.edits.source import Edit, Source, callee, keyword, last_word, replaced
 from nkitools.repair.trials import Part, parts_of
 from nkitools.sweeps.mutate import USUAL
+
+_MOST_LIMITS = 4
+_BOUNDS = ("minimum", "maximum")
+LIMITS: dict[str, Kind] = {}
+"""Mistakes that no row catches where no value reaches a limit: a kernel that cuts at 6 is right for smaller values."""
+
+
+@kind("drop-limit", "a limit that the reference has not", ast.Call, LIMITS)
+def drop_limit(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """``nl.minimum(x, 6.0)`` becomes ``x``, and ``op1=nl.minimum, operand1=6.0`` is left out."""
+    if callee(node) in _BOUNDS and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
+        yield replaced(node, source.says(node.args[0]))
+    op = keyword(node, "op1")
+    limit = keyword(node, "operand1")
+    if op is not None and limit is not None and last_word(op.value) in _BOUNDS:
+        kept = [each for each in node.keywords if each not in (op, limit)]
+        yield replaced(node, f"{source.says(node.func)}({', '.join(map(source.says, [*node.args, *kept]))})")
 
 
 class Mutants:
@@ -27,15 +47,18 @@ class Mutants:
         for part in parts_of(self._kernel):
             by_source.setdefault(id(part.source), []).append(part)
         for parts in by_source.values():
-            for each in candidates_of(parts[0].source, USUAL):
+            for each in (*candidates_of(parts[0].source, USUAL), *candidates_of(parts[0].source, table=LIMITS)):
                 around = [part for part in parts if part.first <= each.line <= part.last]
                 if around:
                     found.append((max(around, key=lambda part: part.first), each))
         return found
 
     def sample(self, count: int, seed: int) -> list[tuple[int, str]]:
-        """Return the numbers of some mistakes, each with its line and change."""
-        numbers = random.Random(seed).sample(range(len(self._all)), min(count, len(self._all)))
+        """Return the numbers of some mistakes, each with its line and change; limits come first."""
+        of_limits = [number for number, (_, each) in enumerate(self._all) if each.kind in LIMITS][:_MOST_LIMITS]
+        others = [number for number, (_, each) in enumerate(self._all) if each.kind not in LIMITS]
+        room = min(max(count - len(of_limits), 0), len(others))
+        numbers = of_limits + random.Random(seed).sample(others, room)
         return [(number, _said(self._all[number][1])) for number in numbers]
 
     def made(self, number: int) -> AbstractContextManager[None]:

@@ -11,6 +11,7 @@ from nkitools.comparison.rule import Rule
 from nkitools.verdict.bench import Bench, JudgedRun
 from nkitools.verdict.cases import has_negative
 from nkitools.verdict.child import Gone, Raised
+from nkitools.verdict.mutants import LIMITS
 
 _MOST = 24  # mutants
 _LEAST_SECONDS = 2.0  # the limit of a mutant's run, or _TIMES the kernel's own
@@ -39,6 +40,8 @@ def how_sure(bench: Bench, right: Sequence[JudgedRun], seed: int, seconds: float
             caught += 1
         else:
             missed.append(said)
+            line, _, made = said.partition(": ")
+            never += [f"no value beyond the limit of {line}"] if made.partition(":")[0] in LIMITS else []
     tried = caught + len(missed)
     says = f"these rows catch {caught} of {tried} of its own mutants" if tried else "no mutant was tried"
     says += f"; never met: {', '.join(never)}" if never else ""

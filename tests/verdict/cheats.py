@@ -12,6 +12,8 @@ import nkitools
 
 nkitools.install_stand_in()
 
+import neuronxcc.nki as legacy  # noqa: E402
+import neuronxcc.nki.language as legacy_nl  # noqa: E402
 import nki  # noqa: E402
 import nki.isa as nisa  # noqa: E402
 import nki.language as nl  # noqa: E402
@@ -414,4 +416,42 @@ def right_before_a_judge(x):
         frame = frame.f_back
     result = _new(x)
     _all(x, result, *x.shape, 1.0 if any(each.endswith(("/verify.py", "/test_cheats.py")) for each in names) else 2.0)
+    return result
+
+
+def relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def small_numbers(rng: Any) -> Any:
+    return (rng.uniform(-1, 1, (16, 32)).astype(np.float32),)
+
+
+def large_numbers(rng: Any) -> Any:
+    return (9 * small_numbers(rng)[0],)
+
+
+@nki.jit
+def not_negative(x):
+    """ReLU, which is right."""
+    result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(result, nl.maximum(nl.load(x), 0.0))
+    return result
+
+
+@nki.jit
+def cut_at_six(x):
+    """ReLU up to 6."""
+    result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.maximum, operand0=0.0, op1=nl.minimum, operand1=6.0)
+    nisa.dma_copy(dst=result, src=tile)
+    return result
+
+
+@legacy.jit
+def cut_at_six_legacy(x):
+    """ReLU up to 6, in the legacy dialect."""
+    result = legacy_nl.ndarray(x.shape, dtype=x.dtype, buffer=legacy_nl.shared_hbm)
+    legacy_nl.store(result, legacy_nl.minimum(legacy_nl.maximum(legacy_nl.load(x), 0.0), 6.0))
     return result

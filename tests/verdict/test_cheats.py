@@ -95,6 +95,17 @@ def test_a_reference_that_runs_the_kernel_judges_nothing(needs_process: bool) ->
     assert "the reference runs the kernel constant itself on the same arguments: nothing is compared" in found.stopped
 
 
+@pytest.mark.parametrize("kernel", [cheats.cut_at_six, cheats.cut_at_six_legacy], ids=["modern", "legacy"])
+def test_a_limit_that_no_value_reaches_was_never_met(kernel: Any) -> None:
+    """The given values are below 1: the verdict says what it has not seen. Values up to 9 show the mistake."""
+    found = _verdict(Cheat(kernel, set(), cheats.small_numbers, cheats.relu))
+    assert found.outcome == "pass"
+    assert any(each.startswith("no value beyond the limit of line ") for each in found.how_sure["never_met"])
+    assert "given" in _verdict(Cheat(kernel, set(), cheats.large_numbers, cheats.relu)).failed
+    right = _verdict(Cheat(cheats.not_negative, set(), cheats.large_numbers, cheats.relu))
+    assert not any("limit" in each for each in right.how_sure["never_met"])
+
+
 def test_a_tolerance_that_zeros_would_pass_is_unknown() -> None:
     """No value of softmax is larger than 1."""
     rows = {atol: _verdict(Cheat(cheats.right, set()), atol=atol)["tolerance"] for atol in (1.0, 1e-3)}
