@@ -360,7 +360,8 @@ def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: str | None =
         _check_ids(ids)
         put(destination, np.stack(_bounds(ids)), dtype)
 
-    return Plan("gpsimd", GPSIMD_START + count, compute, made(dst={"segment_ids": WITHIN_PARTITION}))
+    elements = made(dst={"segment_ids": WITHIN_PARTITION})
+    return Plan("gpsimd", GPSIMD_START + count, compute, elements, addresses=("segment_ids",))
 
 
 def _check_ids(ids: Array) -> None:

@@ -18,7 +18,7 @@ from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.element_rules import Rule, Values
 from nkitools.issue.plan import WRITTEN
 from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
-from nkitools.rules.finding import report
+from nkitools.rules.finding import StopRun, report
 
 
 def check(call: CarefulCall) -> None:
@@ -122,7 +122,8 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
             if tensor.storage not in reported:
                 reported.append(tensor.storage)
                 tensor.storage.poison_unwritten()
-                report_read(call, tensor, missing)
+                if report_read(call, tensor, missing) and plan.operands[number] in plan.addresses:
+                    raise StopRun  # no rule about its values says more
             continue
         mixes = _mixes(call, plan.operands[number], missing, touched, reached)
         call.undefined = call.undefined.joined(Undefined(reached, ((tensor, missing, mixes),)))

@@ -19,11 +19,14 @@ from nkitools.record.undefined_elements import place_of, report_undefined
 from nkitools.rules.finding import report
 
 
-def report_read(call: CarefulCall, tensor: NkiTensor, missing: Array) -> None:
-    """NK405, NK401: an instruction that decides something reads elements that were never written."""
+def report_read(call: CarefulCall, tensor: NkiTensor, missing: Array) -> bool:
+    """NK405, NK401: an instruction that decides something reads elements that were never written.
+
+    Return whether a run has recorded it.
+    """
     record, name = call.core.record, call.plan.name
     remedy = _remedy_of_swapped(call, tensor) or _remedy_of_unwritten(call.core, tensor, missing)
-    report_undefined(record, name, f"which {name} reads", tensor, missing, record.site(), remedy)
+    return report_undefined(record, name, f"which {name} reads", tensor, missing, record.site(), remedy)
 
 
 def _remedy_of_swapped(call: CarefulCall, tensor: NkiTensor) -> str:

@@ -14,7 +14,7 @@ from nkitools.isa.elementwise import tensor_scalar
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import binary_into, broadcast_shape, check_tile, is_number
 from nkitools.language.promotion import known_dtype, result_dtype
-from nkitools.language.reductions import reduced, reduction_axes
+from nkitools.language.reductions import is_refused, reduced, reduction_axes
 from nkitools.rules.finding import refuse, report
 
 _ADD, _MULTIPLY, _RSQRT = (OPERATORS[name] for name in ("add", "multiply", "rsqrt"))
@@ -71,6 +71,8 @@ def rms_norm_into(
     values = ndarray(x.shape, working, sbuf)
     activation(dst=values, op=_SQUARE, data=x)
     scale = reduced("rms_norm", "add", values, axes, working, True)
+    if is_refused(scale, dst, values):
+        return
     tensor_scalar(dst=scale, data=scale, op0=_MULTIPLY, operand0=1 / n, reverse0=False, op1=_ADD, operand1=epsilon)
     tensor_scalar(dst=scale, data=scale, op0=_RSQRT, operand0=None, engine=engine.gpsimd)
     binary_into(values, "multiply", x, scale)

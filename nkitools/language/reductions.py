@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from nkitools.chip.argument_types import Axes
+from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -15,6 +16,7 @@ from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
 from nkitools.isa.reduce import tensor_reduce
+from nkitools.issue.plan import DST
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import binary_into, check_tile, flag, spread
 from nkitools.language.promotion import result_dtype
@@ -50,13 +52,27 @@ def _result_shape(what: str, x: NkiTensor, axes: tuple[int, ...], keepdims: bool
 
     AWS's simulator (nki 0.6.0): "SBUF and PSUM tensors must have at least 2 dimensions".
     """
-    if not keepdims and x.ndim - len(set(axes)) == 1:
+    if not keepdims and set(axes) == set(range(1, x.ndim)):  # other axes are NK112
         message = (
             f"nl.{what} of {describe(x)} over all free dimensions leaves the partition dimension alone; a tile has at "
             "least two dimensions"
         )
         report("NK110", message, about=(x,), remedy="Pass keepdims=True.", facts={"extent": 1, "limit": 2})
     return _reduced_shape(x, axes, keepdims)
+
+
+def is_refused(part: NkiTensor, dst: NkiTensor, x: NkiTensor) -> bool:
+    """Return whether the step of a function of ``x`` that makes ``part`` was refused.
+
+    The result ``dst`` is undefined then, too, and further steps would only report what follows from the refusal.
+    """
+    undone = current_core("nki.language").undone
+    if part.storage.id not in undone or x.storage.id in undone:
+        return False
+    from nkitools.issue.refused_instructions import leave_undone  # for kernels that break a rule
+
+    leave_undone(current_core("nki.language"), (dst,), (DST,), waits=False)
+    return True
 
 
 def reduced(
@@ -135,6 +151,8 @@ def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: boo
 def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     """``dst`` = the mean of ``x`` along its last free dimension(s)."""
     total = reduced("mean", "add", x, axes, float32, False)
+    if is_refused(total, dst, x):
+        return
     tensor_scalar(dst=dst, data=total, op0=OPERATORS["multiply"], operand0=total.size / x.size)
 
 
@@ -159,6 +177,8 @@ def var_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     """``dst`` = the variance of ``x`` along its last free dimension(s)."""
     mean = ndarray(_reduced_shape(x, axes, True), float32, sbuf)
     mean_into(mean, x, axes)
+    if is_refused(mean, dst, x):
+        return
     distances = ndarray(x.shape, float32, sbuf)
     binary_into(distances, "subtract", x, mean)
     binary_into(distances, "multiply", distances, distances)
@@ -182,6 +202,8 @@ def softmax(x: NkiTensor, axis: Axes = -1, dtype: DTypeLike | None = None) -> Nk
 def softmax_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     """``dst`` = the softmax of ``x`` along its last free dimension(s)."""
     lowest = reduced("softmax", "maximum", x, axes, float32, True, negate=True)
+    if is_refused(lowest, dst, x):
+        return
     shifted = ndarray(x.shape, float32, sbuf)
     if lowest.layout.free_elements == 1:
         total = ndarray((x.shape[0], 1), float32, sbuf)

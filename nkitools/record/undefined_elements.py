@@ -30,9 +30,10 @@ def report_result(record: Record, tensor: NkiTensor, missing: Array) -> bool:
 
 def report_undefined(
     record: Record, name: str, reader: str, tensor: NkiTensor, missing: Array, here: int, remedy: str
-) -> None:
+) -> bool:
     """Report undefined elements at the first instruction that used them, if they travelled to the site ``here``.
 
+    Return whether a run has recorded it.
     ``name``: the reader at ``here``; ``reader``: the reader as a clause.
     """
     some = f"{np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
@@ -56,7 +57,7 @@ def report_undefined(
     rule, remedy = ("NK405", "") if mask else ("NK401", remedy)
     record.report_site = site
     try:
-        report(rule, message, about=(tensor,), remedy=remedy, picture=picture, facts=facts)
+        return report(rule, message, about=(tensor,), remedy=remedy, picture=picture, facts=facts)
     finally:
         record.report_site = -1
 

@@ -14,7 +14,7 @@ import pytest
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from tests.nki_versions import WITH_REMOVED_NAMES
+from tests.nki_versions import SINCE_0_7, WITH_REMOVED_NAMES
 
 X = np.linspace(1, 2, 128 * 64, dtype=np.float32).reshape(128, 64)
 
@@ -141,6 +141,21 @@ def test_undefined_indices_of_elements() -> None:
     assert told(kernel, X) == ["NK107"]
 
 
+@pytest.mark.parametrize("rules", ["report", "off"])
+def test_places_that_were_never_written(rules: str) -> None:
+    """NK401 alone: what lies in such memory is no index out of bounds, and no segment's number that is not whole."""
+
+    def gathered(x: Any) -> None:
+        nisa.nc_n_gather(dst=new((128, 4)), data=nl.load(x), indices=new((128, 4), nl.uint32))
+
+    def bounded(x: Any) -> None:
+        nisa.sequence_bounds(dst=new((1, 2, 8)), segment_ids=new((1, 8)))
+
+    for kernel in (gathered, bounded):
+        found = nkitools.simulate(kernel, X, rules=rules).findings
+        assert [each.rule for each in found] == (["NK401"] if rules == "report" else [])
+
+
 def test_rows_out_of_bounds_are_reported_once() -> None:
     """At the gather; what they left out is not also unwritten, and the rest of it is computed."""
 
@@ -209,6 +224,37 @@ def test_run_time_offsets_out_of_bounds_do_not_end_the_run() -> None:
         ("NK402", {"place": 129}),
     ]
     np.testing.assert_array_equal(run.outputs, X)
+
+
+# --- functions of several instructions --------------------------------------------------------------------------------
+
+
+REDUCING: dict[str, Callable[[Any, Any], Any]] = {
+    name: (lambda x, axis, name=name: getattr(nl, name)(x, axis=axis))
+    for name in ("sum", "max", "min", "prod", "all", "mean", "var", "softmax")
+} | {
+    "mean, keepdims": lambda x, axis: nl.mean(x, axis=axis, keepdims=True),
+    "rms_norm": lambda x, axis: nl.rms_norm(x, new((128, 64)), axis=axis, n=64),
+}
+
+
+@SINCE_0_7
+@pytest.mark.parametrize("axis", [0, (0, 1), 2])
+@pytest.mark.parametrize("name", REDUCING)
+def test_an_axis_that_is_not_reduced_is_one_cause(name: str, axis: Any) -> None:
+    """NK112, whatever shapes the next steps would have had; the run goes on."""
+
+    def kernel(x: Any) -> Any:
+        out, tile = new(buffer=nl.shared_hbm), nl.load(x)
+        REDUCING[name](tile, axis)
+        nl.store(out, tile)
+        return out
+
+    run = nkitools.simulate(kernel, X, rules="report")
+    assert [each.rule for each in run.findings if each.severity == "error"] == ["NK112"]
+    np.testing.assert_array_equal(run.outputs, X)
+    with pytest.raises(nkitools.KernelError, match="NK112"):
+        nkitools.simulate(kernel, X)
 
 
 # --- where the run ends ----------------------------------------------------------------------------------------------
