@@ -81,7 +81,10 @@ def table_of(space: Space) -> Mapping[str, Any]:
     import tomllib
 
     with open(space, "rb") as file:
-        return tomllib.load(file)
+        try:
+            return tomllib.load(file)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(space)} is no TOML file: {error}") from None
 
 
 def is_strategy(values: Any) -> bool:

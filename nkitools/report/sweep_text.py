@@ -12,7 +12,8 @@ def sweep_lines(answers: Mapping[str, Any]) -> list[str]:
     """Return the lines of one sweep, see `nkitools.sweeps.plain_answers.plain`."""
     counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(answers["outcomes"].items()))
     missing = f", {answers['missing']} not run yet" if answers["missing"] else ""
-    lines = [f"{answers['kernel']}: {answers['total']} cases: {counted}{missing}"]
+    cases = "1 case" if answers["total"] == 1 else f"{answers['total']} cases"
+    lines = [f"{answers['kernel']}: {cases}: {counted}{missing}"]
     if answers["left_out"]:
         lines.append(answers["left_out"])
     if answers["map"] is not None and set(answers["outcomes"]) != {"pass"}:

@@ -71,7 +71,8 @@ class Sweep:
     def __str__(self) -> str:
         counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
         left_out = left_out_of(self.rows)
-        return f"{self.kernel}: {len(self.rows)} cases: {counted}{f'; {left_out}' if left_out else ''}"
+        cases = "1 case" if len(self.rows) == 1 else f"{len(self.rows)} cases"
+        return f"{self.kernel}: {cases}: {counted}{f'; {left_out}' if left_out else ''}"
 
 
 def sweep(

@@ -156,7 +156,7 @@ def test_a_sweep_counts_what_it_has_left_out(tmp_path: Path) -> None:
     (row,) = found.rows
     assert (row["outcome"], row["left_out"], row["max_error"], row["low_precision"]) == ("pass", 2, 0.0, 0.0)
     said = "2 elements left out of comparisons, in 1 of the cases (tied choices)"
-    assert str(found) == f"last_largest: 1 cases: 1 pass; {said}"
+    assert str(found) == f"last_largest: 1 case: 1 pass; {said}"
     report = CliRunner().invoke(main, ["sweep", "report", str(tmp_path / "s.db"), "--page", str(tmp_path / "s.html")])
     assert said in report.output.splitlines()
     assert said in (tmp_path / "s.html").read_text()

@@ -21,6 +21,9 @@ def test_a_space_is_all_combinations_of_lists_and_ranges(tmp_path: Path) -> None
     wanted = [{"M": m, "order": order} for m in (1, 2, 3) for order in ("mn", "nm")]
     assert list(points_of({"M": range(1, 4), "order": ["mn", "nm"]})) == wanted
     assert list(points_of(file)) == wanted
+    file.write_text("[space\n")
+    with pytest.raises(ValueError, match=r"space\.toml is no TOML file: .*line 1"):
+        list(points_of(file))
 
 
 def test_a_sample_has_different_cases_and_depends_on_its_seed_alone() -> None:
