@@ -26,6 +26,7 @@ MODERN_CASES = {
     "a memory as a text": "tile = nl.ndarray((128, 4), dtype=nl.float32, buffer='sbuf')  # NK608 54",
     "a misspelt name": "tile = nl.lod(x)  # NK607 8",
     "a remainder": "tile = nl.mod(nl.load(x), 2.0)  # NK615 8",
+    "an operator that divides": "t = nl.load(x)\nnisa.tensor_scalar(t, t, op0=nl.divide, operand0=2.0)  # NK615 30",
     "a quotient": "tile = nl.divide(nl.load(x), 2.0)  # NK615 8",
     "a size that is called otherwise": "n = nl.tile_size.total_available_sbuf_size  # NK618 5",
     "a store the wrong way round": (

@@ -23,6 +23,13 @@ def called(context: Context, node: ast.Call, function: Api, given: Arguments) ->
         context.find(wrong[0], node, *wrong[1:])
         return
     legacy, module, member = parts(function.name)
+    if not legacy and module == "isa":
+        for role, value in given.named.items():
+            if isinstance(value, Api) and parts(value.name) == (False, "language", "divide"):
+                at = next(each.value for each in node.keywords if each.arg == role)
+                reason = "division is not available as a hardware instruction"
+                message = f"{function.short}: `{role}`=nl.divide does not compile for the chip: {reason}"
+                context.find("NK615", at, message, "", "error")
     if not legacy and module == "language" and member in _SIMULATED:
         message = f"nl.{member} works in simulation only; it does not compile for the chip"
         severity = "error" if member == "divide" else ""
