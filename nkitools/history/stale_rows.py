@@ -75,7 +75,7 @@ class _Tile:
 
     def __init__(self, shape: tuple[int, ...], itemsize: int) -> None:
         self.itemsize = itemsize
-        self.writer = np.full(prod(shape), -1, np.int64)
+        self.writer = np.full(prod(shape), -1, np.int32)
         self.old = np.zeros(prod(shape), np.bool_)
         self.short: set[int] = set()  # the positions of the short writes to it
 
@@ -173,7 +173,9 @@ class _Turns:
             return
         writers = tile.writer_of(access)
         if row.position in self._replaced:  # a short write: note the writes that it replaces a part of
-            before = np.array(sorted(distinct(writers.reshape(-1)) - {-1}), np.int64)
+            whole = writers.reshape(-1)
+            few = np.append(whole[:1], whole[1:][whole[1:] != whole[:-1]])  # neighbours mostly have one writer
+            before = np.array(sorted(distinct(few) - {-1}), np.int64)
             mine = before[self._sites[before] == self._sites[row.position]]
             # One call may issue a copy of all and a masked instruction onto it: that is one turn.
             name = row.plan.name
