@@ -41,10 +41,13 @@ _RESULTS = ("failure", "error", "skipped")
 def write_report(folder: Path, say: Callable[[str], object]) -> Path:
     """Run the examples with every installed framework and write the results into ``folder``; return the file's path.
 
-    ``say`` is called with a line before each run. OSError if the folder cannot be written.
+    ``say`` is called with a line before each run, and with the reason if there is no device. OSError if the folder
+    cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     device = NeuronDevice()
+    if not (there := device.available()).ok:
+        say(f"no kernel runs here: {there.reason}")
     runs = []
     for way, degree in _cases(device):
         say(f"{way}, {degree} physical cores a logical core")

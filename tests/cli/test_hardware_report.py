@@ -38,6 +38,17 @@ def test_what_is_private_is_taken_out(line: str, shown: str) -> None:
 
 
 @pytest.mark.process
+def test_a_machine_without_a_device_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The file has no run then, and the command says why before it asks to send the file in."""
+    monkeypatch.setenv("NKITOOLS_SYSROOT", str(tmp_path / "root"))
+    said: list[str] = []
+    file = hardware_report.write_report(tmp_path, said.append)
+    assert json.loads(file.read_text())["runs"] == []
+    assert [each.partition(":")[0] for each in said] == ["no kernel runs here"]
+    assert "no NeuronCore: found no device node" in said[0]
+
+
+@pytest.mark.process
 @pytest.mark.soak
 def test_one_file_says_what_is_true_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each way with each degree: agreement with NumPy, errors in their own words, times, versions; nothing private.
