@@ -22,7 +22,7 @@ _NARROW: dict[int, np.dtype[Any]] = {float16.dtype.num: float16.dtype, **_BYTES}
 
 
 def is_narrow(values: Array) -> bool:
-    """Return whether the elements are floats that `widened` takes."""
+    """Return True if the elements are floats that `widened` takes."""
     return values.dtype.num in _NARROW
 
 

@@ -62,7 +62,7 @@ def _result_shape(what: str, x: NkiTensor, axes: tuple[int, ...], keepdims: bool
 
 
 def is_refused(part: NkiTensor, dst: NkiTensor, x: NkiTensor) -> bool:
-    """Return whether the step of a function of ``x`` that makes ``part`` was refused.
+    """Return True if the step of a function of ``x`` that makes ``part`` was refused.
 
     The result ``dst`` is undefined then, too, and further steps would only report what follows from the refusal.
     """

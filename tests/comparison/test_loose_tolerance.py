@@ -35,7 +35,7 @@ def halved(x: Any) -> Any:
 
 
 def same(x: Any) -> Any:
-    """What is expected."""
+    """Return what is expected."""
     return x
 
 

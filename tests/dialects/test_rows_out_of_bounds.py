@@ -35,7 +35,7 @@ def one_row_outside(tensor: Any) -> Any:
 
 
 def is_table(value: Any) -> bool:
-    """Whether such rows can stand for a value: a tensor of two dimensions, or a list of such."""
+    """Return True if such rows can stand for a value: a tensor of two dimensions, or a list of such."""
     if isinstance(value, list):
         return bool(value) and all(is_table(each) for each in value)
     return isinstance(value, (nl.NkiTensor, Tensor)) and value.ndim == 2

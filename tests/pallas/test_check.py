@@ -90,7 +90,7 @@ def test_the_device_is_left_out_where_there_is_none() -> None:
 
 @pytest.mark.parametrize("modes", ["device", "lower,device"])
 def test_a_device_that_is_not_there_runs_nothing(modes: str) -> None:
-    """Where findings raise, this does, and else the run says that it has no outputs since there is no TPU."""
+    """A check whose findings raise raises NK607; another says in the run that there is no TPU."""
     run = check(double, ramp(), modes=modes)
     assert (run.outputs, list(run.left_out)) == (None, ["device"])
     for rules in ("error", "strict"):

@@ -310,12 +310,12 @@ def tripled(x: Any, factor: float = 3.0) -> Any:
 
 
 def by_itself(x: Any) -> Any:
-    """What the kernel computes."""
+    """Return what the kernel computes."""
     return nkitools.simulate(tripled, np.asarray(x, np.float32)).outputs
 
 
 def refused_by_it(x: Any) -> Any:
-    """What the kernel computes of an array that it may refuse (float64)."""
+    """Return what the kernel computes of an array that it may refuse (float64)."""
     return nkitools.simulate(tripled, x).outputs
 
 
