@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_is_refused_before_anything_runs(path: str) -> Non
     """Exit code 2; the script's prints are not there."""
     done = nkitools_("run", "--save", path, "script.py", "2")
     assert done.exit_code == 2
-    assert "--save: " in done.stderr
+    assert "'--save'" in done.stderr
     assert done.stdout == ""
 
 
