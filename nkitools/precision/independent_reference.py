@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from nkitools.authors_code.called_functions import plain_function
+from nkitools.authors_code.named_values import variables_around
 from nkitools.chip.numerics import Array
 from nkitools.comparison.form import NothingCompared
 from nkitools.launch.kernel import grid_of
@@ -35,9 +37,9 @@ def independent_of(
         try:
             yield
         finally:  # the kernel may refuse the float64 arrays that a reference gets
-            function, sizes = plain_function(kernel), grid_of(grid or getattr(kernel, "grid", None)) or (1,)
+            sizes = grid_of(grid or getattr(kernel, "grid", None)) or (1,)
             for run in runs:
-                if chip in ("", run.chip) and function and _is_same_call(run.again, function, sizes, args, kwargs):
+                if chip in ("", run.chip) and _is_same_call(run.again, kernel, sizes, args, kwargs):
                     raise NothingCompared(
                         f"the reference runs the kernel {run.kernel} itself on the same arguments: nothing is "
                         "compared. Write what is right without the kernel, in NumPy for example."
@@ -53,16 +55,41 @@ def independent_of_run(run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 def _is_same_call(
-    again: Any, function: FunctionType, sizes: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    again: Any, kernel: Any, sizes: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> bool:
-    """Return True if a run is of ``function``, with these sizes of a grid and these arguments in whatever dtypes."""
+    """Return True if a run is of ``kernel``, with these sizes of a grid and these arguments in whatever dtypes."""
     if not isinstance(again, Again) or (again.launch.grid or (1,)) != sizes:
         return False
-    own = plain_function(again.launch.function)
-    if own is None or own.__code__ != function.__code__:
+    own, function = plain_function(again.launch.function), plain_function(kernel)
+    if own is None or function is None or own.__code__ != function.__code__:
+        return False
+    if not _are_alike(_around(again.launch.function), _around(kernel)):
         return False
     first, second = _values(function, *again.arguments_now()), _values(function, args, kwargs)
     return first.keys() == second.keys() and all(_is_same(first[name], second[name]) for name in first)
+
+
+def _around(kernel: Any) -> list[Any]:
+    """Return what decides a kernel's results beside its code: variables around it, defaults, a partial's arguments."""
+    found, value = list[Any](), getattr(kernel, "function", kernel)
+    while isinstance(value, partial):
+        found += [*value.args, *value.keywords.values()]
+        value = value.func
+    plain = plain_function(kernel)
+    assert plain is not None
+    return [
+        *found,
+        *variables_around(plain).values(),
+        *(plain.__defaults__ or ()),
+        *(plain.__kwdefaults__ or {}).values(),
+    ]
+
+
+def _are_alike(first: list[Any], second: list[Any]) -> bool:
+    return len(first) == len(second) and all(
+        one is other or (isinstance(one, int | float | str) and one == other)
+        for one, other in zip(first, second, strict=True)
+    )
 
 
 def _values(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

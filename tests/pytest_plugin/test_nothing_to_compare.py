@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +333,29 @@ def test_a_reference_that_runs_the_kernel_is_none(run_kernel: Any, reference: An
     call = checked_call(tripled, {"rows": [4]}, lambda rows: (X,), reference)
     (row,) = run_cases(call, [CASE], InProcess()).rows
     assert (row["outcome"], ITSELF in row["error"]) == ("error", True)
+
+
+def times(factor: float) -> Any:
+    """Make a kernel: all that are made share their code."""
+
+    @nki.jit
+    def scaled(x: Any) -> Any:
+        tile = nl.load(x)
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
+        return stored(tile)
+
+    return scaled
+
+
+def test_a_reference_may_run_another_variant_of_the_kernel(run_kernel: Any) -> None:
+    """What one function makes with another value is another kernel; with the same one it is the kernel itself."""
+    run = nkitools.simulate
+    kernel, other, same = times(3.0), times(6.0), times(3.0)
+    run_kernel(kernel, X, reference=lambda x: run(other, np.asarray(x, np.float32)).outputs / 2)
+    double, treble = (functools.partial(tripled.function, factor=each) for each in (2.0, 3.0))
+    run_kernel(treble, X, reference=lambda x: run(double, np.asarray(x, np.float32)).outputs * 1.5)
+    with pytest.raises(NothingCompared, match="the reference runs the kernel scaled itself"):
+        run_kernel(kernel, X, reference=lambda x: run(same, np.asarray(x, np.float32)).outputs)
 
 
 def test_a_reference_may_run_the_kernel_in_another_way(run_kernel: Any) -> None:
